@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/dashd/internal/db"
+	"arizuko/dashd/internal/rows"
 
 	"github.com/go-chi/chi/v5"
 
@@ -206,7 +206,7 @@ func BenchmarkCatchUp(b *testing.B) {
 	began := time.Now()
 	go func() { indexed <- (&indexer.Indexer{Store: st, Log: slog.New(slog.DiscardHandler)}).Run(ctx) }()
 	during := d.commits(b, func() bool {
-		lag, err := db.CountSearchLag(ctx, st.Reader, 1000)
+		lag, err := rows.CountSearchLag(ctx, st.Reader, 1000)
 		if err != nil {
 			b.Error(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/dashd/internal/db"
+	"arizuko/dashd/internal/rows"
 
 	"github.com/go-chi/chi/v5"
 
@@ -121,7 +121,7 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 	page.Groups = make([]pages.GroupLine, len(groups))
 	for i, g := range groups {
 		page.Groups[i] = pages.GroupLine{Folder: g.Folder, Name: g.Name}
-		last, err := db.LastWebMessage(r.Context(), d.Store.Reader, webchat.JID(g.Folder))
+		last, err := rows.LastWebMessage(r.Context(), d.Store.Reader, webchat.JID(g.Folder))
 		if err != nil {
 			httpx.Error(w, err)
 			return
@@ -134,7 +134,7 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) {
-	last, err := db.WebEnd(r.Context(), d.Store.Reader, webchat.JID(g.Folder))
+	last, err := rows.WebEnd(r.Context(), d.Store.Reader, webchat.JID(g.Folder))
 	if err != nil {
 		httpx.Error(w, err)
 		return

@@ -11,8 +11,7 @@ import (
 	"syscall"
 	"unicode"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/agentuser"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/config"
@@ -163,7 +162,7 @@ func (g *gated) noteAgent(ctx context.Context) error {
 	if err != nil || stored == demo {
 		return err
 	}
-	return g.Store.Write(ctx, func(tx *store.Tx) error { return db.SetDemoAgent(tx, demo) })
+	return g.Store.Write(ctx, func(tx *store.Tx) error { return rows.SetDemoAgent(tx, demo) })
 }
 
 // commandOrDemo is the agent's command line on this machine.

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -35,7 +34,7 @@ func TestContextShow(t *testing.T) {
 			return err
 		}
 		turn.TriggerMessageID = m.ID
-		if _, err := db.PutTurn(tx, turn, 1); err != nil {
+		if _, err := rows.PutTurn(tx, turn, 1); err != nil {
 			return err
 		}
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", TurnID: turn.ID}, 3)
@@ -47,7 +46,7 @@ func TestContextShow(t *testing.T) {
 		t.Errorf("a queued turn: exit %d, %s%s", code, out, problem)
 	}
 	if err := st.Write(t.Context(), func(tx *store.Tx) error {
-		return db.StartRun(tx, &msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process", StartedAt: 5}, turn.ID)
+		return rows.StartRun(tx, &msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process", StartedAt: 5}, turn.ID)
 	}); err != nil {
 		t.Fatal(err)
 	}

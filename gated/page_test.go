@@ -25,7 +25,7 @@ func TestEnvironment_PageMatchesConfig(t *testing.T) {
 var (
 	pageStep = regexp.MustCompile(`^(\d+)\. \*\*(\w+)\.\*\*`)
 	codeStep = regexp.MustCompile(`g\.(\w+)\(.*// (\d+)\. `)
-	named    = regexp.MustCompile("`(gateway|decide|agents|queue|store|db|prompt)\\.(\\w+)`")
+	named    = regexp.MustCompile("`(gateway|decide|agents|queue|store|rows|prompt)\\.(\\w+)`")
 	tableRef = regexp.MustCompile("`([a-z_]+)`")
 	created  = regexp.MustCompile(`CREATE TABLE (\w+)`)
 )
@@ -43,7 +43,7 @@ func TestWalk_StepsAreThoseOfTheCode(t *testing.T) {
 	declared := map[string]map[string]bool{
 		"gateway": functions(t, "internal/deciding/gateway"), "decide": functions(t, "internal/deciding/decide"), "agents": functions(t, "internal/running/agents"),
 		"queue": functions(t, "internal/running/queue"), "prompt": functions(t, "internal/shown/prompt"),
-		"store": functions(t, "../pkg/store"), "db": functions(t, "internal/db"),
+		"store": functions(t, "../pkg/store"), "rows": functions(t, "internal/rows"),
 	}
 	tables := tables(t)
 	for i, step := range steps {

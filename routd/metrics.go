@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"arizuko/routd/internal/db"
+	"arizuko/routd/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,7 +16,7 @@ func (d *routd) measure() {
 		Name: "arizuko_engagement_backlog", Help: "Changes of deliveries whose effect on engagement is not stored.",
 	})
 	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
-		read, last, err := db.DeliveriesRead(ctx, d.Store.Reader)
+		read, last, err := rows.DeliveriesRead(ctx, d.Store.Reader)
 		backlog.Set(float64(max(last-read, 0)))
 		return err
 	}, backlog)

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"arizuko/gated/gatedtest"
-	"arizuko/pkg/adapterdb"
+	"arizuko/pkg/adapter/rows"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -111,7 +111,7 @@ func TestInbound_PrivateChats(t *testing.T) {
 		got[1].ThreadID != pane.ThreadTS || got[1].Verb != msg.VerbMessage || !got[1].Addressed {
 		t.Errorf("in private: %+v", got)
 	}
-	thread, err := adapterdb.Thread(t.Context(), r.Store.Reader, "slack:"+r.dm.ChannelID, pane.ThreadTS)
+	thread, err := rows.Thread(t.Context(), r.Store.Reader, "slack:"+r.dm.ChannelID, pane.ThreadTS)
 	if err != nil || thread == nil || thread.Author != "slack:"+r.alice.ID || thread.Kind != "assistant_thread" {
 		t.Errorf("the pane: %+v, %v", thread, err)
 	}

@@ -1,72 +1,72 @@
 package gatedtest
 
-import "arizuko/gated/internal/db"
+import "arizuko/gated/internal/rows"
 
 // The statements of gated that tests of others begin with.
 var (
-	AddOperator         = db.AddOperator
-	AddUsage            = db.AddUsage
-	AnswerAsk           = db.AnswerAsk
-	AnswerTurn          = db.AnswerTurn
-	BindThread          = db.BindThread
-	CancelReplies       = db.CancelReplies
-	CancelTurn          = db.CancelTurn
-	ClaimSystemMessages = db.ClaimSystemMessages
-	ClosePoll           = db.ClosePoll
-	CloseRun            = db.CloseRun
-	ContinueStop        = db.ContinueStop
-	Cursor              = db.Cursor
-	DrainRun            = db.DrainRun
-	EndRun              = db.EndRun
-	EndWait             = db.EndWait
-	ExpireAsk           = db.ExpireAsk
-	FenceExpired        = db.FenceExpired
-	FinishTurn          = db.FinishTurn
-	FireReminder        = db.FireReminder
-	FolderOwner         = db.FolderOwner
-	FoldersEver         = db.FoldersEver
-	GroupRows           = db.GroupRows
-	LostRows            = db.LostRows
-	NewMessages         = db.NewMessages
-	PinGroup            = db.PinGroup
-	PinTopic            = db.PinTopic
-	Purge               = db.Purge
-	PutAsk              = db.PutAsk
-	PutBroadcast        = db.PutBroadcast
-	PutBroadcastMessage = db.PutBroadcastMessage
-	PutBroadcastPage    = db.PutBroadcastPage
-	PutFork             = db.PutFork
-	PutOperatorCode     = db.PutOperatorCode
-	PutPoll             = db.PutPoll
-	PutProgress         = db.PutProgress
-	PutReminder         = db.PutReminder
-	PutToolCall         = db.PutToolCall
-	PutTurn             = db.PutTurn
-	ReplaceContent      = db.ReplaceContent
-	RequeueTurn         = db.RequeueTurn
-	ReviveTurn          = db.ReviveTurn
-	RunsOfGone          = db.RunsOfGone
-	SetCursor           = db.SetCursor
-	StartRun            = db.StartRun
-	StopChat            = db.StopChat
-	Stops               = db.Stops
-	TakeTurn            = db.TakeTurn
-	TurnSystemMessages  = db.TurnSystemMessages
-	Undecided           = db.Undecided
-	UndecidedChats      = db.UndecidedChats
-	WantFiles           = db.WantFiles
+	AddOperator         = rows.AddOperator
+	AddUsage            = rows.AddUsage
+	AnswerAsk           = rows.AnswerAsk
+	AnswerTurn          = rows.AnswerTurn
+	BindThread          = rows.BindThread
+	CancelReplies       = rows.CancelReplies
+	CancelTurn          = rows.CancelTurn
+	ClaimSystemMessages = rows.ClaimSystemMessages
+	ClosePoll           = rows.ClosePoll
+	CloseRun            = rows.CloseRun
+	ContinueStop        = rows.ContinueStop
+	Cursor              = rows.Cursor
+	DrainRun            = rows.DrainRun
+	EndRun              = rows.EndRun
+	EndWait             = rows.EndWait
+	ExpireAsk           = rows.ExpireAsk
+	FenceExpired        = rows.FenceExpired
+	FinishTurn          = rows.FinishTurn
+	FireReminder        = rows.FireReminder
+	FolderOwner         = rows.FolderOwner
+	FoldersEver         = rows.FoldersEver
+	GroupRows           = rows.GroupRows
+	LostRows            = rows.LostRows
+	NewMessages         = rows.NewMessages
+	PinGroup            = rows.PinGroup
+	PinTopic            = rows.PinTopic
+	Purge               = rows.Purge
+	PutAsk              = rows.PutAsk
+	PutBroadcast        = rows.PutBroadcast
+	PutBroadcastMessage = rows.PutBroadcastMessage
+	PutBroadcastPage    = rows.PutBroadcastPage
+	PutFork             = rows.PutFork
+	PutOperatorCode     = rows.PutOperatorCode
+	PutPoll             = rows.PutPoll
+	PutProgress         = rows.PutProgress
+	PutReminder         = rows.PutReminder
+	PutToolCall         = rows.PutToolCall
+	PutTurn             = rows.PutTurn
+	ReplaceContent      = rows.ReplaceContent
+	RequeueTurn         = rows.RequeueTurn
+	ReviveTurn          = rows.ReviveTurn
+	RunsOfGone          = rows.RunsOfGone
+	SetCursor           = rows.SetCursor
+	StartRun            = rows.StartRun
+	StopChat            = rows.StopChat
+	Stops               = rows.Stops
+	TakeTurn            = rows.TakeTurn
+	TurnSystemMessages  = rows.TurnSystemMessages
+	Undecided           = rows.Undecided
+	UndecidedChats      = rows.UndecidedChats
+	WantFiles           = rows.WantFiles
 )
 
 type (
-	Firing        = db.Firing
-	OperatorCode  = db.OperatorCode
-	Question      = db.Question
-	Reply         = db.Reply
-	Requeue       = db.Requeue
-	Stop          = db.Stop
-	SystemMessage = db.SystemMessage
+	Firing        = rows.Firing
+	OperatorCode  = rows.OperatorCode
+	Question      = rows.Question
+	Reply         = rows.Reply
+	Requeue       = rows.Requeue
+	Stop          = rows.Stop
+	SystemMessage = rows.SystemMessage
 )
 
 const (
-	HistoryMessages = db.HistoryMessages
+	HistoryMessages = rows.HistoryMessages
 )

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -28,12 +28,12 @@ func Queued(t testing.TB, s *store.Store, set ...func(*msg.Turn)) *msg.Turn {
 	storetest.Write(t, s, func(tx *store.Tx) error {
 		waits := turn.WaitsFor
 		turn.WaitsFor = cmp.Or(waits, msg.WaitsFiles) // so that no live run takes it
-		if _, err := db.PutTurn(tx, turn, 0); err != nil {
+		if _, err := rows.PutTurn(tx, turn, 0); err != nil {
 			return err
 		}
 		if waits == "" {
 			turn.WaitsFor = ""
-			if err := db.EndWait(tx, turn.ID, msg.WaitsFiles); err != nil {
+			if err := rows.EndWait(tx, turn.ID, msg.WaitsFiles); err != nil {
 				return err
 			}
 		}
@@ -52,10 +52,10 @@ func Piped(t testing.TB, s *store.Store, run *msg.Run) *msg.Turn {
 		TriggerMessageID: storetest.Inbound(t, s, run.ChatJID, "more").ID, CreatedAt: 110,
 	}
 	storetest.Write(t, s, func(tx *store.Tx) error {
-		if _, err := db.PutTurn(tx, turn, 5); err != nil || turn.RunID != 0 {
+		if _, err := rows.PutTurn(tx, turn, 5); err != nil || turn.RunID != 0 {
 			return err
 		}
-		err := db.TakeTurn(tx, turn.ID, run.ID, turn.CreatedAt)
+		err := rows.TakeTurn(tx, turn.ID, run.ID, turn.CreatedAt)
 		if errors.Is(err, store.ErrStale) {
 			return nil
 		}
@@ -73,20 +73,20 @@ func Begun(t testing.TB, s *store.Store, turn *msg.Turn) *msg.Run {
 		Folder: turn.Folder, Topic: turn.Topic, ChatJID: turn.ChatJID, ThreadID: turn.ThreadID,
 		Runtime: "process", StartedAt: 200,
 	}
-	storetest.Write(t, s, func(tx *store.Tx) error { return db.StartRun(tx, run, turn.ID) })
+	storetest.Write(t, s, func(tx *store.Tx) error { return rows.StartRun(tx, run, turn.ID) })
 	return run
 }
 
 // Answer is a final frame of a run for a turn.
-func Answer(run *msg.Run, turn *msg.Turn, text string) db.Reply {
-	return db.Reply{RunID: run.ID, TurnID: turn.ID, Text: text, Final: true, Sender: "agent:" + turn.Folder,
+func Answer(run *msg.Run, turn *msg.Turn, text string) rows.Reply {
+	return rows.Reply{RunID: run.ID, TurnID: turn.ID, Text: text, Final: true, Sender: "agent:" + turn.Folder,
 		SenderName: "Ada"}
 }
 
 // StoreReply stores a frame.
-func StoreReply(t testing.TB, s *store.Store, r db.Reply, now int64) {
+func StoreReply(t testing.TB, s *store.Store, r rows.Reply, now int64) {
 	t.Helper()
-	storetest.Write(t, s, func(tx *store.Tx) error { return db.AnswerTurn(tx, r, now) })
+	storetest.Write(t, s, func(tx *store.Tx) error { return rows.AnswerTurn(tx, r, now) })
 }
 
 // Work makes an agent of the group main work on a message of a chat, in a thread or "" for none, until end is called.
@@ -105,17 +105,17 @@ func Work(t testing.TB, s *store.Store, chatJID, thread, topic, platformID strin
 	trigger := &msg.Message{ChatJID: chatJID, PlatformID: platformID, Direction: msg.In, Content: "do something"}
 	write(func(tx *store.Tx) (err error) {
 		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
-			_, err = db.PutTurn(tx, turn, 0)
+			_, err = rows.PutTurn(tx, turn, 0)
 		}
 		if err == nil {
-			err = db.StartRun(tx, run, turn.ID)
+			err = rows.StartRun(tx, run, turn.ID)
 		}
 		return err
 	})
 	return func() {
 		t.Helper()
 		write(func(tx *store.Tx) error {
-			return db.AnswerTurn(tx, db.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, 2)
+			return rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, 2)
 		})
 	}
 }

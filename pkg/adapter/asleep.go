@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -31,7 +30,7 @@ func (s *Shell) asleep() func(context.Context) {
 		}
 		next = now.Add(asleepInterval)
 		before := now.UnixMilli() - msg.AsleepAfter*1000
-		waits, err := adapterdb.Asleep(ctx, s.Store.Reader, s.Platform, before)
+		waits, err := rows.Asleep(ctx, s.Store.Reader, s.Platform, before)
 		if err == nil && waits {
 			err = s.Store.Write(ctx, func(tx *store.Tx) error {
 				return tx.MarkAsleep(s.Platform, before, now.UnixMilli())

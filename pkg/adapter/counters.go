@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"arizuko/pkg/adapterdb"
+	"arizuko/pkg/adapter/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -105,8 +105,8 @@ func (m *counters) zero() {
 	m.parts.WithLabelValues(m.platform, string(msg.OutAmbiguous), string(msg.Ambiguous))
 	m.downloads.WithLabelValues("done")
 	m.downloads.WithLabelValues("failed")
-	for _, state := range []store.PreviewState{adapterdb.PreviewFinal, adapterdb.PreviewRemoved,
-		adapterdb.PreviewLost} {
+	for _, state := range []store.PreviewState{rows.PreviewFinal, rows.PreviewRemoved,
+		rows.PreviewLost} {
 		m.previews.WithLabelValues(m.platform, string(state))
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -48,7 +47,7 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 	d.cut, d.renderErr = s.callCut(m)
 	superseded := false
 	if m.Kind.Changes() {
-		if superseded, err = adapterdb.Superseded(ctx, s.Store.Reader, m); err != nil {
+		if superseded, err = rows.Superseded(ctx, s.Store.Reader, m); err != nil {
 			return verdict{}, err
 		}
 	}
@@ -83,7 +82,7 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 // readTarget reads the outbound row that a row is about, if there is one, and the question that a row shows.
 func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
 	if m.Kind.Changes() {
-		m.Target, err = adapterdb.Target(ctx, s.Store.Reader, m)
+		m.Target, err = rows.Target(ctx, s.Store.Reader, m)
 	}
 	if m.Target != nil {
 		for i := range m.Target.Edits { // as it was sent
@@ -125,7 +124,7 @@ func (d *delivery) claim(ctx context.Context) (err error) {
 			return err
 		})
 		if err == nil && d.parts[0].PlatformID != "" {
-			d.shell.counters.previewEnded(adapterdb.PreviewFinal)
+			d.shell.counters.previewEnded(rows.PreviewFinal)
 		}
 		if d.overtakes {
 			d.shell.lookAtPreviews()
@@ -331,7 +330,7 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 		if err != nil || end.state != msg.OutFailed {
 			return err
 		}
-		return adapterdb.ReportUndelivered(tx, d.row, end.problem, d.nowMS())
+		return rows.ReportUndelivered(tx, d.row, end.problem, d.nowMS())
 	})
 	if err != nil {
 		return err

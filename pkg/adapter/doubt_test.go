@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"arizuko/pkg/adapterdb"
+	"arizuko/pkg/adapter/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -400,7 +400,7 @@ func TestReceive_Threads_KeepKnownFields(t *testing.T) {
 		for _, want := range []msg.Thread{
 			{ChatJID: room, ID: "7", Kind: "forum_topic", Title: "New"}, {ChatJID: room, ID: "8", Author: "irc:ann"},
 		} {
-			got, err := adapterdb.Thread(t.Context(), r.store.Reader, room, want.ID)
+			got, err := rows.Thread(t.Context(), r.store.Reader, room, want.ID)
 			if diff := cmp.Diff(&want, got); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}

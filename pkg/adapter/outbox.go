@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -157,7 +156,7 @@ func (o *outbox) expire(ctx context.Context) {
 	if _, outFor := o.shell.admission.answers(); outFor < expiryGrace {
 		return
 	}
-	old, err := adapterdb.OldOutbound(ctx, o.shell.Store.Reader, o.shell.Platform,
+	old, err := rows.OldOutbound(ctx, o.shell.Store.Reader, o.shell.Platform,
 		o.shell.Now().Add(-o.shell.DeliveryMaxAge).UnixMilli())
 	if o.shell.reads.Note(ctx, err) != nil {
 		return
@@ -189,7 +188,7 @@ func (o *outbox) sweep(ctx context.Context) {
 	through, err := o.shell.Store.LastMessageID(ctx)
 	if err == nil {
 		var lanes []store.Lane
-		if lanes, err = adapterdb.OutboxLanes(ctx, o.shell.Store.Reader, o.shell.Platform); err == nil {
+		if lanes, err = rows.OutboxLanes(ctx, o.shell.Store.Reader, o.shell.Platform); err == nil {
 			o.through = max(o.through, through)
 			for _, l := range lanes {
 				o.add(l, store.Lane{ChatJID: l.ChatJID, ThreadID: l.ThreadID, Decorations: true})
@@ -211,7 +210,7 @@ func (o *outbox) sweepAfterMoves(ctx context.Context) {
 
 // look finds the lanes of new rows.
 func (o *outbox) look(ctx context.Context) {
-	lanes, through, err := adapterdb.NewOutbound(ctx, o.shell.Store.Reader, o.shell.Platform, o.through)
+	lanes, through, err := rows.NewOutbound(ctx, o.shell.Store.Reader, o.shell.Platform, o.through)
 	if err == nil {
 		o.through = through
 		o.add(lanes...)
@@ -340,7 +339,7 @@ func (o *outbox) drain() {
 
 // deliverNext delivers the oldest row of a lane as far as possible now.
 func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
-	m, err := adapterdb.NextOutbound(ctx, s.Store.Reader, l.Lane)
+	m, err := rows.NextOutbound(ctx, s.Store.Reader, l.Lane)
 	if m != nil && err == nil {
 		err = s.readTarget(ctx, m)
 	}

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -167,7 +166,7 @@ func (w *Ballots) end(ctx context.Context, s *Shell, b *waitingBallot, poll *msg
 func (w *Ballots) find(ctx context.Context, s *Shell, b *Ballot) (poll *msg.Message, sending []int64, err error) {
 	err = s.Retry(ctx, "looking up poll failed; retrying", func() (err error) {
 		// before Find, so that no poll is missed
-		if sending, err = adapterdb.PollsSending(ctx, s.Store.Reader, s.Platform, b.ChatJID); err == nil {
+		if sending, err = rows.PollsSending(ctx, s.Store.Reader, s.Platform, b.ChatJID); err == nil {
 			poll, err = w.Find(ctx, b)
 		}
 		return err

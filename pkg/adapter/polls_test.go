@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -18,7 +17,7 @@ import (
 func newBallots(s *Shell) *Ballots {
 	return &Ballots{
 		Find: func(ctx context.Context, b *Ballot) (*msg.Message, error) {
-			return adapterdb.MessageByPollRef(ctx, s.Store.Reader, "d", b.Ref)
+			return rows.MessageByPollRef(ctx, s.Store.Reader, "d", b.Ref)
 		},
 		Make: func(b *Ballot, poll *msg.Message) (in Inbound, err error) {
 			m := &msg.Message{ChatJID: poll.ChatJID, Verb: msg.VerbVote}
@@ -114,7 +113,7 @@ func TestBallots_PollIsBeingSent_VotesWaitBesideTheLoop(t *testing.T) {
 		if err := w.Load(t.Context(), s); err != nil || !w.Waiting() {
 			t.Fatalf("no vote waits after a restart, %v", err)
 		}
-		r.write(func(tx *store.Tx) error { return adapterdb.PutPollRef(tx, "d", "61", row.ID) })
+		r.write(func(tx *store.Tx) error { return rows.PutPollRef(tx, "d", "61", row.ID) })
 		r.vote(s, w, room, "61", "5") // behind the earlier ones
 		r.retry(s, w, time.Second)
 		r.vote(s, w, room, "61", "6")

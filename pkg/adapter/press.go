@@ -3,8 +3,7 @@ package adapter
 import (
 	"context"
 
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -54,7 +53,7 @@ func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, er
 // endCopy takes the buttons of an ended question away from a message. The next press tries again if that fails.
 func (s *Shell) endCopy(ctx context.Context, a *msg.Ask, platformID string) {
 	err := s.Store.Write(ctx, func(tx *store.Tx) error {
-		return adapterdb.EndCopy(tx, a, platformID,
+		return rows.EndCopy(tx, a, platformID,
 			s.Now().UnixMilli())
 	})
 	if s.writes.Note(ctx, err) == nil {

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"arizuko/gated/gatedtest"
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -186,7 +185,7 @@ func TestPreview_CrashWhileItIsMade_IsLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.previewer(messages)
 		a := r.agent(room, "", groupconfig.ProgressLive)
-		r.write(func(tx *store.Tx) error { _, err := adapterdb.BeginPreview(tx, a.turn.ID, 1); return err })
+		r.write(func(tx *store.Tx) error { _, err := rows.BeginPreview(tx, a.turn.ID, 1); return err })
 		r.start()
 		a.says("One", "")
 		pass(10 * time.Second)

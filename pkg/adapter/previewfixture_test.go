@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"arizuko/gated/gatedtest"
-	"arizuko/pkg/adapterdb"
+	"arizuko/pkg/adapter/rows"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -241,7 +241,7 @@ func (r *fixture) previewsOpen() (ids []string) {
 func (r *fixture) expectEnded(want string) {
 	r.t.Helper()
 	var all []string
-	for _, state := range []store.PreviewState{adapterdb.PreviewFinal, adapterdb.PreviewRemoved, adapterdb.PreviewLost} {
+	for _, state := range []store.PreviewState{rows.PreviewFinal, rows.PreviewRemoved, rows.PreviewLost} {
 		if n := testutil.ToFloat64(r.running.counters.previews.WithLabelValues(platform, string(state))); n > 0 {
 			all = append(all, fmt.Sprint(state, " ", n))
 		}

@@ -6,8 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
@@ -191,7 +190,7 @@ func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known k
 	case previewRemove:
 		p.remove(ctx, f)
 	case previewLose:
-		p.end(ctx, f.open, adapterdb.PreviewLost)
+		p.end(ctx, f.open, rows.PreviewLost)
 	}
 	return f.known, upToDate
 }
@@ -213,7 +212,7 @@ func (p *previews) readFacts(ctx context.Context, turn int64, lane store.Lane) (
 	case err != nil:
 	case t == nil:
 		var next *msg.Message
-		next, err = adapterdb.NextOutbound(ctx, p.shell.Store.Reader, lane)
+		next, err = rows.NextOutbound(ctx, p.shell.Store.Reader, lane)
 		f.waiting = next != nil
 	case t.ProgressAt != 0:
 		f.progress, err = p.shell.Store.Progress(ctx, turn)
@@ -242,7 +241,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	}
 	var row *store.Preview
 	stored := p.write(ctx, func(tx *store.Tx) (err error) {
-		row, err = adapterdb.BeginPreview(tx, f.turn.ID, p.shell.Now().UnixMilli())
+		row, err = rows.BeginPreview(tx, f.turn.ID, p.shell.Now().UnixMilli())
 		return err
 	})
 	if !stored {
@@ -256,16 +255,16 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	switch failure := failureOf(err); {
 	case err == nil && id != "":
 		kept := p.write(ctx, func(tx *store.Tx) error {
-			return adapterdb.KeepPreview(tx, row, id,
+			return rows.KeepPreview(tx, row, id,
 				p.shell.Now().UnixMilli())
 		})
 		if !kept { // the chat was moved meanwhile, or the daemon stops
-			p.end(ctx, row, adapterdb.PreviewLost)
+			p.end(ctx, row, rows.PreviewLost)
 		}
 	case err != nil && (failure.refused() || failure.unsent()):
-		p.end(ctx, row, adapterdb.PreviewRemoved)
+		p.end(ctx, row, rows.PreviewRemoved)
 	default:
-		p.end(ctx, row, adapterdb.PreviewLost)
+		p.end(ctx, row, rows.PreviewLost)
 	}
 }
 
@@ -289,7 +288,7 @@ func (p *previews) change(ctx context.Context, f *previewFacts) {
 		// The message may be there all the same. A change without an answer may even be carried out later, and must not
 		// replace an answer that has taken the message over.
 		p.write(ctx, func(tx *store.Tx) error {
-			return adapterdb.OvertakePreview(tx, f.open.ID,
+			return rows.OvertakePreview(tx, f.open.ID,
 				p.shell.Now().UnixMilli())
 		})
 		f.known.waitUntil = time.Time{}
@@ -353,7 +352,7 @@ func (p *previews) remove(ctx context.Context, f *previewFacts) {
 	})
 	failpoint.At(failpoint.Unshown)
 	if err == nil || failureOf(err).Class == msg.Permanent {
-		p.end(ctx, f.open, adapterdb.PreviewRemoved)
+		p.end(ctx, f.open, rows.PreviewRemoved)
 	}
 }
 
@@ -380,7 +379,7 @@ func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lan
 // end stores how a preview has ended.
 func (p *previews) end(ctx context.Context, row *store.Preview, state store.PreviewState) {
 	if p.write(ctx, func(tx *store.Tx) error {
-		return adapterdb.EndPreview(tx, row.ID, state,
+		return rows.EndPreview(tx, row.ID, state,
 			p.shell.Now().UnixMilli())
 	}) {
 		p.shell.counters.previewEnded(state)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"arizuko/gated/gatedtest"
-	"arizuko/pkg/adapterdb"
+	"arizuko/pkg/adapter/rows"
 
 	"pgregory.net/rapid"
 
@@ -231,7 +231,7 @@ func (m *model) finish() {
 	for range 200 {
 		pass(2 * time.Hour)
 		m.revive()
-		if lanes, err := adapterdb.OutboxLanes(m.t.Context(), m.store.Reader, platform); err == nil && len(lanes) == 0 {
+		if lanes, err := rows.OutboxLanes(m.t.Context(), m.store.Reader, platform); err == nil && len(lanes) == 0 {
 			break
 		}
 		m.restart()

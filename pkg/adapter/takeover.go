@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -33,14 +32,14 @@ func (d *delivery) takeOver(tx *store.Tx) error {
 		}
 		takes := d.takesOver(p)
 		if takes {
-			below, err = adapterdb.WrittenBelow(context.Background(), tx.Reader, p)
+			below, err = rows.WrittenBelow(context.Background(), tx.Reader, p)
 		}
 		switch {
 		case err != nil:
 		case takes && !below:
-			err = adapterdb.TakeOverPreview(tx, p, d.row.ID, d.nowMS())
+			err = rows.TakeOverPreview(tx, p, d.row.ID, d.nowMS())
 		default:
-			err = adapterdb.OvertakePreview(tx, p.ID, d.nowMS())
+			err = rows.OvertakePreview(tx, p.ID, d.nowMS())
 			d.overtakes = true
 		}
 	}
@@ -105,5 +104,5 @@ func (d *delivery) giveUpPreview(tx *store.Tx) error {
 	if d.givenUp == "" {
 		return nil
 	}
-	return adapterdb.GiveUpPreview(tx, d.row.TurnID, d.givenUp, d.nowMS())
+	return rows.GiveUpPreview(tx, d.row.TurnID, d.givenUp, d.nowMS())
 }

@@ -6,8 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/store"
 )
 
@@ -84,7 +83,7 @@ func (t *typing) look(ctx context.Context) {
 	if t == nil {
 		return
 	}
-	lanes, err := adapterdb.ActiveLanes(ctx, t.shell.Store.Reader, t.shell.Platform)
+	lanes, err := rows.ActiveLanes(ctx, t.shell.Store.Reader, t.shell.Platform)
 	if err != nil {
 		if ctx.Err() == nil {
 			t.shell.Log.Warn("reading active lanes failed; retrying", "err", err)
@@ -144,7 +143,7 @@ func (t *typing) end(ctx context.Context, lane store.Lane) {
 
 // update shows or removes the indicator, if agents work there or not, as is meant.
 func (t *typing) update(ctx context.Context, lane store.Lane, works bool) {
-	lanes, err := adapterdb.ActiveLanes(ctx, t.shell.Store.Reader, t.shell.Platform)
+	lanes, err := rows.ActiveLanes(ctx, t.shell.Store.Reader, t.shell.Platform)
 	if err != nil || slices.Contains(lanes, lane) != works {
 		return
 	}

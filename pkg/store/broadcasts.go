@@ -43,7 +43,7 @@ func (r Reader) BroadcastOf(ctx context.Context, message int64) (*Broadcast, err
 	return First(All(ctx, r, scanBroadcast, queryBroadcastOf, message))
 }
 
-// OpenBroadcast returns the oldest broadcast of which rows are missing, nil if there is none.
+// OpenBroadcast returns the oldest broadcast with rows missing, nil if there is none.
 func (r Reader) OpenBroadcast(ctx context.Context) (*Broadcast, error) {
 	return First(All(ctx, r, scanBroadcast, queryOpenBroadcast))
 }

@@ -25,7 +25,7 @@ const (
 
 const (
 	MessageColumns = beforeContent + shortContent + `, ` + shortAttachments + afterContent
-	// FoundColumns has the beginning of the content, for rows of which a reader shows no more.
+	// FoundColumns has the beginning of the content, for rows that a reader shows no more of.
 	FoundColumns = beforeContent +
 		`substr(m.content, 1, 8192), CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END` +
 		afterContent

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"arizuko/gated/gatedtest"
-	"arizuko/pkg/adapterdb"
+	"arizuko/pkg/adapter/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -58,7 +58,7 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 	if m := storetest.Must(s.Message(t.Context(), fresh.ID))(t); m.PlatformID != "1" {
 		t.Errorf("the new chat's own message is %s", m.PlatformID)
 	}
-	lanes := storetest.Must(adapterdb.OutboxLanes(t.Context(), s.Reader, "telegram"))(t)
+	lanes := storetest.Must(rows.OutboxLanes(t.Context(), s.Reader, "telegram"))(t)
 	if diff := cmp.Diff([]store.Lane{{ChatJID: to}}, lanes); diff != "" {
 		t.Errorf("outbound rows wait (-want +got):\n%s", diff)
 	}
@@ -74,7 +74,7 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 	if e := storetest.Must(s.Engagement(t.Context(), to, "7"))(t); e.Folder != "main" {
 		t.Errorf("engaged: %+v", e)
 	}
-	if storetest.Must(s.TopicOfThread(t.Context(), to, "7"))(t) != "#a" || storetest.Must(adapterdb.Thread(t.Context(), s.Reader, to, "7"))(t).Title != "Deploys" {
+	if storetest.Must(s.TopicOfThread(t.Context(), to, "7"))(t) != "#a" || storetest.Must(rows.Thread(t.Context(), s.Reader, to, "7"))(t).Title != "Deploys" {
 		t.Error("the thread did not move")
 	}
 	var matches []string
@@ -195,17 +195,17 @@ func TestMoveChat_UndeliveredRows_KeepTheirOrder(t *testing.T) {
 	storetest.Stored(t, s, &msg.Message{ChatJID: newJID, Direction: msg.Out, OutState: msg.OutQueued})
 	other := storetest.Stored(t, s, &msg.Message{ChatJID: "telegram:9", Direction: msg.Out, OutState: msg.OutQueued})
 	for _, jid := range []string{oldJID, newJID} {
-		if m := storetest.Must(adapterdb.NextOutbound(t.Context(), s.Reader, store.Lane{ChatJID: jid}))(t); m != nil {
+		if m := storetest.Must(rows.NextOutbound(t.Context(), s.Reader, store.Lane{ChatJID: jid}))(t); m != nil {
 			t.Errorf("row %d of %s is next while older ones are moved", m.ID, jid)
 		}
 	}
-	if got := storetest.Must(adapterdb.OutboxLanes(t.Context(), s.Reader, "telegram"))(t); len(got) != 1 || got[0].ChatJID != other.ChatJID {
+	if got := storetest.Must(rows.OutboxLanes(t.Context(), s.Reader, "telegram"))(t); len(got) != 1 || got[0].ChatJID != other.ChatJID {
 		t.Errorf("lanes %v", got)
 	}
 	if pages := storetest.Must(s.FinishMoves(t.Context(), 51))(t); pages != 1 {
 		t.Errorf("%d pages", pages)
 	}
-	if m := storetest.Must(adapterdb.NextOutbound(t.Context(), s.Reader, store.Lane{ChatJID: newJID}))(t); m == nil || m.ID != 1 {
+	if m := storetest.Must(rows.NextOutbound(t.Context(), s.Reader, store.Lane{ChatJID: newJID}))(t); m == nil || m.ID != 1 {
 		t.Errorf("next is %+v", m)
 	}
 }
@@ -306,7 +306,7 @@ func TestMoveChat_LateWrites_GoToTheNewAddress(t *testing.T) {
 	if storetest.Must(s.Chat(t.Context(), oldJID))(t) != nil {
 		t.Error("the old address has a row again")
 	}
-	if storetest.Must(s.TopicOfThread(t.Context(), newJID, "7"))(t) != "#a" || storetest.Must(adapterdb.Thread(t.Context(), s.Reader, newJID, "7"))(t).Title != "Deploys" {
+	if storetest.Must(s.TopicOfThread(t.Context(), newJID, "7"))(t) != "#a" || storetest.Must(rows.Thread(t.Context(), s.Reader, newJID, "7"))(t).Title != "Deploys" {
 		t.Error("the thread is not in the new chat")
 	}
 }

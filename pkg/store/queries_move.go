@@ -11,7 +11,7 @@ const (
 	updateMoving = `UPDATE chat_aliases SET moving = ?1 WHERE old_jid = ?2 AND moving <> ?1`
 	queryAliases = `SELECT old_jid, new_jid, moving FROM chat_aliases`
 
-	// All former addresses, of which there are few.
+	// All former addresses: there are few.
 	queryUnmoved = `SELECT a.old_jid FROM chat_aliases a WHERE a.moving = 1
 		OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_chat WHERE chat_jid = a.old_jid)
 		OR EXISTS (SELECT 1 FROM turns INDEXED BY turns_chat WHERE chat_jid = a.old_jid)

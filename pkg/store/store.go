@@ -2,7 +2,7 @@
 // read-only pool, or connects to a server, and commits the writes of several
 // callers together. It has the statements that several daemons need, as verbs per
 // noun: the methods of Reader read, those of Tx write. A statement that one daemon
-// alone needs is in that daemon's package db, which runs it with All, Value and the
+// alone needs is in that daemon's package rows, which runs it with All, Value and the
 // like.
 package store
 

@@ -16,8 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
+	"arizuko/dashd/internal/rows"
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/disk"
@@ -254,7 +253,7 @@ func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *repor
 		return nil, err
 	}
 	r.progress("database: checking the copy")
-	info, err := db.InspectCopy(ctx, name, false)
+	info, err := rows.InspectCopy(ctx, name, false)
 	if err != nil {
 		return nil, err
 	}
@@ -272,13 +271,13 @@ func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *repor
 
 func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *report) error {
 	if c.Server != "" {
-		return db.CopyServer(ctx, c.Server, name, func(p dbcopy.Progress) error {
+		return rows.CopyServer(ctx, c.Server, name, func(p dbcopy.Progress) error {
 			r.progress("database: %s", p)
 			return requireSpace(folder, 0)
 		})
 	}
 	next := int64(0)
-	return db.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(done, total int64) error {
+	return rows.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(done, total int64) error {
 		r.progress("database: %s of %s copied", disk.Bytes(done), disk.Bytes(total))
 		if done < next {
 			return nil

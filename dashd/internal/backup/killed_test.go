@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"arizuko/dashd/internal/db"
+	"arizuko/dashd/internal/rows"
 )
 
 // TestRestore_KilledAnywhere_RepeatWorks stops the replacement after each of its steps.
@@ -35,7 +35,7 @@ func TestRestore_KilledAnywhere_RepeatWorks(t *testing.T) {
 			if err := errors.Join(err1, err2); err != nil || string(now) != "remember\n" || string(old) != "newer\n" {
 				t.Errorf("%q, %q, %v", now, old, err)
 			}
-			if _, err := db.InspectCopy(t.Context(), i.path(databaseName), true); err != nil {
+			if _, err := rows.InspectCopy(t.Context(), i.path(databaseName), true); err != nil {
 				t.Error(err)
 			}
 			if _, err := os.Stat(i.path(restoringName)); !errors.Is(err, fs.ErrNotExist) {

@@ -14,8 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"arizuko/dashd/internal/db"
-
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/disk"
 )
 
@@ -231,7 +230,7 @@ func Verify(ctx context.Context, source string, in io.Reader, log io.Writer) (s 
 
 // checkDatabase compares a database with the summary in the archive.
 func checkDatabase(ctx context.Context, path string, s Summary) error {
-	info, err := db.InspectCopy(ctx, path, true)
+	info, err := rows.InspectCopy(ctx, path, true)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"arizuko/dashd/internal/db"
+	"arizuko/dashd/internal/rows"
 
 	"golang.org/x/sys/unix"
 
@@ -219,7 +219,7 @@ func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) erro
 		if err := checkDatabase(ctx, path, s); err != nil {
 			return err
 		}
-		return db.RestoredCopy{CancelOpen: r.CancelOpen, Now: r.Now().UnixMilli()}.Apply(ctx, path)
+		return rows.RestoredCopy{CancelOpen: r.CancelOpen, Now: r.Now().UnixMilli()}.Apply(ctx, path)
 	})
 	if err != nil {
 		return err

@@ -7,9 +7,8 @@ import (
 	"net/url"
 	"strings"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -33,7 +32,7 @@ func (c *Console) access(r *http.Request) (*shown, error) {
 	if page.Operators, err = c.operators(ctx); err != nil {
 		return nil, err
 	}
-	recent, err := db.ListChats(ctx, c.Store, db.ChatFilter{Limit: maxRows})
+	recent, err := rows.ListChats(ctx, c.Store, rows.ChatFilter{Limit: maxRows})
 	if err != nil {
 		return nil, err
 	}

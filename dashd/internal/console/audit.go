@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/store"
@@ -36,13 +35,13 @@ func (c *Console) changes(ctx context.Context, query url.Values) (pages.Audit, e
 		}
 		q.Before = id
 	}
-	rows, err := c.Store.Audit(ctx, q)
+	list, err := c.Store.Audit(ctx, q)
 	if err != nil {
 		return page, err
 	}
-	if len(rows) > maxAuditLines {
-		rows = rows[:maxAuditLines]
-		next := url.Values{"before": {strconv.FormatInt(rows[maxAuditLines-1].ID, 10)}}
+	if len(list) > maxAuditLines {
+		list = list[:maxAuditLines]
+		next := url.Values{"before": {strconv.FormatInt(list[maxAuditLines-1].ID, 10)}}
 		for name, value := range map[string]string{"who": page.Who, "what": page.What} {
 			if value != "" {
 				next.Set(name, value)
@@ -50,7 +49,7 @@ func (c *Console) changes(ctx context.Context, query url.Values) (pages.Audit, e
 		}
 		page.Next = "/audit?" + next.Encode()
 	}
-	for _, row := range rows {
+	for _, row := range list {
 		page.Lines = append(page.Lines, auditLine(row))
 	}
 	oldest, err := c.Store.OldestAudit(ctx)
@@ -60,7 +59,7 @@ func (c *Console) changes(ctx context.Context, query url.Values) (pages.Audit, e
 	if oldest != nil {
 		page.Since, page.Deleted, page.Max = oldest.At, oldest.ID > 1, store.MaxAuditRows
 	}
-	page.Whats, err = db.AuditWhats(ctx, c.Store, maxAuditWhats)
+	page.Whats, err = rows.AuditWhats(ctx, c.Store, maxAuditWhats)
 	return page, err
 }
 

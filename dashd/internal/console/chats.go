@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -34,7 +33,7 @@ func kindWords(kind msg.ChatKind) string {
 // chats lists chats, the one seen last first.
 func (c *Console) chats(r *http.Request) (*shown, error) {
 	q, ctx := r.URL.Query(), r.Context()
-	f := db.ChatFilter{Platform: q.Get("platform"), Text: strings.TrimSpace(q.Get("text")), Limit: maxRows}
+	f := rows.ChatFilter{Platform: q.Get("platform"), Text: strings.TrimSpace(q.Get("text")), Limit: maxRows}
 	if len(f.Text) > maxFilter {
 		return nil, apierr.New(apierr.BadRequest, "The text is too long: at most %d bytes.", maxFilter)
 	}
@@ -44,15 +43,15 @@ func (c *Console) chats(r *http.Request) (*shown, error) {
 		if err != nil || jid == "" {
 			return nil, apierr.New(apierr.BadRequest, "before=%.80q is no place in the list.", before)
 		}
-		f.Before = db.ChatPosition{SeenAt: seen, JID: jid}
+		f.Before = rows.ChatPosition{SeenAt: seen, JID: jid}
 	}
-	list, err := db.ListChats(ctx, c.Store, f)
+	list, err := rows.ListChats(ctx, c.Store, f)
 	if err != nil {
 		return nil, err
 	}
 	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: line(f.Platform), Text: f.Text, Bounded: list.Bounded,
 		Later: f.Before.JID != ""}
-	if page.Platforms, err = db.Platforms(ctx, c.Store); err != nil {
+	if page.Platforms, err = rows.Platforms(ctx, c.Store); err != nil {
 		return nil, err
 	}
 	if page.Lines, err = c.chatRows(ctx, list.Rows, page.Now); err != nil {
@@ -74,27 +73,27 @@ func below(r *http.Request, pairs ...string) string {
 	return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
 }
 
-func (c *Console) chatRows(ctx context.Context, chats []db.SeenChat, now int64) ([]pages.ChatRow, error) {
+func (c *Console) chatRows(ctx context.Context, chats []rows.SeenChat, now int64) ([]pages.ChatRow, error) {
 	t, err := c.table(ctx)
 	if err != nil {
 		return nil, err
 	}
-	windows, err := db.OpenWindows(ctx, c.Store, now, "", "", maxWindowsRead)
+	windows, err := rows.OpenWindows(ctx, c.Store, now, "", "", maxWindowsRead)
 	if err != nil {
 		return nil, err
 	}
-	last := map[string]db.OpenWindow{}
+	last := map[string]rows.OpenWindow{}
 	for _, w := range windows { // the later ones end later
 		last[w.ChatJID] = w
 	}
 	from, to := c.spendSpan()
-	rows := make([]pages.ChatRow, len(chats))
+	list := make([]pages.ChatRow, len(chats))
 	for i, chat := range chats {
-		open, err := db.OpenTurnCount(ctx, c.Store, chat.JID, maxOpenCount)
+		open, err := rows.OpenTurnCount(ctx, c.Store, chat.JID, maxOpenCount)
 		if err != nil {
 			return nil, err
 		}
-		used, err := db.ChatSpend(ctx, c.Store, chat.JID, from, to)
+		used, err := rows.ChatSpend(ctx, c.Store, chat.JID, from, to)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +103,7 @@ func (c *Console) chatRows(ctx context.Context, chats []db.SeenChat, now int64) 
 		}
 		_, account, _ := strings.Cut(chat.Platform, "+")
 		w := last[chat.JID]
-		rows[i] = pages.ChatRow{
+		list[i] = pages.ChatRow{
 			JID: chat.JID, Shown: line(chat.JID), Title: line(chat.Title), Kind: kindWords(chat.Kind),
 			Account: line(account), SeenAt: chat.SeenAt,
 			Home: home, Pinned: line(chat.StickyGroup), Topic: line(chat.StickyTopic),
@@ -112,7 +111,7 @@ func (c *Console) chatRows(ctx context.Context, chats []db.SeenChat, now int64) 
 			Spend: spendLine(store.SpendRow{Spend: used}),
 		}
 	}
-	return rows, nil
+	return list, nil
 }
 
 // homeOf is the group that answers a chat; in a direct message routes for its user count.
@@ -140,7 +139,7 @@ func (c *Console) engagement(r *http.Request) (*shown, error) {
 			after, chat, place = now, "", ""
 		}
 	}
-	windows, err := db.OpenWindows(r.Context(), c.Store, after, chat, place, maxRows+1)
+	windows, err := rows.OpenWindows(r.Context(), c.Store, after, chat, place, maxRows+1)
 	if err != nil {
 		return nil, err
 	}

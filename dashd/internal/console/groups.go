@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"arizuko/dashd/internal/db"
+	"arizuko/dashd/internal/rows"
 
 	"github.com/go-chi/chi/v5"
 
@@ -45,7 +45,7 @@ func (c *Console) groups(r *http.Request) (*shown, error) {
 		row := pages.GroupRow{Folder: g.Folder, Name: line(g.Name), Warnings: len(t.warningsOf(g.Folder))}
 		leads := t.sharers[g.Folder]
 		row.Chats, row.More = leads[:min(len(leads), maxSharers)], max(0, len(leads)-maxSharers)
-		if row.Turn, row.TurnAt, err = db.LastFolderTurn(r.Context(), c.Store, g.Folder); err != nil {
+		if row.Turn, row.TurnAt, err = rows.LastFolderTurn(r.Context(), c.Store, g.Folder); err != nil {
 			return nil, err
 		}
 		page.Lines = append(page.Lines, row)
@@ -127,7 +127,7 @@ func (c *Console) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error)
 	if page.NextSession != "" {
 		page.NextSession = below(r, "session", page.NextSession)
 	}
-	runs, err := db.FolderRuns(ctx, c.Store, g.Folder, maxRuns)
+	runs, err := rows.FolderRuns(ctx, c.Store, g.Folder, maxRuns)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (c *Console) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error)
 const maxSessionShown = 8
 
 func (c *Console) addSessions(ctx context.Context, page *pages.Group, from string) error {
-	sessions, err := db.FolderSessions(ctx, c.Store, page.Folder, from, maxRows+1)
+	sessions, err := rows.FolderSessions(ctx, c.Store, page.Folder, from, maxRows+1)
 	if err != nil {
 		return err
 	}

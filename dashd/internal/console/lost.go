@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
@@ -30,7 +29,7 @@ type lostReason struct {
 	title  string
 	text   string
 	count  int
-	filter db.MessageFilter
+	filter rows.MessageFilter
 	replay bool // a copy may go otherwise
 }
 
@@ -82,39 +81,39 @@ func (c *Console) lostReasons(ctx context.Context) (undelivered, dropped, parked
 		{msg.Ambiguous, "the platform never said whether it arrived"}, {msg.Transient, "the platform kept failing"},
 		{msg.Rate, "the platform kept asking to wait"}, {msg.Auth, "the bot's credentials are wrong"},
 	} {
-		n, err := db.FailedCount(ctx, c.Store, class.class, maxLostCount)
+		n, err := rows.FailedCount(ctx, c.Store, class.class, maxLostCount)
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		undelivered = append(undelivered, lostReason{"failed." + string(class.class), "failed, " + string(class.class),
 			class.text, n,
-			db.MessageFilter{State: msg.OutFailed, Class: class.class}, true})
+			rows.MessageFilter{State: msg.OutFailed, Class: class.class}, true})
 	}
 	for state, text := range map[msg.OutState]string{
 		msg.OutAmbiguous: "it may have arrived, and was given up",
 		msg.OutCancelled: "it was withdrawn before it was delivered, as by /stop",
 	} {
-		n, err := db.UndeliveredCount(ctx, c.Store, state, maxLostCount)
+		n, err := rows.UndeliveredCount(ctx, c.Store, state, maxLostCount)
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		undelivered = append(undelivered, lostReason{string(state), string(state), text, n,
-			db.MessageFilter{State: state}, true})
+			rows.MessageFilter{State: state}, true})
 	}
 	slices.SortStableFunc(undelivered, func(a, b lostReason) int { return strings.Compare(b.title, a.title) })
-	reasons, err := db.DroppedReasons(ctx, c.Store, maxLostCount)
+	reasons, err := rows.DroppedReasons(ctx, c.Store, maxLostCount)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	for _, d := range reasons {
 		dropped = append(dropped, lostReason{"dropped." + string(d.Reason), string(d.Reason),
 			cmp.Or(d.Reason.Meaning(), string(d.Reason)), d.Count,
-			db.MessageFilter{Disposition: msg.Dropped, Reason: d.Reason}, worthReplaying(d.Reason)})
+			rows.MessageFilter{Disposition: msg.Dropped, Reason: d.Reason}, worthReplaying(d.Reason)})
 	}
-	n, err := db.ParkedCount(ctx, c.Store, maxLostCount)
+	n, err := rows.ParkedCount(ctx, c.Store, maxLostCount)
 	parked = append(parked, lostReason{"parked", "parked",
 		"its chat is not connected: approve or reject it under Approvals", n,
-		db.MessageFilter{Disposition: msg.Onboarding}, false})
+		rows.MessageFilter{Disposition: msg.Onboarding}, false})
 	return undelivered, dropped, parked, err
 }
 
@@ -168,7 +167,7 @@ func (c *Console) lostList(ctx context.Context, l lostReason, before string) (*p
 		return nil, err
 	}
 	filter.Limit = maxMessages
-	page, err := db.ListMessages(ctx, c.Store, filter)
+	page, err := rows.ListMessages(ctx, c.Store, filter)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
@@ -45,7 +44,7 @@ func (c *Console) nextReplays(ctx context.Context, l *lostReason, before int64) 
 	filter := l.filter
 	filter.Limit, filter.Before = maxReplays, before
 	for range maxReplayPages {
-		page, err := db.ListMessages(ctx, c.Store, filter)
+		page, err := rows.ListMessages(ctx, c.Store, filter)
 		if err != nil {
 			return step, err
 		}

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -46,17 +45,17 @@ func (c *Console) messages(r *http.Request) (*shown, error) {
 }
 
 // listInto reads a page of the list.
-func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter db.MessageFilter,
+func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter rows.MessageFilter,
 	query url.Values) error {
 	if filter.Match != "" {
-		lag, err := db.CountSearchLag(ctx, c.Store, maxLag)
+		lag, err := rows.CountSearchLag(ctx, c.Store, maxLag)
 		if err != nil {
 			return err
 		}
 		data.Lag = pages.Lag{Rows: lag.Rows, About: lag.Rows >= maxLag, Since: lag.Since}
 	}
-	page, err := db.ListMessages(ctx, c.Store, filter)
-	if errors.Is(err, db.ErrTooBroad) {
+	page, err := rows.ListMessages(ctx, c.Store, filter)
+	if errors.Is(err, rows.ErrTooBroad) {
 		data.Wrong, data.Problem = "text",
 			"The search takes too long: too many messages have these words. Add another one, or a longer beginning."
 		return nil
@@ -111,9 +110,9 @@ func listPath(query url.Values, before int64) string {
 }
 
 // messageFilter reads the filters of an address. problem says what it does not understand, and wrong is the field.
-func messageFilter(query url.Values) (f db.MessageFilter, wrong, problem string) {
+func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem string) {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
-	f = db.MessageFilter{
+	f = rows.MessageFilter{
 		Chat: get("chat"), Folder: get("group"), Sender: get("sender"), Direction: msg.Direction(get("direction")),
 		Disposition: msg.Disposition(get("disposition")), Reason: msg.Reason(get("reason")),
 		State: msg.OutState(get("state")), Limit: maxMessages,
@@ -151,7 +150,7 @@ func filterForm(query url.Values) pages.MessageFilter {
 		Directions:   options(query.Get("direction"), "", "both", "in", "received", "out", "sent"),
 		Dispositions: options(query.Get("disposition"), dispositions()...),
 		Reasons:      options(query.Get("reason"), reasons()...),
-		State: options(query.Get("state"), "", "any", string(db.StateWaiting), "queued or being sent", "sent",
+		State: options(query.Get("state"), "", "any", string(rows.StateWaiting), "queued or being sent", "sent",
 			"sent", "failed", "failed",
 			"ambiguous", "may have arrived", "cancelled", "cancelled"),
 	}
@@ -168,7 +167,7 @@ func filterForm(query url.Values) pages.MessageFilter {
 
 // dispositions are pairs of value and text.
 func dispositions() []string {
-	return []string{"", "any", string(db.Undecided), "undecided", string(msg.Routed), "routed: starts a turn",
+	return []string{"", "any", string(rows.Undecided), "undecided", string(msg.Routed), "routed: starts a turn",
 		string(msg.Observed), "observed",
 		string(msg.Command), "a command", string(msg.Sticky), "pins the chat", string(msg.Prefix), "a prefix",
 		string(msg.Dropped), "dropped",

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
 )
@@ -41,7 +40,7 @@ func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
 
 // withName is a sender's id, with the name of the newest message of that sender.
 func (c *Console) withName(ctx context.Context, sender string) (string, error) {
-	page, err := db.ListMessages(ctx, c.Store, db.MessageFilter{Sender: sender, Limit: 1})
+	page, err := rows.ListMessages(ctx, c.Store, rows.MessageFilter{Sender: sender, Limit: 1})
 	if err != nil || len(page.Rows) == 0 || page.Rows[0].SenderName == "" {
 		return line(sender), err
 	}

@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
@@ -142,7 +141,7 @@ func (m *minutes) read(ctx context.Context, c *Console) (pages.Minutes, error) {
 		return m.last, nil
 	}
 	since := now.Truncate(time.Minute).Add(-(shownMinutes - 1) * time.Minute).UnixMilli()
-	counted, all, err := db.Minutes(ctx, c.Store, since, shownMinutes)
+	counted, all, err := rows.Minutes(ctx, c.Store, since, shownMinutes)
 	if err != nil {
 		return m.last, err
 	}

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"arizuko/dashd/internal/db"
+	"arizuko/dashd/internal/rows"
 
 	"github.com/go-chi/chi/v5"
 
@@ -111,7 +111,7 @@ func (c *Console) polls(r *http.Request) (*shown, error) {
 		{Link: pages.Link{Path: "/polls", Text: "All"}, Current: !open},
 		{Link: pages.Link{Path: "/polls?state=open", Text: "Open"}, Current: open},
 	}}
-	rows, err := db.Polls(r.Context(), c.Store, open, before, maxRows+1)
+	rows, err := rows.Polls(r.Context(), c.Store, open, before, maxRows+1)
 	if err != nil {
 		return nil, err
 	}

@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
@@ -37,11 +36,11 @@ func (c *Console) replay(ctx context.Context, d *draft, last int) (*pages.Replay
 	if len(problems) > 0 {
 		return &pages.Replay{Problem: "Correct the routes that cannot be saved first."}, nil
 	}
-	inbound, err := db.NewestInbound(ctx, c.Store, last)
+	inbound, err := rows.NewestInbound(ctx, c.Store, last)
 	if err != nil {
 		return nil, err
 	}
-	r := replayer{result: &pages.Replay{}, rows: map[int64]*db.Inbound{}, kinds: map[[2]string]int{}}
+	r := replayer{result: &pages.Replay{}, rows: map[int64]*rows.Inbound{}, kinds: map[[2]string]int{}}
 	var items []routeapi.Item
 	for i := range inbound {
 		if item, ok := replayItem(&inbound[i]); ok {
@@ -101,7 +100,7 @@ func (c *Console) compare(ctx context.Context, routes []msg.Route, items []route
 
 // replayItem is the question that gated asked about a row, as far as the row tells. It reports false for what routes do
 // not decide.
-func replayItem(m *db.Inbound) (routeapi.Item, bool) {
+func replayItem(m *rows.Inbound) (routeapi.Item, bool) {
 	item := routeapi.Item{
 		ID: m.ID, ChatJID: m.ChatJID, Kind: msg.ChatKind(m.Kind), Topic: m.Topic, ThreadID: m.ThreadID,
 		Sender:     m.Sender,
@@ -128,7 +127,7 @@ func replayItem(m *db.Inbound) (routeapi.Item, bool) {
 // replayer sums up the answers.
 type replayer struct {
 	result *pages.Replay
-	rows   map[int64]*db.Inbound
+	rows   map[int64]*rows.Inbound
 	kinds  map[[2]string]int // by was and would be
 }
 

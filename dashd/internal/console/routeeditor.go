@@ -10,10 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
@@ -270,7 +269,7 @@ func targetChoices(groups []msg.Group) (all []string) {
 }
 
 func (c *Console) chatChoices(ctx context.Context) (all []pages.ChatChoice, err error) {
-	chats, err := db.NewestChats(ctx, c.Store, maxChatChoices)
+	chats, err := rows.NewestChats(ctx, c.Store, maxChatChoices)
 	for _, chat := range chats {
 		all = append(all, pages.ChatChoice{JID: chat.JID, Title: Excerpt(plaintext.Line(chat.Title))})
 	}

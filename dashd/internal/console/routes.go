@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
@@ -138,7 +137,7 @@ func (c *Console) matchWords(ctx context.Context, exprs []string) ([]string, err
 			e.Words(func(jid string) string { chats = append(chats, jid); return jid })
 		}
 	}
-	titles, err := db.ChatTitles(ctx, c.Store, chats)
+	titles, err := rows.ChatTitles(ctx, c.Store, chats)
 	if err != nil {
 		return nil, err
 	}

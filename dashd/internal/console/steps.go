@@ -4,9 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
@@ -72,7 +71,7 @@ func (c *Console) Answered(ctx context.Context) (bool, error) {
 	for _, a := range daemon.Adapters() {
 		names = append(names, a.Platform)
 	}
-	answered, err := db.Answered(ctx, c.Store, names)
+	answered, err := rows.Answered(ctx, c.Store, names)
 	if answered {
 		c.answered.Store(true)
 	}

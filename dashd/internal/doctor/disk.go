@@ -9,8 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"arizuko/dashd/internal/db"
-
+	"arizuko/dashd/internal/rows"
 	"arizuko/migrations"
 	"arizuko/pkg/config"
 	"arizuko/pkg/disk"
@@ -54,7 +53,7 @@ func checkWAL(e *examination) {
 	if e.Base.DB != "" {
 		return // a server has one of its own
 	}
-	w, err := db.ReadWAL(e.Base.DBPath())
+	w, err := rows.ReadWAL(e.Base.DBPath())
 	if err != nil {
 		fix := "run this as the user that runs the daemons"
 		if e.Has("disk-full") {

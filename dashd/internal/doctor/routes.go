@@ -11,8 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/dashd/internal/db"
-
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
 	"arizuko/pkg/groupconfig"
@@ -30,7 +29,7 @@ func checkRoutes(ctx context.Context, e *examination) error {
 	if e.groups, err = e.st.Groups(ctx); err != nil {
 		return err
 	}
-	if e.runtimes, err = db.LastRuntimes(ctx, e.st.Reader); err != nil {
+	if e.runtimes, err = rows.LastRuntimes(ctx, e.st.Reader); err != nil {
 		return err
 	}
 	targets := invalidRoutes(e, routes)
@@ -121,7 +120,7 @@ func checkUnreached(ctx context.Context, e *examination, targets map[string]bool
 		if targets[g.Folder] || e.runtimes[g.Folder] != "" || !any || g.Folder == webGroup {
 			continue
 		}
-		last, err := db.LastWebMessage(ctx, e.st.Reader, msg.PlatformWeb+":"+g.Folder)
+		last, err := rows.LastWebMessage(ctx, e.st.Reader, msg.PlatformWeb+":"+g.Folder)
 		if err != nil {
 			return err
 		}

@@ -6,8 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/store"
 )
 
@@ -62,14 +61,14 @@ func (x *Indexer) Run(ctx context.Context) error {
 	}
 }
 
-func (x *Indexer) step(ctx context.Context) (rows int, more bool, err error) {
-	lag, err := db.CountSearchLag(ctx, x.Store.Reader, 1)
+func (x *Indexer) step(ctx context.Context) (list int, more bool, err error) {
+	lag, err := rows.CountSearchLag(ctx, x.Store.Reader, 1)
 	if err != nil || lag.Rows == 0 && lag.Deleted == 0 {
 		return 0, false, err // without a write
 	}
 	err = x.Store.Write(ctx, func(tx *store.Tx) (err error) {
-		rows, more, err = tx.IndexMessages()
+		list, more, err = tx.IndexMessages()
 		return err
 	})
-	return rows, more, err
+	return list, more, err
 }

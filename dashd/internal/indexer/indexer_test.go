@@ -8,9 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"arizuko/dashd/internal/db"
+	"arizuko/dashd/internal/rows"
 	"arizuko/gated/gatedtest"
-
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -45,12 +44,12 @@ func TestRun_RowsAndDeletions_AreFollowed(t *testing.T) {
 	expect := func(word string, want int) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); ; {
-			page, err := db.ListMessages(t.Context(), st.Reader, db.MessageFilter{Match: store.SearchQuery(word), Limit: 1000})
-			lag, lagErr := db.CountSearchLag(t.Context(), st.Reader, 1000)
+			page, err := rows.ListMessages(t.Context(), st.Reader, rows.MessageFilter{Match: store.SearchQuery(word), Limit: 1000})
+			lag, lagErr := rows.CountSearchLag(t.Context(), st.Reader, 1000)
 			if err != nil || lagErr != nil {
 				t.Fatal(err, lagErr)
 			}
-			if len(page.Rows) == want && lag == (db.SearchLag{}) {
+			if len(page.Rows) == want && lag == (rows.SearchLag{}) {
 				return
 			}
 			if time.Now().After(deadline) {

@@ -12,9 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/live"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -117,7 +116,7 @@ type pending struct{ newest, announced int64 }
 
 func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	// Read before the rows: what a turn that has ended by now has answered is among them.
-	work, err := db.WebWork(ctx, f.news.Store)
+	work, err := rows.WebWork(ctx, f.news.Store)
 	if err != nil {
 		return err
 	}
@@ -165,7 +164,7 @@ func (f *feed) greet(ctx context.Context, s *live.Stream) (err error) {
 	if f.last, err = f.news.Store.LastMessageID(ctx); err != nil {
 		return err
 	}
-	undelivered, err := db.WebUndelivered(ctx, f.news.Store)
+	undelivered, err := rows.WebUndelivered(ctx, f.news.Store)
 	if err != nil {
 		return err
 	}
@@ -180,18 +179,18 @@ func (f *feed) greet(ctx context.Context, s *live.Stream) (err error) {
 // announce sends which chats have something new.
 func (f *feed) announce(ctx context.Context, s *live.Stream) error {
 	for {
-		newest, next, rows, err := db.WebNews(ctx, f.news.Store, f.last, rowsAtOnce)
+		newest, next, list, err := rows.WebNews(ctx, f.news.Store, f.last, rowsAtOnce)
 		if err != nil {
 			return err
 		}
 		// Read after the rows: one that was undelivered when it was read is either among these, or was delivered since.
-		undelivered, err := db.WebUndelivered(ctx, f.news.Store)
+		undelivered, err := rows.WebUndelivered(ctx, f.news.Store)
 		if err != nil {
 			return err
 		}
 		ready := f.ready(newest, undelivered)
 		f.last = next
-		if err := s.Event("changed", 0, changed{ready}); err != nil || rows < rowsAtOnce {
+		if err := s.Event("changed", 0, changed{ready}); err != nil || list < rowsAtOnce {
 			return err
 		}
 	}
@@ -227,7 +226,7 @@ func (f *feed) ready(newest, undelivered map[string]int64) map[string]int64 {
 
 // updateTyping sends where agents work, and whether gated runs, if that has changed.
 func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
-	working, err := db.WebWorking(ctx, f.news.Store)
+	working, err := rows.WebWorking(ctx, f.news.Store)
 	if err != nil {
 		return err
 	}

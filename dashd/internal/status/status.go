@@ -12,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/config"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -274,7 +273,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 	if c.ThreadID != "" {
 		place = "" // the thread's turns have more than one
 	}
-	turns, err := db.CountOpenTurns(ctx, s.cfg.Store.Reader, c.ChatJID, c.ThreadID, place, maxCounted+1)
+	turns, err := rows.CountOpenTurns(ctx, s.cfg.Store.Reader, c.ChatJID, c.ThreadID, place, maxCounted+1)
 	w.open = turns.Open
 	switch {
 	case err != nil || turns.Open == 0:
@@ -290,7 +289,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 	if oldest.NotBefore > c.now {
 		w.waits, w.retryAt = oldest.WaitsFor, oldest.NotBefore
 	}
-	before, err := db.QueuedBefore(ctx, s.cfg.Store.Reader, oldest.ID, c.now)
+	before, err := rows.QueuedBefore(ctx, s.cfg.Store.Reader, oldest.ID, c.now)
 	w.place = new(1 + before)
 	if err == nil {
 		var running []*msg.Turn
@@ -311,7 +310,7 @@ func (s *Status) atWork(ctx context.Context, c *chat, w *work) error {
 			w.asked = cmp.Or(a.Who.Label, "anyone here")
 		}
 	}
-	all, err := db.ChatWork(ctx, s.cfg.Store.Reader, c.ChatJID)
+	all, err := rows.ChatWork(ctx, s.cfg.Store.Reader, c.ChatJID)
 	w.saidAt = w.begun
 	for _, at := range all {
 		w.saidAt = max(w.saidAt, at.UpdatedAt)

@@ -7,8 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"arizuko/dashd/internal/db"
-
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -54,11 +53,11 @@ func readAfter(query url.Values) (after int64, page historyPage, err error) {
 }
 
 // after returns rows in JSON, the oldest first, the id to continue after, and whether there are more already.
-func (c *Chat) after(ctx context.Context, jid string, after int64, page historyPage) (rows [][]byte, next int64,
+func (c *Chat) after(ctx context.Context, jid string, after int64, page historyPage) (list [][]byte, next int64,
 	more bool, err error) {
 	size := 0
 	for {
-		batch, end, more, err := db.WebAfter(ctx, c.Store.Reader, jid, after, readAtOnce)
+		batch, end, more, err := rows.WebAfter(ctx, c.Store.Reader, jid, after, readAtOnce)
 		if err != nil {
 			return nil, 0, false, err
 		}
@@ -67,16 +66,16 @@ func (c *Chat) after(ctx context.Context, jid string, after int64, page historyP
 			if err != nil {
 				return nil, 0, false, err
 			}
-			if len(rows) == page.limit || len(rows) > 0 && size+len(row) > maxHistory {
-				return rows, after, true, nil
+			if len(list) == page.limit || len(list) > 0 && size+len(row) > maxHistory {
+				return list, after, true, nil
 			}
 			if row != nil {
-				rows, size = append(rows, row), size+len(row)
+				list, size = append(list, row), size+len(row)
 			}
 			after = m.ID
 		}
 		if after = end; !more {
-			return rows, after, false, nil
+			return list, after, false, nil
 		}
 	}
 }

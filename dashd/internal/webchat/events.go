@@ -5,9 +5,8 @@ import (
 	"net/http"
 	"slices"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/live"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -21,7 +20,7 @@ type feed struct {
 	form   form
 	last   int64 // id of the last row
 	typing []string
-	work   map[int64]db.Work // that was sent, by turn
+	work   map[int64]rows.Work // that was sent, by turn
 	// The page has seen a row that is not there, since the database was restored. The page is notified once.
 	restored bool
 }
@@ -29,7 +28,7 @@ type feed struct {
 // Events streams a chat: each message in the order of its row, messages that agents change, in which topics agents
 // work, and what they say of it. The id of a change is that of its own row.
 func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
-	end, err := db.WebEnd(r.Context(), c.Store.Reader, JID(g.Folder))
+	end, err := rows.WebEnd(r.Context(), c.Store.Reader, JID(g.Folder))
 	last := end
 	if err == nil {
 		last, err = lastSeen(r, end)
@@ -43,7 +42,7 @@ func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		return
 	}
 	f := &feed{chat: c, folder: g.Folder, jid: JID(g.Folder), form: c.formOf(r), last: last,
-		work: map[int64]db.Work{}}
+		work: map[int64]rows.Work{}}
 	f.restored = last > newest
 	if f.restored {
 		f.last = end
@@ -83,7 +82,7 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 		}
 	}
 	for {
-		rows, next, more, err := db.WebAfter(ctx, f.chat.Store.Reader, f.jid, f.last, readAtOnce)
+		rows, next, more, err := rows.WebAfter(ctx, f.chat.Store.Reader, f.jid, f.last, readAtOnce)
 		if err != nil {
 			return err
 		}
@@ -125,7 +124,7 @@ func (c *Chat) shown(ctx context.Context, m *msg.Message) (row *msg.Message, isC
 	if !m.Kind.Changes() || m.Direction != msg.Out {
 		return m, false, nil
 	}
-	row, err = db.Changed(ctx, c.Store.Reader, m)
+	row, err = rows.Changed(ctx, c.Store.Reader, m)
 	if row != nil && row.ChatJID != m.ChatJID {
 		row = nil
 	}
@@ -134,7 +133,7 @@ func (c *Chat) shown(ctx context.Context, m *msg.Message) (row *msg.Message, isC
 
 // updateTyping sends the topics in which an agent works, if they have changed.
 func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
-	typing, err := db.RunningPlaces(ctx, f.chat.Store.Reader, f.jid)
+	typing, err := rows.RunningPlaces(ctx, f.chat.Store.Reader, f.jid)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -96,7 +95,7 @@ func (c *Chat) attachment(r *http.Request, g *msg.Group) (a msg.Attachment, err 
 	if m == nil || m.ChatJID != JID(g.Folder) || n < 1 || n > int64(len(m.Attachments)) {
 		return a, none
 	}
-	changes, err := db.Changes(r.Context(), c.Store.Reader, m)
+	changes, err := rows.Changes(r.Context(), c.Store.Reader, m)
 	if err != nil {
 		return a, err
 	}

@@ -13,8 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"arizuko/dashd/internal/db"
-
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -71,7 +70,7 @@ type message struct {
 
 // onPage returns a row as pages see it, with its changes.
 func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, error) {
-	changes, err := db.Changes(ctx, c.Store.Reader, m)
+	changes, err := rows.Changes(ctx, c.Store.Reader, m)
 	if err != nil {
 		return message{}, err
 	}
@@ -233,17 +232,17 @@ func writeRows(w http.ResponseWriter, rows [][]byte, fields string) {
 }
 
 // history returns rows in JSON, the newest first, and whether there are older ones.
-func (c *Chat) history(ctx context.Context, jid string, page historyPage) (rows [][]byte, more bool, err error) {
+func (c *Chat) history(ctx context.Context, jid string, page historyPage) (list [][]byte, more bool, err error) {
 	size, before := 0, page.before
 	for {
-		count := min(readAtOnce, page.limit-len(rows)+1) // one more, to know whether there are more
-		batch, more, err := db.WebHistory(ctx, c.Store.Reader, jid, page.topic, before, count)
+		count := min(readAtOnce, page.limit-len(list)+1) // one more, to know whether there are more
+		batch, more, err := rows.WebHistory(ctx, c.Store.Reader, jid, page.topic, before, count)
 		if err != nil {
 			return nil, false, err
 		}
 		for _, m := range slices.Backward(batch) {
-			if len(rows) == page.limit || size >= maxHistory {
-				return rows, true, nil
+			if len(list) == page.limit || size >= maxHistory {
+				return list, true, nil
 			}
 			shown, err := c.onPage(ctx, m, page.form)
 			if err != nil {
@@ -253,13 +252,13 @@ func (c *Chat) history(ctx context.Context, jid string, page historyPage) (rows 
 			if err != nil {
 				return nil, false, err
 			}
-			if len(rows) > 0 && size+len(row) > maxHistory {
-				return rows, true, nil
+			if len(list) > 0 && size+len(row) > maxHistory {
+				return list, true, nil
 			}
-			rows, size, before = append(rows, row), size+len(row), m.ID
+			list, size, before = append(list, row), size+len(row), m.ID
 		}
 		if !more {
-			return rows, false, nil
+			return list, false, nil
 		}
 	}
 }

@@ -5,9 +5,8 @@ import (
 	"context"
 	"net/http"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/live"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
@@ -45,7 +44,7 @@ func (c *Chat) Progress(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	shows, as := progressOf(g), c.formOf(r)
 	turns := []progress{}
 	if shows != groupconfig.ProgressOff {
-		work, err := db.ChatWork(r.Context(), c.Store.Reader, JID(g.Folder))
+		work, err := rows.ChatWork(r.Context(), c.Store.Reader, JID(g.Folder))
 		if err != nil {
 			httpx.Error(w, err)
 			return
@@ -66,7 +65,7 @@ func (c *Chat) Progress(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 
 // progress returns the work on a turn, nil if it is gone. In chats that show a line of status it has neither text nor
 // plan beyond what the line needs.
-func (c *Chat) progress(ctx context.Context, w db.Work, shows groupconfig.Progress, as form) (*progress, error) {
+func (c *Chat) progress(ctx context.Context, w rows.Work, shows groupconfig.Progress, as form) (*progress, error) {
 	stored, err := c.Store.Progress(ctx, w.TurnID)
 	if err != nil || stored == nil {
 		return nil, err
@@ -88,7 +87,7 @@ func (c *Chat) progress(ctx context.Context, w db.Work, shows groupconfig.Progre
 
 // chatWork is the work on the turns of a chat.
 type chatWork struct {
-	turns []db.Work
+	turns []rows.Work
 	// undelivered says that a row was being delivered after the turns were read.
 	undelivered bool
 }
@@ -96,10 +95,10 @@ type chatWork struct {
 // readWork reads the work on the turns of the chat. It has to be read before the messages that are sent with it: what a
 // turn that has ended by then has answered is among these, unless a row was being delivered.
 func (f *feed) readWork(ctx context.Context) (w chatWork, err error) {
-	if w.turns, err = db.ChatWork(ctx, f.chat.Store.Reader, f.jid); err != nil || len(f.work) == 0 {
+	if w.turns, err = rows.ChatWork(ctx, f.chat.Store.Reader, f.jid); err != nil || len(f.work) == 0 {
 		return w, err
 	}
-	undelivered, err := db.WebUndelivered(ctx, f.chat.Store.Reader)
+	undelivered, err := rows.WebUndelivered(ctx, f.chat.Store.Reader)
 	_, w.undelivered = undelivered[f.jid]
 	return w, err
 }

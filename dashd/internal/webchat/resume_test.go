@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"arizuko/dashd/internal/db"
+	"arizuko/dashd/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -119,7 +119,7 @@ func TestEvents_Reconnects_EachRowOnceInOrder(t *testing.T) {
 			<-rendered
 			w.finish()
 		})
-		after, err := db.WebEnd(rt.Context(), r.st.Reader, JID(w.folder)) // what the page is rendered with
+		after, err := rows.WebEnd(rt.Context(), r.st.Reader, JID(w.folder)) // what the page is rendered with
 		if err != nil {
 			t.Fatal(err)
 		}

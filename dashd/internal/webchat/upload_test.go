@@ -21,8 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/dashd/internal/db"
-
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 )
@@ -97,7 +96,7 @@ func (r *fixture) uploadBody(t testing.TB, body io.Reader, kind string) (status 
 // rows returns the messages of the group main.
 func (r *fixture) rows(t testing.TB) (all []*msg.Message) {
 	t.Helper()
-	all, _, err := db.WebHistory(t.Context(), r.st.Reader, JID("main"), nil, 1<<62, 1000)
+	all, _, err := rows.WebHistory(t.Context(), r.st.Reader, JID("main"), nil, 1<<62, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

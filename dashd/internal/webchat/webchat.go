@@ -15,9 +15,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"arizuko/dashd/internal/db"
-
 	"arizuko/dashd/internal/live"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
@@ -149,15 +148,15 @@ type topicLine struct {
 // Topics answers with the chat's topics, the one used last first; the default one is always among
 // them.
 func (c *Chat) Topics(w http.ResponseWriter, r *http.Request, g *msg.Group) {
-	stored, err := db.WebTopics(r.Context(), c.Store.Reader, JID(g.Folder))
+	stored, err := rows.WebTopics(r.Context(), c.Store.Reader, JID(g.Folder))
 	if err != nil {
 		httpx.Error(w, err)
 		return
 	}
-	if !slices.ContainsFunc(stored, func(t db.WebTopic) bool { return t.Topic == "" }) {
-		stored = append(stored, db.WebTopic{})
+	if !slices.ContainsFunc(stored, func(t rows.WebTopic) bool { return t.Topic == "" }) {
+		stored = append(stored, rows.WebTopic{})
 	}
-	slices.SortFunc(stored, func(a, b db.WebTopic) int { return cmp.Compare(b.LastID, a.LastID) })
+	slices.SortFunc(stored, func(a, b rows.WebTopic) int { return cmp.Compare(b.LastID, a.LastID) })
 	lines := make([]topicLine, len(stored))
 	for i, t := range stored {
 		lines[i] = topicLine(t)

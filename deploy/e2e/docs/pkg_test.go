@@ -58,7 +58,7 @@ func TestPkg_Tables_ListEveryPackage(t *testing.T) {
 }
 
 // An edge of the drawing: "store --> failpoint & msg".
-var edges = regexp.MustCompile(`(?m)^  (\w+)(?: --> ([\w &]+))?$`)
+var edges = regexp.MustCompile(`(?m)^  (\w+)(?: --> ([\w/ &]+))?$`)
 
 // The kits for tests and packages without imports from this repository need no edge.
 func TestPkg_Drawing_IsTheImports(t *testing.T) {

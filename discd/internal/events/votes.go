@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
 	"arizuko/discd/internal/discordapi"
 	"arizuko/discd/internal/inbound"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -83,7 +82,7 @@ func (l *Listener) readVoters(ctx context.Context, s *adapter.Shell, read chan<-
 	defer close(read)
 	var open []*msg.StoredPoll
 	if s.Retry(ctx, "reading open polls failed; retrying", func() (err error) {
-		open, err = adapterdb.PollsOpen(ctx, l.store.Reader, s.Platform, maxVotePolls)
+		open, err = rows.PollsOpen(ctx, l.store.Reader, s.Platform, maxVotePolls)
 		return err
 	}) != nil {
 		return

@@ -6,9 +6,8 @@ import (
 	"testing"
 
 	"arizuko/gated/gatedtest"
-	"arizuko/pkg/adapterdb"
-
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/discord"
@@ -120,11 +119,11 @@ func TestFind_Preview_IsNotThePart(t *testing.T) {
 		if err := tx.SettleOutbound(row.ID, msg.OutSent, ""); err != nil {
 			return err
 		}
-		p, err := adapterdb.BeginPreview(tx, turn.ID, 1)
+		p, err := rows.BeginPreview(tx, turn.ID, 1)
 		if err != nil {
 			return err
 		}
-		return adapterdb.KeepPreview(tx, p, id, 1)
+		return rows.KeepPreview(tx, p, id, 1)
 	})
 	if err != nil {
 		t.Fatal(err)

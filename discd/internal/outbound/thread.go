@@ -9,9 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"arizuko/pkg/adapterdb"
-
 	"arizuko/discd/internal/discordapi"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -112,7 +111,7 @@ func (s *Sender) withoutThread(ctx context.Context, m *msg.Message, c call, refu
 	fork, err := s.Store.ForkOfThread(ctx, m.ChatJID, m.ThreadID)
 	if err == nil && fork != nil {
 		err = s.Store.Write(ctx, func(tx *store.Tx) error {
-			return adapterdb.AbandonFork(tx, fork, "What you wrote there is in the channel.", s.Now().UnixMilli())
+			return rows.AbandonFork(tx, fork, "What you wrote there is in the channel.", s.Now().UnixMilli())
 		})
 	}
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"context"
 	"sync"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routecheck"
 	"arizuko/pkg/store"
@@ -108,7 +107,7 @@ func (c *Chats) Of(ctx context.Context, r store.Reader, folder string, limit int
 		return nil, err
 	}
 	for after := ""; ; {
-		page, err := db.ChatsPage(ctx, r, after, pageRows)
+		page, err := rows.ChatsPage(ctx, r, after, pageRows)
 		if err != nil || len(page) == 0 {
 			return jids, err
 		}

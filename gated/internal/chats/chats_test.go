@@ -3,9 +3,8 @@ package chats_test
 import (
 	"testing"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/chats"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -86,7 +85,7 @@ func TestHome_PresentRoutes_CountMoreThanHistory(t *testing.T) {
 	f.want(room, "acme")
 	f.route(msg.Route{Seq: -1, Match: "chat_jid=" + room, Target: "other"})
 	f.want(room, "other")
-	f.write(func(tx *store.Tx) error { return db.PinGroup(tx, room, "acme/eng", 5) })
+	f.write(func(tx *store.Tx) error { return rows.PinGroup(tx, room, "acme/eng", 5) })
 	f.want(room, "acme/eng")
 	for folder, may := range map[string]bool{"acme": true, "acme/eng": true, "other": false} {
 		if got, err := f.chats.MayWrite(t.Context(), f.st.Reader, room, folder); err != nil || got != may {

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -94,7 +94,7 @@ const cutMark = "[code]"
 
 // Counts reports whether a sender may try the code that is open, nil for none. If it seems to live longer than codes
 // do, the clock was set back.
-func Counts(code *db.OperatorCode, sender string, now int64) bool {
+func Counts(code *rows.OperatorCode, sender string, now int64) bool {
 	return code != nil && now < code.ExpiresAt && code.ExpiresAt-now <= Life.Milliseconds() &&
 		code.Tries[sender] < maxTriesOfSender
 }

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"testing"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 )
 
 func TestNewCode_IsReadableAndNeverTheSame(t *testing.T) {
@@ -40,11 +40,11 @@ func TestHash_CaseDashesAndSpacesDoNotMatter(t *testing.T) {
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	const now, ada = 1_000_000, "telegram:7"
-	open := func(expires int64, tries int) *db.OperatorCode {
-		return &db.OperatorCode{ExpiresAt: expires, Tries: map[string]int{ada: tries, "telegram:8": 9}}
+	open := func(expires int64, tries int) *rows.OperatorCode {
+		return &rows.OperatorCode{ExpiresAt: expires, Tries: map[string]int{ada: tries, "telegram:8": 9}}
 	}
 	for name, tt := range map[string]struct {
-		code *db.OperatorCode
+		code *rows.OperatorCode
 		want bool
 	}{
 		"none": {nil, false}, "open": {open(now+1, 0), true}, "tried twice": {open(now+1, 2), true}, "tried too often": {open(now+1, 3), false},

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -119,7 +119,7 @@ func (f *fixture) want(what string, q *Query, scope Scope, want ...string) Resul
 func (f *fixture) journal() map[string]Object {
 	f.t.Helper()
 	all := map[string]Object{}
-	err := db.EachContextObject(f.t.Context(), f.st.Reader, 0, func(o Object) { all[o.ChatJID+" "+o.ID] = o })
+	err := rows.EachContextObject(f.t.Context(), f.st.Reader, 0, func(o Object) { all[o.ChatJID+" "+o.ID] = o })
 	if err != nil {
 		f.t.Fatal(err)
 	}

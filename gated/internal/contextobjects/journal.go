@@ -10,8 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -40,7 +39,7 @@ func Open(ctx context.Context, set Settings, st *store.Store, now int64) (*Index
 		}
 		objects = nil
 	}
-	err := db.EachContextObject(ctx, st.Reader, now, func(o Object) {
+	err := rows.EachContextObject(ctx, st.Reader, now, func(o Object) {
 		if len(objects) > 0 && objects[0].ChatJID != o.ChatJID {
 			flush()
 		}
@@ -84,7 +83,7 @@ func (x *Index) Activate(tx *store.Tx, event Event, o Object, now int64) (Object
 		return o, err
 	}
 	o.ChatJID = jid
-	old, err := db.ContextObject(context.Background(), tx.Reader, jid, o.ID)
+	old, err := rows.ContextObject(context.Background(), tx.Reader, jid, o.ID)
 	if err != nil {
 		return o, err
 	}
@@ -143,7 +142,7 @@ func (x *Index) EndOf(tx *store.Tx, chatJID string, messageID int64) error {
 	if err != nil {
 		return err
 	}
-	ended, err := db.DeleteContextObjectsOf(tx, jid, messageID)
+	ended, err := rows.DeleteContextObjectsOf(tx, jid, messageID)
 	for _, id := range ended {
 		tx.AfterCommit(func() { x.remove(jid, id) })
 	}
@@ -162,7 +161,7 @@ func (x *Index) update(tx *store.Tx, chatJID, id string, now int64, change func(
 	if err != nil {
 		return err
 	}
-	o, err := db.ContextObject(context.Background(), tx.Reader, jid, id)
+	o, err := rows.ContextObject(context.Background(), tx.Reader, jid, id)
 	if err != nil || o == nil || o.ActiveUntil <= now {
 		return err
 	}
@@ -174,13 +173,13 @@ func (x *Index) update(tx *store.Tx, chatJID, id string, now int64, change func(
 // store writes an object to the journal, and to memory after the commit.
 func (x *Index) store(tx *store.Tx, o Object, now int64) error {
 	if o.ActiveUntil <= now {
-		if err := db.DeleteContextObject(tx, o.ChatJID, o.ID); err != nil {
+		if err := rows.DeleteContextObject(tx, o.ChatJID, o.ID); err != nil {
 			return err
 		}
 		tx.AfterCommit(func() { x.remove(o.ChatJID, o.ID) })
 		return nil
 	}
-	removed, err := db.PutContextObject(tx, &o, maxPerChat, now)
+	removed, err := rows.PutContextObject(tx, &o, maxPerChat, now)
 	if err != nil {
 		return err
 	}
@@ -236,7 +235,7 @@ func (x *Index) Follow(ctx context.Context, r store.Reader, jid string, now int6
 
 // read reads the active objects of a chat again.
 func (x *Index) read(ctx context.Context, r store.Reader, jid string, now int64) error {
-	all, err := db.ContextObjectsOf(ctx, r, jid, now)
+	all, err := rows.ContextObjectsOf(ctx, r, jid, now)
 	if err != nil {
 		return fmt.Errorf("read active context objects: %w", err)
 	}
@@ -285,7 +284,7 @@ func (x *Index) Prune(ctx context.Context, st *store.Store, now int64) error {
 	x.prune(now)
 	for deleted := int64(prunePage); deleted == prunePage; {
 		err := st.Write(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = db.DeleteEndedContextObjects(tx, now, prunePage)
+			deleted, err = rows.DeleteEndedContextObjects(tx, now, prunePage)
 			return err
 		})
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -130,7 +130,7 @@ func TestIndex_MemoryIsTheJournal(t *testing.T) {
 		round++ // each has chats of its own, in one database
 		f := &fixture{t: t, path: path, st: st, now: start + int64(round)*ms(1000*time.Hour)}
 		if err := st.Write(t.Context(), func(tx *store.Tx) error {
-			_, err := db.DeleteEndedContextObjects(tx, msg.Forever, 1<<20)
+			_, err := rows.DeleteEndedContextObjects(tx, msg.Forever, 1<<20)
 			return err
 		}); err != nil {
 			t.Fatal(err)

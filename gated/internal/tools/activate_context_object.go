@@ -6,9 +6,8 @@ import (
 	"encoding/hex"
 	"net/url"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -101,7 +100,7 @@ func (c *Caller) completeObject(ctx context.Context, tx *store.Tx, o *contextobj
 	if m.Direction == msg.Out {
 		o.CreatedBy, o.CreatedByBot = "", true
 	}
-	stored, err := db.ContextObjectOf(ctx, tx.Reader, c.Turn.ChatJID, o.Kind, m.ID, c.Services.now())
+	stored, err := rows.ContextObjectOf(ctx, tx.Reader, c.Turn.ChatJID, o.Kind, m.ID, c.Services.now())
 	if err != nil {
 		return err
 	}

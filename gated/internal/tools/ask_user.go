@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -16,7 +15,7 @@ import (
 // Asks asks users.
 type Asks interface {
 	// Ask stores a question of a turn, or finds the same one that was asked before. redact hides secrets in its texts.
-	Ask(t *msg.Turn, q *db.Question, problem error, redact func(string) string) (*msg.Ask, error)
+	Ask(t *msg.Turn, q *rows.Question, problem error, redact func(string) string) (*msg.Ask, error)
 	// AwaitAsk waits until a question has ended. It returns the error of ctx if that ends first.
 	AwaitAsk(ctx context.Context, id int64) (*msg.Ask, error)
 }
@@ -66,10 +65,10 @@ func askUser() Tool {
 			return out, err
 		}
 		id := fmt.Sprintf("%s-%s-%d", c.Tool, hash, c.access.actedBefore(c.Turn.ID, hash))
-		asked, err := c.Services.Asks.Ask(c.Turn, &db.Question{AskID: id, Question: ask.Question,
+		asked, err := c.Services.Asks.Ask(c.Turn, &rows.Question{AskID: id, Question: ask.Question,
 			Options: ask.Options}, nil, c.Redact)
 		switch {
-		case errors.Is(err, db.ErrNoUser), errors.Is(err, db.ErrTooManyAsks):
+		case errors.Is(err, rows.ErrNoUser), errors.Is(err, rows.ErrTooManyAsks):
 			return out, refuse("the question was not asked: %v. Ask in your answer, or go on without", err)
 		case errors.Is(err, store.ErrStale):
 			return out, errEnded
@@ -80,7 +79,7 @@ func askUser() Tool {
 			return out, err
 		}
 		c.access.noteActed(c.Turn.ID, hash) // the next call of the kind is another question
-		if why, err := db.AskLost(ctx, c.Services.Store.Reader, asked); err != nil || why != "" {
+		if why, err := rows.AskLost(ctx, c.Services.Store.Reader, asked); err != nil || why != "" {
 			return out, cmp.Or(err,
 				refuse("the question has no answer: %s. Go on without, or end your turn with what you have", why))
 		}

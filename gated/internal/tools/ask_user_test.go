@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -48,7 +47,7 @@ func TestAskUser_NoAnswer_CountsAsNo(t *testing.T) {
 		t.Fatal("the question is not stored")
 	}
 	f.refused("edit_message", fmt.Sprintf(`{"message_id":%d,"text":"You have allowed all."}`, asks[0].MessageID), "only its answer changes")
-	f.write(func(tx *store.Tx) error { return db.ExpireAsk(tx, asks[0].ID, asks[0].ExpiresAt) })
+	f.write(func(tx *store.Tx) error { return rows.ExpireAsk(tx, asks[0].ID, asks[0].ExpiresAt) })
 	if got := <-result; !strings.Contains(got, `"answered":false`) || strings.Contains(got, `"option"`) {
 		t.Errorf("the model reads %s", got)
 	}

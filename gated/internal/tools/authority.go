@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/authority"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -76,7 +75,7 @@ func (c *Caller) checkWork(ctx context.Context, tx *store.Tx, folder string) err
 		return err
 	}
 	now := c.Services.now()
-	n, first, err := db.PaidTurns(ctx, tx.Reader, folder, c.origin.Sender, now-authority.RateTime, members.Rate)
+	n, first, err := rows.PaidTurns(ctx, tx.Reader, folder, c.origin.Sender, now-authority.RateTime, members.Rate)
 	if err == nil && n >= members.Rate {
 		err = refuse("%.100s, for whom you work, has had the %d turns an hour that group %s gives each user: do it yourself, or say in your answer what is left undone; there is one more in %s",
 			c.origin.Sender, members.Rate, folder, max(time.Duration(first+authority.RateTime-now)*time.Millisecond,

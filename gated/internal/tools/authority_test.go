@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -201,7 +200,7 @@ func TestReminderUpdate_ByAnother_TheyPay(t *testing.T) {
 		r, err := tx.Reminder(t.Context(), f.ownReminder)
 		r.CreatedBy, r.UpdatedBy, r.UpdatedAt = "telegram:1", "telegram:1", 5
 		if err == nil {
-			err = db.UpdateReminder(tx, r)
+			err = rows.UpdateReminder(tx, r)
 		}
 		return err
 	})

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -50,7 +49,7 @@ func broadcast() Tool {
 			c.copies = len(chats)
 			return err
 		}, func(tx *store.Tx) (out broadcastOut, err error) {
-			n, err := db.CountGroupCalls(ctx, tx.Reader, c.Turn.Folder, c.Tool,
+			n, err := rows.CountGroupCalls(ctx, tx.Reader, c.Turn.Folder, c.Tool,
 				c.Services.now()-broadcastTime.Milliseconds())
 			if err != nil {
 				return out, err
@@ -60,7 +59,8 @@ func broadcast() Tool {
 			}
 			out.MessageIDs, out.LeftOut = []int64{}, leftOut
 			for _, jid := range chats {
-				id, err := db.PutBroadcastMessageFor(tx, c.Turn.Folder, c.origin.Sender, jid, in.Text, c.Services.now())
+				id, err := rows.PutBroadcastMessageFor(tx, c.Turn.Folder, c.origin.Sender, jid, in.Text,
+					c.Services.now())
 				if err != nil {
 					return out, err
 				}
@@ -84,7 +84,7 @@ func (c *Caller) broadcastChats(ctx context.Context, named []string) (to, leftOu
 	case len(all) > maxBroadcastChats:
 		return nil, nil, refuse("%s answers more than %d chats: name those to write to, or ask an operator to use gated broadcast", c.Turn.Folder, maxBroadcastChats)
 	}
-	to, leftOut, err = db.TopLevels(ctx, c.Services.Store.Reader, all)
+	to, leftOut, err = rows.TopLevels(ctx, c.Services.Store.Reader, all)
 	if err == nil && len(to) == 0 {
 		err = refuse("no chat that takes messages outside of posts is answered by %s: there is none to write to",
 			c.Turn.Folder)

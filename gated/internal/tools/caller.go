@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/authority"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -162,7 +161,7 @@ func (c *Caller) observes(ctx context.Context, r store.Reader, jid string) (bool
 	if c.Observe != groupconfig.ObserveShared {
 		return c.Observe == groupconfig.ObserveAll, nil
 	}
-	kind, err := db.ChatKind(ctx, r, jid)
+	kind, err := rows.ChatKind(ctx, r, jid)
 	return kind != msg.ChatDM, err
 }
 

@@ -4,9 +4,8 @@ import (
 	"context"
 	"log/slog"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -106,7 +105,7 @@ func (c *Caller) contextQuery(ctx context.Context, r store.Reader, chat string, 
 	if in.TopicID != nil {
 		q.Topic, q.TopicKnown = *in.TopicID, true
 	}
-	if q.Topics, err = db.ChatHasTopics(ctx, r, c.Turn.ChatJID); err != nil {
+	if q.Topics, err = rows.ChatHasTopics(ctx, r, c.Turn.ChatJID); err != nil {
 		return nil, 0, err
 	}
 	m, err := c.currentMessage(ctx, r, in.CurrentMessageID)
@@ -161,7 +160,7 @@ func (c *Caller) chainOf(ctx context.Context, r store.Reader, m *msg.Message, re
 	if m == nil {
 		return chain, nil
 	}
-	above, err := db.Ancestors(ctx, r, m, maxChain)
+	above, err := rows.Ancestors(ctx, r, m, maxChain)
 	for _, next := range above {
 		chain = append(chain, next.ID)
 	}

@@ -5,8 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -88,7 +87,7 @@ func (c *Caller) checkThread(ctx context.Context, r store.Reader, jid, thread st
 	if thread == "" || jid == c.Turn.ChatJID && thread == c.Turn.ThreadID {
 		return nil
 	}
-	has, err := db.HasThread(ctx, r, jid, thread)
+	has, err := rows.HasThread(ctx, r, jid, thread)
 	if err != nil || has {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -108,22 +108,22 @@ func (f *fixture) reminder(folder, chat string) int64 {
 		Folder: folder, ChatJID: chat, Kind: msg.ReminderText, Body: "stand-up", Cron: "25 9 * * *", TimeZone: "UTC", Missed: msg.MissedOne,
 		State: msg.ReminderActive, NextSlot: f.clock.UnixMilli() + 1000, CreatedAt: 1, UpdatedAt: 1,
 	}
-	f.write(func(tx *store.Tx) error { return db.PutReminder(tx, r) })
+	f.write(func(tx *store.Tx) error { return rows.PutReminder(tx, r) })
 	return r.ID
 }
 
 // Ask implements Asks: the question is answered at once, with its first option, unless answers are held.
-func (f *fixture) Ask(t *msg.Turn, q *db.Question, _ error, redact func(string) string) (a *msg.Ask, err error) {
+func (f *fixture) Ask(t *msg.Turn, q *rows.Question, _ error, redact func(string) string) (a *msg.Ask, err error) {
 	now := f.clock.UnixMilli()
 	q.Question, q.Who, q.ExpiresAt = redact(q.Question), msg.Who{Everyone: true}, now+600_000
 	err = f.st.Write(context.Background(), func(tx *store.Tx) error {
-		if a, err = db.PutAsk(tx, t, q, now); err != nil || f.holdAnswers || a.State != msg.AskOpen {
+		if a, err = rows.PutAsk(tx, t, q, now); err != nil || f.holdAnswers || a.State != msg.AskOpen {
 			return err
 		}
 		if f.loseAsks {
-			return cmp.Or(tx.ClaimOutbound(a.MessageID, 1, now), tx.SettleOutbound(a.MessageID, msg.OutFailed, ""), db.ExpireAsk(tx, a.ID, now))
+			return cmp.Or(tx.ClaimOutbound(a.MessageID, 1, now), tx.SettleOutbound(a.MessageID, msg.OutFailed, ""), rows.ExpireAsk(tx, a.ID, now))
 		}
-		return db.AnswerAsk(tx, a.ID, 1, "telegram:7", "Ann", now, now)
+		return rows.AnswerAsk(tx, a.ID, 1, "telegram:7", "Ann", now, now)
 	})
 	return a, err
 }
@@ -160,7 +160,7 @@ func (f *fixture) poll(folder, chat, question string) (id int64) {
 		if p.MessageID, _, err = tx.PutMessage(m); err != nil {
 			return err
 		}
-		return db.PutPoll(tx, p)
+		return rows.PutPoll(tx, p)
 	})
 	return p.ID
 }
@@ -181,7 +181,7 @@ func (f *fixture) startRun(folder, chat, text string) (*msg.Message, *msg.Turn, 
 		f.t.Fatal(err)
 	}
 	run := msg.Run{Folder: folder, ChatJID: chat, Runtime: "process", StartedAt: 1}
-	f.write(func(tx *store.Tx) error { return db.StartRun(tx, &run, turn.ID) })
+	f.write(func(tx *store.Tx) error { return rows.StartRun(tx, &run, turn.ID) })
 	access := f.tokens.Issue(run, strings.NewReplacer("hunter2", "[redacted]").Replace)
 	f.t.Cleanup(access.Close)
 	access.Begin(turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveShared})
@@ -198,7 +198,7 @@ func (f *fixture) ask(folder, chat, text string) *msg.Message {
 			return err
 		}
 		t := &msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: chat, TriggerMessageID: m.ID, Surface: "telegram-group", Ceiling: 1000, CreatedAt: 1}
-		if _, err := db.PutTurn(tx, t, 5); err != nil {
+		if _, err := rows.PutTurn(tx, t, 5); err != nil {
 			return err
 		}
 		m.TurnID = t.ID
@@ -328,5 +328,5 @@ func (b *buffer) String() string {
 // cancelTurn does what a /stop does.
 func (f *fixture) cancelTurn() {
 	f.t.Helper()
-	f.write(func(tx *store.Tx) error { return db.CancelTurn(tx, f.turn.ID, msg.ReasonCancelled, 9) })
+	f.write(func(tx *store.Tx) error { return rows.CancelTurn(tx, f.turn.ID, msg.ReasonCancelled, 9) })
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -149,13 +149,13 @@ func (f *fixture) in(chatJID, thread, topic string, set ...func(*msg.Turn)) {
 		for _, each := range set {
 			each(f.turn)
 		}
-		if _, err := db.PutTurn(tx, f.turn, 5); err != nil {
+		if _, err := rows.PutTurn(tx, f.turn, 5); err != nil {
 			return err
 		}
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: f.turn.ID}, 3)
 	})
 	run := msg.Run{Folder: folder, Topic: topic + "#run" + fmt.Sprint(m.ID), ChatJID: chatJID, Runtime: "process", StartedAt: 1}
-	f.write(func(tx *store.Tx) error { return db.StartRun(tx, &run, f.turn.ID) })
+	f.write(func(tx *store.Tx) error { return rows.StartRun(tx, &run, f.turn.ID) })
 	f.access = f.tokens.Issue(run, strings.NewReplacer().Replace)
 	f.t.Cleanup(f.access.Close)
 	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari"})
@@ -188,15 +188,15 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 			var earlierRun int64
 			f.write(func(tx *store.Tx) error {
 				former := &msg.Fork{ChatJID: "telegram:-6", Topic: tt.want, Folder: folder, MessageID: wrong.ID, CreatedAt: 1}
-				if err := errors.Join(db.PutFork(tx, former), tx.EndFork(former.ChatJID, former.Topic, 2)); err != nil {
+				if err := errors.Join(rows.PutFork(tx, former), tx.EndFork(former.ChatJID, former.Topic, 2)); err != nil {
 					return err
 				}
 				earlier := msg.Run{Folder: folder, Topic: tt.want, ChatJID: tt.chat, Runtime: "process", StartedAt: 1}
-				if err := db.StartRun(tx, &earlier, before); err != nil {
+				if err := rows.StartRun(tx, &earlier, before); err != nil {
 					return err
 				}
 				earlierRun = earlier.ID
-				return db.StoreSession(tx, &msg.Run{ID: earlier.ID, Folder: folder, Topic: tt.want}, "of an earlier fork", 1)
+				return rows.StoreSession(tx, &msg.Run{ID: earlier.ID, Folder: folder, Topic: tt.want}, "of an earlier fork", 1)
 			})
 			want := fmt.Sprintf(`{"thread_id":%q,"topic":%q}`, tt.inThread, tt.want)
 			if got := f.works("fork_topic", `{}`); got != want {
@@ -308,7 +308,7 @@ func TestSendMessage_ForkToParent(t *testing.T) {
 				ChatJID: tt.chat, Topic: tt.topic, Folder: folder, ThreadID: tt.thread, OwnThread: strings.HasPrefix(tt.chat, "discord"),
 				MessageID: f.own.ID, CreatedAt: 1,
 			}
-			f.write(func(tx *store.Tx) error { return db.PutFork(tx, fork) })
+			f.write(func(tx *store.Tx) error { return rows.PutFork(tx, fork) })
 			f.works("send_message", fmt.Sprintf(`{"text":"it is Tuesday","topic":%q}`, tt.parent))
 			if sent := f.outbound(); len(sent) != 1 || sent[0].ThreadID != tt.parentThread || sent[0].Topic != tt.parentPlace {
 				t.Errorf("sent: %+v", sent)
@@ -326,7 +326,7 @@ func TestSendMessage_ForkInSlackThread_EndsIt(t *testing.T) {
 	f := newFixture(t)
 	f.in("slack:C5", "1.2", "1.2#fix")
 	f.write(func(tx *store.Tx) error {
-		return db.PutFork(tx, &msg.Fork{ChatJID: "slack:C5", Topic: "1.2#fix", Folder: folder, ThreadID: "1.2", MessageID: f.own.ID, CreatedAt: 1})
+		return rows.PutFork(tx, &msg.Fork{ChatJID: "slack:C5", Topic: "1.2#fix", Folder: folder, ThreadID: "1.2", MessageID: f.own.ID, CreatedAt: 1})
 	})
 	ended := func() bool {
 		t.Helper()
@@ -374,13 +374,13 @@ func TestForkTopic_Names_AreNotUsedAgain(t *testing.T) {
 	fork("#fix4")
 	// A group that users address by name in the same chat.
 	f.write(func(tx *store.Tx) error {
-		return db.PutFork(tx, &msg.Fork{ChatJID: "telegram:-5", Topic: "#fix5", Folder: "other", MessageID: f.own.ID, CreatedAt: 1})
+		return rows.PutFork(tx, &msg.Fork{ChatJID: "telegram:-5", Topic: "#fix5", Folder: "other", MessageID: f.own.ID, CreatedAt: 1})
 	})
 	fork("#fix6")
 	f.refused("fork_topic", `{"topic":"#fix5"}`, "exists already")
 	// One that is open in another chat of the group, and one that users have begun.
 	f.write(func(tx *store.Tx) error {
-		return db.PutFork(tx, &msg.Fork{ChatJID: "telegram:-6", Topic: "#fix7", Folder: folder, MessageID: f.own.ID, CreatedAt: 1})
+		return rows.PutFork(tx, &msg.Fork{ChatJID: "telegram:-6", Topic: "#fix7", Folder: folder, MessageID: f.own.ID, CreatedAt: 1})
 	})
 	fork("#fix8")
 	f.in("telegram:-7", "", "#deploy")
@@ -433,7 +433,7 @@ func TestForkTopic_ThreadWithConversation_Refused(t *testing.T) {
 	talked, earlier := f.answered("Tuesday", "", "1.7"), f.ask(folder, "telegram:-6", "something else").TurnID
 	run := msg.Run{Folder: folder, Topic: "1.7", ChatJID: "slack:C5", Runtime: "process", StartedAt: 1}
 	f.write(func(tx *store.Tx) error {
-		return errors.Join(db.StartRun(tx, &run, earlier), db.StoreSession(tx, &msg.Run{ID: run.ID, Folder: folder, Topic: "1.7"}, "of its thread", 1))
+		return errors.Join(rows.StartRun(tx, &run, earlier), rows.StoreSession(tx, &msg.Run{ID: run.ID, Folder: folder, Topic: "1.7"}, "of its thread", 1))
 	})
 	f.refused("fork_topic", fmt.Sprintf(`{"off_message_id":%d}`, talked.ID), "is topic 1.7 already")
 }
@@ -442,7 +442,7 @@ func TestForkTopic_PinnedChat_Refused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.write(func(tx *store.Tx) error {
-		return errors.Join(tx.EnsureChat(chat, 1), db.PinTopic(tx, chat, "#deploy"))
+		return errors.Join(tx.EnsureChat(chat, 1), rows.PinTopic(tx, chat, "#deploy"))
 	})
 	f.refused("fork_topic", `{"off_message_id":OWN_MESSAGE}`, "pinned this chat to topic #deploy")
 }
@@ -474,14 +474,14 @@ func TestDisengage_ForkWithoutWindow_Ends(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.write(func(tx *store.Tx) error {
-		return db.PutFork(tx, &msg.Fork{ChatJID: foreignChat, Topic: "#fix", Folder: "acme/eng", MessageID: f.own.ID, CreatedAt: 1})
+		return rows.PutFork(tx, &msg.Fork{ChatJID: foreignChat, Topic: "#fix", Folder: "acme/eng", MessageID: f.own.ID, CreatedAt: 1})
 	})
 	f.works("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix"}`)
 	if fork, err := f.st.Fork(t.Context(), foreignChat, "#fix"); err != nil || fork.EndedAt == 0 {
 		t.Errorf("%+v %v", fork, err)
 	}
 	f.write(func(tx *store.Tx) error {
-		return db.PutFork(tx, &msg.Fork{ChatJID: foreignChat, Topic: "#fix2", Folder: "other", MessageID: f.own.ID, CreatedAt: 1})
+		return rows.PutFork(tx, &msg.Fork{ChatJID: foreignChat, Topic: "#fix2", Folder: "other", MessageID: f.own.ID, CreatedAt: 1})
 	})
 	f.refused("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix2"}`, "out of reach")
 	f.routd.down = true

@@ -5,8 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -40,10 +39,10 @@ func forkTopic() Tool {
 			if err != nil {
 				return forkTopicOut{}, err
 			}
-			if err := db.PutFork(tx, f); err != nil {
+			if err := rows.PutFork(tx, f); err != nil {
 				return forkTopicOut{}, err
 			}
-			run, err = db.ResetSession(tx, f.Folder, f.Topic, f.CreatedAt)
+			run, err = rows.ResetSession(tx, f.Folder, f.Topic, f.CreatedAt)
 			return forkTopicOut{Topic: f.Topic, ThreadID: f.ThreadID}, err
 		})
 		if err == nil && run != 0 {
@@ -141,12 +140,12 @@ const maxCorrected = 20
 // corrected is the group's message that the turn's replies lead to, else its newest
 // answer in this place; 0 for none.
 func (c *Caller) corrected(ctx context.Context, tx *store.Tx) (int64, error) {
-	rows, err := tx.TurnMessages(ctx, c.Turn.ID)
+	list, err := tx.TurnMessages(ctx, c.Turn.ID)
 	if err != nil {
 		return 0, err
 	}
-	for i := len(rows) - 1; i >= 0; i-- {
-		m := rows[i]
+	for i := len(list) - 1; i >= 0; i-- {
+		m := list[i]
 		for range maxCorrected {
 			if m == nil || m.ReplyToID == "" {
 				break
@@ -163,7 +162,7 @@ func (c *Caller) corrected(ctx context.Context, tx *store.Tx) (int64, error) {
 			}
 		}
 	}
-	return db.LastAnswer(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, c.Turn.Place)
+	return rows.LastAnswer(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, c.Turn.Place)
 }
 
 const (
@@ -175,7 +174,7 @@ const (
 
 // forkName is the topic of a fork: the one asked for, or the first free one.
 func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (string, error) {
-	open, err := db.OpenForks(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, maxForks)
+	open, err := rows.OpenForks(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, maxForks)
 	if err != nil {
 		return "", err
 	}
@@ -186,7 +185,7 @@ func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (stri
 	if asked != "" {
 		return asked, c.checkForkName(ctx, tx, asked)
 	}
-	n, err := db.LastFork(ctx, tx.Reader, c.Turn.ChatJID, msg.CorrectionTopic(c.Turn.Topic, 1))
+	n, err := rows.LastFork(ctx, tx.Reader, c.Turn.ChatJID, msg.CorrectionTopic(c.Turn.Topic, 1))
 	if err != nil {
 		return "", err
 	}
@@ -196,7 +195,7 @@ func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (stri
 		if len(topic) > maxTopic {
 			return "", refuse("the name of this topic is too long to fork it: correct the answer here")
 		}
-		taken, err := db.ForkTaken(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, topic)
+		taken, err := rows.ForkTaken(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, topic)
 		if err != nil || !taken {
 			return topic, err
 		}
@@ -217,7 +216,7 @@ func (c *Caller) checkForkName(ctx context.Context, tx *store.Tx, topic string) 
 	if fork != nil && fork.EndedAt != 0 {
 		return refuse("topic %.80q was a fork that is over: give another name, or leave topic out", topic)
 	}
-	taken, err := db.ForkTaken(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, topic)
+	taken, err := rows.ForkTaken(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, topic)
 	if err == nil && taken {
 		err = refuse("topic %.80q exists already: work there, with send_message and that topic, or leave topic out for a free name", topic)
 	}

@@ -5,8 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -35,7 +34,7 @@ func forward[In any](ctx context.Context, c *Caller, in In,
 		if c.Turn.Depth >= msg.MaxDelegationDepth {
 			return out, errTooDeep
 		}
-		n, err := db.CountCallsOfRoot(ctx, tx.Reader, c.Turn.Root(), [...]string{delegateName, escalateName,
+		n, err := rows.CountCallsOfRoot(ctx, tx.Reader, c.Turn.Root(), [...]string{delegateName, escalateName,
 			injectName})
 		if err != nil {
 			return out, err
@@ -71,11 +70,11 @@ func (c *Caller) noticeLimit(ctx context.Context) error {
 		if err != nil || root == nil {
 			return err
 		}
-		notified, err := db.HasNoticeText(ctx, tx.Reader, root.ID, limitNotice)
+		notified, err := rows.HasNoticeText(ctx, tx.Reader, root.ID, limitNotice)
 		if err != nil || notified {
 			return err
 		}
-		return db.PutInterimNotice(tx, root, limitNotice, c.Services.now())
+		return rows.PutInterimNotice(tx, root, limitNotice, c.Services.now())
 	})
 }
 
@@ -84,7 +83,7 @@ func (c *Caller) noticeLimit(ctx context.Context) error {
 func (c *Caller) returnAddress(ctx context.Context, tx *store.Tx, kind msg.ReturnKind) (*msg.ReturnAddress, error) {
 	t := c.Turn
 	if kind == msg.Delegation {
-		asker, err := db.Asker(ctx, tx.Reader, t)
+		asker, err := rows.Asker(ctx, tx.Reader, t)
 		if err != nil {
 			return nil, err
 		}

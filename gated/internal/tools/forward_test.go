@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -128,13 +128,13 @@ func (f *fixture) startTurn(m *msg.Message, turn *msg.Turn) (*msg.Turn, *Access)
 			turn.Topic = msg.DelegatedTopic(m.ID)
 		}
 		turn.TriggerMessageID = m.ID
-		if _, err := db.PutTurn(tx, turn, 5); err != nil {
+		if _, err := rows.PutTurn(tx, turn, 5); err != nil {
 			return err
 		}
 		if err := tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDelegated, RoutedTo: turn.Folder, TurnID: turn.ID}, 3); err != nil {
 			return err
 		}
-		return db.StartRun(tx, &run, turn.ID)
+		return rows.StartRun(tx, &run, turn.ID)
 	})
 	access := f.tokens.Issue(run, strings.NewReplacer().Replace)
 	f.t.Cleanup(access.Close)

@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -96,7 +95,7 @@ func (c *Caller) fetched(ctx context.Context, id int64, n int) (*msg.Message, er
 			if err := c.checkOpen(ctx, tx.Reader); err != nil {
 				return err
 			}
-			return db.WantFiles(tx, id)
+			return rows.WantFiles(tx, id)
 		}); err != nil {
 			return nil, err
 		}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"math"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -41,7 +40,7 @@ func getThread() Tool {
 		if around == 0 {
 			around = defaultAround
 		}
-		rows, err := db.Around(ctx, r.Reader, m, around)
+		rows, err := rows.Around(ctx, r.Reader, m, around)
 		if err != nil {
 			return out, err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 )
 
 const (
@@ -49,7 +49,7 @@ func inspectSession() Tool {
 		if out.SessionID, err = r.Session(ctx, c.Turn.Folder, in.Topic); err != nil {
 			return out, err
 		}
-		past, err := db.PastSessions(ctx, r.Reader, c.Turn.Folder, in.Topic, math.MaxInt64, limit)
+		past, err := rows.PastSessions(ctx, r.Reader, c.Turn.Folder, in.Topic, math.MaxInt64, limit)
 		for _, p := range past {
 			p.Error = c.Redact(p.Error)
 			out.Recent = append(out.Recent, recentRun{

@@ -9,8 +9,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/store"
 )
 
@@ -81,14 +80,14 @@ func (c *Caller) stored(ctx context.Context, call string, out any) (found bool, 
 	if err := c.checkOpen(ctx, r); err != nil {
 		return false, 0, err
 	}
-	result, found, err := db.ToolCall(ctx, r, c.Turn.ID, call)
+	result, found, err := rows.ToolCall(ctx, r, c.Turn.ID, call)
 	if err != nil {
 		return false, 0, err
 	}
 	if found {
 		return true, 0, json.Unmarshal(result, out)
 	}
-	n, used, err := db.CountToolCalls(ctx, r, c.Turn.ID)
+	n, used, err := rows.CountToolCalls(ctx, r, c.Turn.ID)
 	if err == nil && n >= maxActing {
 		err = refuse("this turn has acted %d times, which is the limit: finish your answer without further tools", n)
 	}
@@ -128,7 +127,7 @@ func (c *Caller) act(ctx context.Context, tx *store.Tx, call string, size int, e
 	if err != nil {
 		return fmt.Errorf("encode the result of %s: %w", c.Tool, err)
 	}
-	return db.PutToolCall(tx, c.Turn.ID, call, c.Tool, withSize(result, size), c.Services.now())
+	return rows.PutToolCall(tx, c.Turn.ID, call, c.Tool, withSize(result, size), c.Services.now())
 }
 
 // withSize adds store.StoredBytes to a result. Those that are no objects, of tests, have none.
@@ -141,7 +140,7 @@ func withSize(result json.RawMessage, size int) json.RawMessage {
 	if len(fields) == 1 {
 		comma = ""
 	}
-	return fmt.Appendf(fields, `%s"%s":%d}`, comma, db.StoredBytes, size)
+	return fmt.Appendf(fields, `%s"%s":%d}`, comma, rows.StoredBytes, size)
 }
 
 // hashCall is the same for calls of a tool with equal arguments. The arguments are

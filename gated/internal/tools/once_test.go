@@ -7,8 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -21,13 +20,13 @@ func (f *fixture) retry() {
 	f.access.Close()
 	run := msg.Run{Folder: f.turn.Folder, ChatJID: f.turn.ChatJID, Runtime: "process", StartedAt: 2}
 	f.write(func(tx *store.Tx) error {
-		if err := db.RequeueTurn(tx, f.turn.ID, db.Requeue{}); err != nil {
+		if err := rows.RequeueTurn(tx, f.turn.ID, rows.Requeue{}); err != nil {
 			return err
 		}
-		if err := db.EndRun(tx, f.access.run.ID, "", 2); err != nil {
+		if err := rows.EndRun(tx, f.access.run.ID, "", 2); err != nil {
 			return err
 		}
-		return db.StartRun(tx, &run, f.turn.ID)
+		return rows.StartRun(tx, &run, f.turn.ID)
 	})
 	f.access = f.tokens.Issue(run, func(s string) string { return s })
 	f.t.Cleanup(f.access.Close)

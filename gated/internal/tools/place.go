@@ -4,8 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -34,7 +33,7 @@ func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thr
 		}
 		return base, topic, nil
 	}
-	if thread, err = db.ThreadOfTopic(ctx, r, c.Turn.ChatJID, topic); err != nil {
+	if thread, err = rows.ThreadOfTopic(ctx, r, c.Turn.ChatJID, topic); err != nil {
 		return "", "", err
 	}
 	return thread, msg.Place(thread, topic), nil
@@ -45,7 +44,7 @@ func (c *Caller) isThread(ctx context.Context, r store.Reader, thread string) (b
 	if thread == c.Turn.ThreadID {
 		return true, nil
 	}
-	return db.HasThread(ctx, r, c.Turn.ChatJID, thread)
+	return rows.HasThread(ctx, r, c.Turn.ChatJID, thread)
 }
 
 // placeOfFork returns the thread and the place of a fork of the caller's group, or of the
@@ -76,7 +75,7 @@ func (c *Caller) checkTakes(ctx context.Context, r store.Reader, jid, thread, in
 	if thread != "" {
 		return nil
 	}
-	has, err := db.HasTopLevel(ctx, r, jid)
+	has, err := rows.HasTopLevel(ctx, r, jid)
 	if err == nil && !has {
 		err = refuse("chat %.100q is a forum, where all messages are in posts: %s", jid, instead)
 	}

@@ -3,8 +3,7 @@ package tools
 import (
 	"context"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -52,7 +51,7 @@ func pollClose() Tool {
 			out = pollCloseOut{PollID: poll.ID, State: string(msg.PollClosed)}
 			if poll.State == msg.PollOpen {
 				now := c.Services.now()
-				if err := db.ClosePoll(tx, poll.ID, now); err != nil {
+				if err := rows.ClosePoll(tx, poll.ID, now); err != nil {
 					return out, err
 				}
 				err = c.Services.Objects.ClosePoll(tx, poll.ChatJID, poll.ID, now, now)

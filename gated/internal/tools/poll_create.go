@@ -5,9 +5,8 @@ import (
 	"math"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -64,7 +63,7 @@ func pollCreate() Tool {
 			}
 			stored := &msg.StoredPoll{MessageID: out.MessageID, Folder: c.Turn.Folder, ChatJID: m.ChatJID,
 				Topic: c.Turn.Topic, Poll: *poll, CreatedAt: m.Timestamp}
-			if err = db.PutPoll(tx, stored); err != nil {
+			if err = rows.PutPoll(tx, stored); err != nil {
 				return out, err
 			}
 			out.PollID, out.ClosesAt = stored.ID, timeText(poll.ClosesAt)
@@ -75,7 +74,7 @@ func pollCreate() Tool {
 
 // checkOpenPolls returns a refusal if the group has as many open polls in the chat as it may.
 func (c *Caller) checkOpenPolls(ctx context.Context, r store.Reader) error {
-	open, err := db.PollsOf(ctx, r, c.Turn.ChatJID, c.Turn.Folder, msg.PollOpen, math.MaxInt64, maxPolls)
+	open, err := rows.PollsOf(ctx, r, c.Turn.ChatJID, c.Turn.Folder, msg.PollOpen, math.MaxInt64, maxPolls)
 	if err == nil && len(open) == maxPolls {
 		err = refuse("this chat has %d open polls, which is the limit: close those that are settled with poll_close, then make this one", maxPolls)
 	}

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -59,7 +58,7 @@ func pollList() Tool {
 	}, func(ctx context.Context, c *Caller, in pollListIn) (out pollListOut, err error) {
 		out.Polls = []pollLine{}
 		state := msg.PollState(cmp.Or(in.State, string(msg.PollOpen)))
-		polls, err := db.PollsOf(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.Folder, state, math.MaxInt64,
+		polls, err := rows.PollsOf(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.Folder, state, math.MaxInt64,
 			maxPolls+1)
 		if err != nil {
 			return out, err
@@ -97,7 +96,7 @@ func (c *Caller) pollLine(ctx context.Context, p *msg.StoredPoll) (line pollLine
 	if err != nil {
 		return line, err
 	}
-	voters, err := db.PollVoters(ctx, c.Services.Store.Reader, p, maxVoterNames)
+	voters, err := rows.PollVoters(ctx, c.Services.Store.Reader, p, maxVoterNames)
 	if err != nil {
 		return line, err
 	}

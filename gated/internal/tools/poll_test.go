@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -113,9 +113,9 @@ func TestPollList_CountsAndNamesVoters(t *testing.T) {
 		t.Errorf("voters: %q, %q", p.Options[0].Voters, p.Options[1].Voters)
 	}
 
-	f.write(func(tx *store.Tx) error { return db.ClosePoll(tx, f.ownPoll, 600) })
+	f.write(func(tx *store.Tx) error { return rows.ClosePoll(tx, f.ownPoll, 600) })
 	f.write(func(tx *store.Tx) error {
-		return db.EndPoll(tx, f.ownPoll, &msg.PollResult{Counts: []int{40, 2}, Voters: 42}, 601)
+		return rows.EndPoll(tx, f.ownPoll, &msg.PollResult{Counts: []int{40, 2}, Voters: 42}, 601)
 	})
 	if out := decodeAs[pollListOut](t, f.works("poll_list", `{}`)); len(out.Polls) != 0 {
 		t.Errorf("open after the end: %+v", out)

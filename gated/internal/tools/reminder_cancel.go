@@ -3,8 +3,7 @@ package tools
 import (
 	"context"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -28,7 +27,7 @@ func reminderCancel() Tool {
 			}
 			r.State, r.NextSlot = msg.ReminderCancelled, 0
 			now := c.Services.now()
-			if err := db.EndReminder(tx, r.ID, msg.ReminderCancelled, c.origin.Sender, "", now); err != nil {
+			if err := rows.EndReminder(tx, r.ID, msg.ReminderCancelled, c.origin.Sender, "", now); err != nil {
 				return out, err
 			}
 			return newReminderOut(r), c.Services.Objects.SetReminderDue(tx, r.ChatJID, r.ID, 0, now)

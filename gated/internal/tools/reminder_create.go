@@ -3,9 +3,8 @@ package tools
 import (
 	"context"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -50,7 +49,7 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 	if err := c.checkReaders(); err != nil {
 		return out, err
 	}
-	kind, err := db.ChatKind(ctx, tx.Reader, r.ChatJID)
+	kind, err := rows.ChatKind(ctx, tx.Reader, r.ChatJID)
 	if err != nil {
 		return out, err
 	}
@@ -69,7 +68,7 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 	if err := c.plan(ctx, tx, &r, spec); err != nil {
 		return out, err
 	}
-	ofFolder, ofChat, err := db.CountReminders(ctx, tx.Reader, r.Folder, r.ChatJID)
+	ofFolder, ofChat, err := rows.CountReminders(ctx, tx.Reader, r.Folder, r.ChatJID)
 	if err != nil {
 		return out, err
 	}
@@ -78,7 +77,7 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 			ofChat, reminders.MaxPerChat, ofFolder, reminders.MaxPerFolder)
 	}
 	r.CreatedBy, r.CreatedAt, r.UpdatedAt = r.UpdatedBy, c.Services.now(), c.Services.now()
-	if err := db.PutReminder(tx, &r); err != nil {
+	if err := rows.PutReminder(tx, &r); err != nil {
 		return out, err
 	}
 	return newReminderOut(&r), c.activateReminder(ctx, tx, contextobjects.ReminderCreated, &r)

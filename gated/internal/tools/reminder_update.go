@@ -3,9 +3,8 @@ package tools
 import (
 	"context"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/store"
 )
@@ -47,7 +46,7 @@ func reminderUpdate() Tool {
 				return out, err
 			}
 			r.UpdatedAt = c.Services.now()
-			if err := db.UpdateReminder(tx, r); err != nil {
+			if err := rows.UpdateReminder(tx, r); err != nil {
 				return out, err
 			}
 			return newReminderOut(r), c.activateReminder(ctx, tx, contextobjects.ReminderUpdated, r)

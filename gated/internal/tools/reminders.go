@@ -6,9 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -151,7 +150,7 @@ func (c *Caller) plan(ctx context.Context, tx *store.Tx, r *msg.Reminder, spec r
 	}
 	var planned []int64
 	if c.origin.Pays(members) { // where turns have no limit, these have none
-		if planned, err = db.PlannedPrompts(ctx, tx.Reader, r.ChatJID, r.ID); err != nil {
+		if planned, err = rows.PlannedPrompts(ctx, tx.Reader, r.ChatJID, r.ID); err != nil {
 			return err
 		}
 	}

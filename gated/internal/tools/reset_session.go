@@ -3,8 +3,7 @@ package tools
 import (
 	"context"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/store"
 )
 
@@ -42,7 +41,7 @@ func resetSession() Tool {
 			if err := c.checkAccess(ctx, tx.Reader, in.GroupFolder); err != nil {
 				return resetSessionOut{}, err
 			}
-			run, err = db.ResetSession(tx, in.GroupFolder, topic, c.Services.now())
+			run, err = rows.ResetSession(tx, in.GroupFolder, topic, c.Services.now())
 			return resetSessionOut{OK: true}, err
 		})
 		if err == nil && run != 0 {

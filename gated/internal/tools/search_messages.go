@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -58,8 +57,8 @@ func searchMessages() Tool {
 		if strings.TrimSpace(in.Text) == "" {
 			return out, refuse("text is blank: name a word that the message has")
 		}
-		s := db.Search{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Text: in.Text, Limit: in.Limit,
-			Others: db.ObserveScope(c.Observe)}
+		s := rows.Search{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Text: in.Text, Limit: in.Limit,
+			Others: rows.ObserveScope(c.Observe)}
 		if !c.isOwn(s.ChatJID) {
 			s.ChatJID = ""
 		}
@@ -69,7 +68,7 @@ func searchMessages() Tool {
 		if s.Limit == 0 {
 			s.Limit = defaultFound
 		}
-		rows, err := db.SearchMessages(ctx, c.Services.Store.Reader, s)
+		rows, err := rows.SearchMessages(ctx, c.Services.Store.Reader, s)
 		if err != nil {
 			return out, err
 		}
@@ -84,9 +83,9 @@ func searchMessages() Tool {
 // maxPosition is more than two numbers take.
 const maxPosition = 50
 
-func formatPosition(p db.SearchPosition) string { return fmt.Sprintf("%d-%d", p.ID, p.Decision) }
+func formatPosition(p rows.SearchPosition) string { return fmt.Sprintf("%d-%d", p.ID, p.Decision) }
 
-func parsePosition(text string) (p db.SearchPosition, err error) {
+func parsePosition(text string) (p rows.SearchPosition, err error) {
 	if text == "" {
 		return p, nil
 	}

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -115,7 +114,7 @@ func TestResetSession_OwnTopicOrBelow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.write(func(tx *store.Tx) error {
-		return db.StoreSession(tx, &msg.Run{ID: f.access.run.ID, Folder: folder}, "s1", 1)
+		return rows.StoreSession(tx, &msg.Run{ID: f.access.run.ID, Folder: folder}, "s1", 1)
 	})
 	f.works("reset_session", `{"groupFolder":"acme"}`)
 	if id, err := f.st.Session(t.Context(), folder, ""); err != nil || id != "" {
@@ -143,17 +142,17 @@ func TestInspectSession_ClampsLimit(t *testing.T) {
 				return err
 			}
 			turn := &msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: "telegram:-7", Topic: "#old", TriggerMessageID: m.ID, CreatedAt: 1}
-			if _, err := db.PutTurn(tx, turn, 5); err != nil {
+			if _, err := rows.PutTurn(tx, turn, 5); err != nil {
 				return err
 			}
 			run.Topic = "#old"
-			if err := db.StartRun(tx, &run, turn.ID); err != nil {
+			if err := rows.StartRun(tx, &run, turn.ID); err != nil {
 				return err
 			}
-			if err := db.FinishTurn(tx, turn, msg.TurnDone, msg.ReasonAnswered, "", 2); err != nil {
+			if err := rows.FinishTurn(tx, turn, msg.TurnDone, msg.ReasonAnswered, "", 2); err != nil {
 				return err
 			}
-			return db.EndRun(tx, run.ID, "hunter2 was wrong", 3)
+			return rows.EndRun(tx, run.ID, "hunter2 was wrong", 3)
 		})
 	}
 	for limit, want := range map[string]int{"": 10, `,"limit":0`: 1, `,"limit":-5`: 1, `,"limit":7`: 7, `,"limit":1000`: 100} {

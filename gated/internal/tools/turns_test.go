@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -206,7 +205,7 @@ func TestEscalate_TwoLevelsUp_EachAnswerGoesToItsAsker(t *testing.T) {
 	answer := func(turn *msg.Turn, text string) {
 		t.Helper()
 		f.write(func(tx *store.Tx) error {
-			return db.AnswerTurn(tx, db.Reply{RunID: runs[turn.ID], TurnID: turn.ID, Text: text, Final: true}, 9)
+			return rows.AnswerTurn(tx, rows.Reply{RunID: runs[turn.ID], TurnID: turn.ID, Text: text, Final: true}, 9)
 		})
 	}
 	escalate(c)

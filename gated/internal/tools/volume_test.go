@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -45,7 +44,7 @@ func TestVolume_TurnStoresMuch_FurtherCallsAreRefused(t *testing.T) {
 			refused = text
 		}
 	}
-	_, used, err := db.CountToolCalls(t.Context(), f.st.Reader, f.turn.ID)
+	_, used, err := rows.CountToolCalls(t.Context(), f.st.Reader, f.turn.ID)
 	if err != nil || used > maxTurnBytes || used < maxTurnBytes-len(big)-200 || !strings.Contains(refused, tooMuch) {
 		t.Errorf("%d bytes are stored by %d calls, %v, then: %s", used, made, err, refused)
 	}
@@ -72,7 +71,7 @@ func (f *fixture) nextTurn() {
 	f.t.Helper()
 	f.access.Close()
 	f.cancelTurn()
-	f.write(func(tx *store.Tx) error { return db.EndRun(tx, f.access.run.ID, "", 2) })
+	f.write(func(tx *store.Tx) error { return rows.EndRun(tx, f.access.run.ID, "", 2) })
 	f.own, f.turn, f.access = f.startRun(folder, chat, "and now?")
 }
 

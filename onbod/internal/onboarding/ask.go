@@ -7,8 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"arizuko/onbod/internal/db"
-
+	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
@@ -74,7 +73,7 @@ func (o *Onboarding) known(ctx context.Context, r store.Reader, a onboardapi.Ask
 		last.State == store.RequestApproved && within(last.DecidedAt, now, approvedFor):
 		return asked(last), nil
 	}
-	counts, err := db.CountRequests(ctx, r, a.Sender, now-limitTime.Milliseconds(), now)
+	counts, err := rows.CountRequests(ctx, r, a.Sender, now-limitTime.Milliseconds(), now)
 	if err != nil {
 		return onboardapi.Asked{}, err
 	}
@@ -136,12 +135,12 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 	if err := tx.PutRequest(r); err != nil {
 		return onboardapi.Asked{}, err
 	}
-	if r, err = db.Request(ctx, tx.Reader, code); err != nil { // with the chat's present title
+	if r, err = rows.Request(ctx, tx.Reader, code); err != nil { // with the chat's present title
 		return onboardapi.Asked{}, err
 	}
 	// Of a flood operators read the first requests alone: their own commands are answered in the same
 	// chats, one message after another.
-	counts, err := db.CountRequests(ctx, tx.Reader, r.Sender, r.CreatedAt-limitTime.Milliseconds(),
+	counts, err := rows.CountRequests(ctx, tx.Reader, r.Sender, r.CreatedAt-limitTime.Milliseconds(),
 		r.CreatedAt) // with this one
 	if err != nil {
 		return onboardapi.Asked{}, err
@@ -175,7 +174,7 @@ const maxCodes = 10
 func (o *Onboarding) freeCode(ctx context.Context, tx *store.Tx) (string, error) {
 	for range maxCodes {
 		code := o.newCode()
-		taken, err := db.Request(ctx, tx.Reader, code)
+		taken, err := rows.Request(ctx, tx.Reader, code)
 		if err != nil || taken == nil {
 			return code, err
 		}

@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/onbod/internal/db"
-
+	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/match"
@@ -146,7 +145,7 @@ func (o *Onboarding) Reopen(ctx context.Context, re Reopening) (Decided, error) 
 	}
 	now := o.now()
 	err = o.st.Write(ctx, func(tx *store.Tx) error {
-		if err := db.ReopenRequest(tx, r.Code, now); err != nil {
+		if err := rows.ReopenRequest(tx, r.Code, now); err != nil {
 			return err
 		}
 		if err := tx.PutAudit(re.By, "reopen", r.Code+" "+r.ChatJID, now); err != nil {
@@ -186,7 +185,7 @@ func (o *Onboarding) find(ctx context.Context, code, by string) (r *store.Reques
 	if unlock, err = o.lock(ctx); err != nil {
 		return nil, nil, err
 	}
-	r, err = db.Request(ctx, o.st.Reader, normalCode(code))
+	r, err = rows.Request(ctx, o.st.Reader, normalCode(code))
 	switch {
 	case err != nil:
 	case r == nil:
@@ -238,7 +237,7 @@ func (o *Onboarding) connect(ctx context.Context, r *store.Request, first bool) 
 	switch {
 	case errors.As(err, new(refusedError)) && (first || kind == apierr.BadRequest || kind == apierr.Conflict):
 		o.log.Warn("chat not connected", "chat", r.ChatJID, "folder", r.Folder, "user", r.DecidedBy, "err", err)
-		if undo := o.st.Write(ctx, func(tx *store.Tx) error { return db.WithdrawApproval(tx, r.Code) }); undo != nil {
+		if undo := o.st.Write(ctx, func(tx *store.Tx) error { return rows.WithdrawApproval(tx, r.Code) }); undo != nil {
 			return Decided{}, undo
 		}
 		return Decided{}, stillPending(r, err)

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/onbod/internal/db"
-
+	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -319,7 +318,7 @@ func TestSweep_OldDecidedRequests_Deleted(t *testing.T) {
 	f.sweepOnce()
 	f.clock = f.clock.Add(maxAge + time.Hour)
 	f.sweepOnce()
-	if r, err := db.Request(t.Context(), f.st.Reader, decided); err != nil || r != nil {
+	if r, err := rows.Request(t.Context(), f.st.Reader, decided); err != nil || r != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	f.request(pending)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"arizuko/gated/gatedtest"
-	"arizuko/onbod/internal/db"
+	"arizuko/onbod/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
@@ -187,7 +187,7 @@ func (f *fixture) sweepOnce() (waiting bool) {
 
 func (f *fixture) request(code string) *store.Request {
 	f.t.Helper()
-	r, err := db.Request(f.t.Context(), f.st.Reader, code)
+	r, err := rows.Request(f.t.Context(), f.st.Reader, code)
 	f.ok(err)
 	if r == nil {
 		f.t.Fatalf("no request %s", code)

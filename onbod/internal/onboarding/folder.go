@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"arizuko/onbod/internal/db"
+	"arizuko/onbod/internal/rows"
 
 	"github.com/gosimple/slug"
 
@@ -27,7 +27,7 @@ func (o *Onboarding) DefaultFolders(ctx context.Context, requests ...*store.Requ
 	if len(requests) == 0 {
 		return map[string]string{}, nil
 	}
-	pending, err := db.PendingRequests(ctx, o.st.Reader)
+	pending, err := rows.PendingRequests(ctx, o.st.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (o *Onboarding) DefaultFolders(ctx context.Context, requests ...*store.Requ
 func (o *Onboarding) freeFolder(ctx context.Context, base string, approving map[string]bool) (string, error) {
 	folder := base
 	for n := 2; ; n++ {
-		used, err := db.FolderUsed(ctx, o.st.Reader, folder)
+		used, err := rows.FolderUsed(ctx, o.st.Reader, folder)
 		if err != nil || !used && !approving[folder] && !o.onDisk(folder) {
 			return folder, err
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/onbod/internal/db"
+	"arizuko/onbod/internal/rows"
 
 	"pgregory.net/rapid"
 
@@ -187,7 +187,7 @@ func (h *history) check(rt *rapid.T) {
 // forgetDeleted leaves out requests that were purged, which must have been decided.
 func (h *history) forgetDeleted(rt *rapid.T) {
 	h.codes = slices.DeleteFunc(h.codes, func(code string) bool {
-		r, err := db.Request(h.t.Context(), h.st.Reader, code)
+		r, err := rows.Request(h.t.Context(), h.st.Reader, code)
 		expected(rt, err)
 		if r != nil {
 			return false

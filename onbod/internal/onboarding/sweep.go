@@ -8,8 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/onbod/internal/db"
-
+	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
@@ -71,7 +70,7 @@ func (o *Onboarding) sweep(ctx context.Context) (waiting bool, err error) {
 		return false, err
 	}
 	defer unlock()
-	pending, err := db.PendingRequests(ctx, o.st.Reader)
+	pending, err := rows.PendingRequests(ctx, o.st.Reader)
 	if err != nil {
 		return false, err
 	}
@@ -254,7 +253,7 @@ func (o *Onboarding) purge(ctx context.Context) error {
 		return nil
 	}
 	before := now.Add(-maxAge).UnixMilli()
-	nth, err := db.NthRequestAt(ctx, o.st.Reader, maxDecided)
+	nth, err := rows.NthRequestAt(ctx, o.st.Reader, maxDecided)
 	if err != nil {
 		return err
 	}
@@ -262,7 +261,7 @@ func (o *Onboarding) purge(ctx context.Context) error {
 	before = max(before, min(nth, now.Add(-onboardapi.RejectedFor).UnixMilli()))
 	for deleted := int64(purgePage); deleted == purgePage; {
 		err := o.st.Write(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = db.PurgeRequests(tx, before, purgePage)
+			deleted, err = rows.PurgeRequests(tx, before, purgePage)
 			return err
 		})
 		if err != nil {

@@ -133,7 +133,7 @@ func plan(t *testing.T, db *sql.DB, query string) string {
 	return strings.Join(steps, "\n")
 }
 
-// checkServerPlans has the statements of SQLite's plans planned by a server with tables of 5,000 rows, and 50,000 of messages, of which nothing waits, without
+// checkServerPlans has a server plan the statements, with 5,000 rows in each table and 50,000 messages, none waiting, without
 // knowing their parameters, as after a while in a daemon. None of them may read a table, or an index of all its rows,
 // from one end to the other, unless SQLite does the same. The indexes of what waits, such as messages_outbox, are short.
 func checkServerPlans(t *testing.T, plans map[string][2]string) {
@@ -187,7 +187,7 @@ var wholeReadsOnAServer = map[string]bool{
 	"deleteOldRequests":  true,
 	// The newest rows, which the server sees from the parameters: without them it could be a third of all.
 	"queryDeliveryChanges": true,
-	// All rows, once: at a start, for a page of the dashboard, for chats that are being moved, of which there are few.
+	// All rows, once: at a start, for a page of the dashboard, for the few chats that are being moved.
 	"queryContextObjects": true,
 	"queryDirectChat":     true,
 	"queryFoldersEver":    true,

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"net/http"
 
-	"arizuko/routd/internal/db"
-
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/routing"
+	"arizuko/routd/internal/rows"
 )
 
 // approve connects a chat to a group, which it makes if there is none. Repeated it changes nothing. A
@@ -79,6 +78,6 @@ func (a *API) connect(ctx context.Context, tx *store.Tx, req routeapi.Approval) 
 	if done.Routes == nil {
 		done.Routes = []msg.Route{} // [] rather than null
 	}
-	done.Created, err = db.ConnectChat(tx, &group, done.Routes, c.Before)
+	done.Created, err = rows.ConnectChat(tx, &group, done.Routes, c.Before)
 	return done, err
 }

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"reflect"
 
-	"arizuko/routd/internal/db"
+	"arizuko/routd/internal/rows"
 
 	"github.com/go-chi/chi/v5"
 
@@ -100,7 +100,7 @@ func (a *API) replaceGroup(r *http.Request) (*httpx.Answer, error) {
 func (a *API) deleteGroup(r *http.Request) (*httpx.Answer, error) {
 	folder := folderOf(r)
 	err := a.write(r.Context(), func(tx *store.Tx) error {
-		found, err := db.DeleteGroup(tx, folder)
+		found, err := rows.DeleteGroup(tx, folder)
 		if err = orNoGroup(folder, found, err); err != nil {
 			return err
 		}

@@ -7,17 +7,16 @@ package engagement
 import (
 	"time"
 
-	"arizuko/routd/internal/db"
-
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/routd/internal/rows"
 )
 
 // State is the engagement in one place of a chat. Times are unix ms.
 type State struct {
 	msg.Engagement
-	PinnedAt int64      // when the chat was last pinned to a group, 0 for never
-	Claims   []db.Claim // the newest first
+	PinnedAt int64        // when the chat was last pinned to a group, 0 for never
+	Claims   []rows.Claim // the newest first
 }
 
 // Engaged returns the folder that answers a row received at a time, "" for none: of those whose
@@ -37,7 +36,7 @@ func (s *State) Engaged(at int64) (folder string) {
 
 // claimedAt returns when the row arrived by which a claim holds the place at a time, 0 if it does
 // not: the last row of its turn that claims, or the first one before the last has come.
-func (s *State) claimedAt(c db.Claim, at int64) int64 {
+func (s *State) claimedAt(c rows.Claim, at int64) int64 {
 	if c.OverAt != 0 && at > c.OverAt {
 		return 0
 	}

@@ -3,7 +3,7 @@ package engagement
 import (
 	"context"
 
-	"arizuko/routd/internal/db"
+	"arizuko/routd/internal/rows"
 )
 
 // Snapshot is the engagement for one request of gated: the rows as they are, and what the
@@ -33,7 +33,7 @@ func (s *Snapshot) Claim(ctx context.Context, chatJID, place, folder string, at 
 		last[0].At, last[0].LastAt = min(last[0].At, at), max(last[0].LastAt, at)
 		return
 	}
-	state.Claims = append([]db.Claim{{Folder: folder, At: at, LastAt: at}}, state.Claims...)
+	state.Claims = append([]rows.Claim{{Folder: folder, At: at, LastAt: at}}, state.Claims...)
 	s.claimed[key{chatJID, place}] = true
 }
 

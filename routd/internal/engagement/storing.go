@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"arizuko/routd/internal/db"
-
 	"arizuko/pkg/store"
+	"arizuko/routd/internal/rows"
 )
 
 // Poke makes Watch store what was delivered.
@@ -126,7 +125,7 @@ type change struct {
 }
 
 func (p *page) store(ctx context.Context, tx *store.Tx, t *Tracker) error {
-	read, last, err := db.DeliveriesRead(ctx, tx.Reader)
+	read, last, err := rows.DeliveriesRead(ctx, tx.Reader)
 	if err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func (p *page) store(ctx context.Context, tx *store.Tx, t *Tracker) error {
 	if p.upto == read {
 		return nil
 	}
-	return db.PutDeliveriesRead(tx, p.upto)
+	return rows.PutDeliveriesRead(tx, p.upto)
 }
 
 func (p *page) apply(ctx context.Context, tx *store.Tx, d store.DeliveryChange, t *Tracker) (err error) {
@@ -175,11 +174,11 @@ func (p *page) apply(ctx context.Context, tx *store.Tx, d store.DeliveryChange, 
 }
 
 // load reads the state of a place in a transaction.
-func load(ctx context.Context, r store.Reader, chatJID, place string, cache *db.ClaimCache) (*State, error) {
+func load(ctx context.Context, r store.Reader, chatJID, place string, cache *rows.ClaimCache) (*State, error) {
 	row, err := r.Engagement(ctx, chatJID, place)
 	if err != nil {
 		return nil, err
 	}
-	claims, err := db.Claims(ctx, r, chatJID, place, cache)
+	claims, err := rows.Claims(ctx, r, chatJID, place, cache)
 	return &State{Engagement: row.Engagement, PinnedAt: row.PinnedAt, Claims: claims}, err
 }

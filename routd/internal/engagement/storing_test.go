@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/routd/internal/db"
-
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 	"arizuko/routd/internal/engagement"
+	"arizuko/routd/internal/rows"
 )
 
 // stored returns the place's row.
@@ -54,7 +53,7 @@ func TestStore_ManyPages_StoresAll(t *testing.T) {
 		}
 		s.store()
 	}
-	read, last, err := db.DeliveriesRead(t.Context(), s.st.Reader)
+	read, last, err := rows.DeliveriesRead(t.Context(), s.st.Reader)
 	if e := s.stored(); e.LastReply != row || e.Folder != "eng" || e.Read != last || read != last || err != nil {
 		t.Errorf("%+v, read %d of %d, %v", e, read, last, err)
 	}
@@ -239,13 +238,13 @@ func TestStore_NoAnswers_CursorFollows(t *testing.T) {
 	turn := s.call(msg.VerbMention, "eng", 10)
 	s.part(s.queue(turn, msg.SourceNotice, 1), 0, msg.OutSent, 20, true)
 	s.store()
-	if read, _, err := db.DeliveriesRead(t.Context(), s.st.Reader); err != nil || read != 0 {
+	if read, _, err := rows.DeliveriesRead(t.Context(), s.st.Reader); err != nil || read != 0 {
 		t.Errorf("a write for nothing: %d, %v", read, err)
 	}
 	row := s.queue(turn, msg.SourceNotice, 600)
 	s.shell(`UPDATE deliveries SET state = 'sent'`)
 	s.store()
-	if read, last, err := db.DeliveriesRead(t.Context(), s.st.Reader); err != nil || read != last || s.stored().LastReply == row {
+	if read, last, err := rows.DeliveriesRead(t.Context(), s.st.Reader); err != nil || read != last || s.stored().LastReply == row {
 		t.Errorf("read %d of %d, %v", read, last, err)
 	}
 }

@@ -7,12 +7,11 @@ import (
 	"strconv"
 	"time"
 
-	"arizuko/routd/internal/db"
-
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/routd/internal/rows"
 )
 
 const (
@@ -42,7 +41,7 @@ type Tracker struct {
 	now func() time.Time
 	log *slog.Logger
 
-	claims      db.ClaimCache
+	claims      rows.ClaimCache
 	maxUnstored int
 	unstored    unstored
 	reading     chan struct{} // holds a value while deliveries are read
@@ -63,7 +62,7 @@ func Open(ctx context.Context, st *store.Store, ttl time.Duration, now func() ti
 	if _, err := strconv.ParseInt(value, 10, 64); err != nil && value != "" {
 		return nil, fmt.Errorf("invalid cursor of deliveries: %w", err)
 	}
-	read, _, err := db.DeliveriesRead(ctx, st.Reader)
+	read, _, err := rows.DeliveriesRead(ctx, st.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("read cursor of deliveries: %w", err)
 	}
@@ -111,7 +110,7 @@ func (t *Tracker) readNext(ctx context.Context) (n int, more bool, err error) {
 func (t *Tracker) State(ctx context.Context, chatJID, place string) (*State, error) {
 	// In this order: a claim that is over was followed by a delivery, if there was any, which is then
 	// read; and what is no longer in memory is in the row.
-	claims, err := db.Claims(ctx, t.st.Reader, chatJID, place, &t.claims)
+	claims, err := rows.Claims(ctx, t.st.Reader, chatJID, place, &t.claims)
 	if err != nil {
 		return nil, err
 	}

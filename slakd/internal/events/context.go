@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/slakd/internal/inbound"
@@ -34,7 +33,7 @@ func (l *Listener) withThread(ctx context.Context, in adapter.Inbound, names inb
 		return in
 	}
 	row := in.Messages[0]
-	pane, err := adapterdb.Thread(ctx, l.Store.Reader, row.ChatJID, row.ThreadID)
+	pane, err := rows.Thread(ctx, l.Store.Reader, row.ChatJID, row.ThreadID)
 	if err != nil || pane != nil {
 		return in
 	}

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/emoji"
 	"arizuko/pkg/msg"
 	"arizuko/slakd/internal/inbound"
@@ -49,7 +48,7 @@ func (r *Reader) eachRow(ctx context.Context, channel string, from, to int64,
 	do func(ts string, row *msg.Message)) error {
 	after, before := timestamp(from), timestamp(to)+";" // changes have the id and a colon
 	for {
-		rows, err := adapterdb.Posts(ctx, r.Store.Reader, r.Platform+":"+channel, after, before, rowsAtOnce)
+		rows, err := rows.Posts(ctx, r.Store.Reader, r.Platform+":"+channel, after, before, rowsAtOnce)
 		if err != nil {
 			return err
 		}
@@ -278,7 +277,7 @@ func (g *gathering) note(c change) {
 
 // gatherVotes asks for the reactions to the open polls of a conversation that no page shows.
 func (r *Reader) gatherVotes(ctx context.Context, s *adapter.Shell, g *gathering) error {
-	polls, err := adapterdb.PollsOpen(ctx, r.Store.Reader, r.Platform, rowsAtOnce)
+	polls, err := rows.PollsOpen(ctx, r.Store.Reader, r.Platform, rowsAtOnce)
 	if err != nil {
 		return err
 	}
@@ -342,7 +341,7 @@ func (r *Reader) storeChanges(ctx context.Context, s *adapter.Shell, g *gatherin
 // lastReaction is the last row about the emoji of a user, nil if there is none.
 func (r *Reader) lastReaction(ctx context.Context, row *msg.Message) (last *msg.Message, err error) {
 	ids := inbound.ReactionsOf(row)
-	rows, err := adapterdb.Posts(ctx, r.Store.Reader, row.ChatJID, ids, strings.TrimSuffix(ids, ":")+";", rowsAtOnce)
+	rows, err := rows.Posts(ctx, r.Store.Reader, row.ChatJID, ids, strings.TrimSuffix(ids, ":")+";", rowsAtOnce)
 	for _, other := range rows {
 		if inbound.Reacted(other, row) && (last == nil || other.ID > last.ID) {
 			last = other

@@ -6,9 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"arizuko/pkg/adapterdb"
-
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/slakd/internal/slackapi"
 )
@@ -140,7 +139,7 @@ func (r *Reader) threads(ctx context.Context, s *adapter.Shell, g *gathering) (a
 	}
 	slices.Sort(all)
 	jid := r.Platform + ":" + g.channel
-	recent, err := adapterdb.RecentThreads(ctx, r.Store.Reader, jid, r.now().Add(-s.MaxAge).UnixMilli())
+	recent, err := rows.RecentThreads(ctx, r.Store.Reader, jid, r.now().Add(-s.MaxAge).UnixMilli())
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +197,7 @@ func (r *Reader) gatherReplies(ctx context.Context, s *adapter.Shell, g *gatheri
 
 // rereadFrom is the time after which the replies of a thread are read.
 func (r *Reader) rereadFrom(ctx context.Context, g *gathering, thread string) (from int64, err error) {
-	known, err := adapterdb.ThreadPosts(ctx, r.Store.Reader, r.Platform+":"+g.channel, thread, maxReread)
+	known, err := rows.ThreadPosts(ctx, r.Store.Reader, r.Platform+":"+g.channel, thread, maxReread)
 	from = g.since
 	for _, ts := range known {
 		if at := micros(ts); at > 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/pkg/adapterdb"
+	"arizuko/pkg/adapter/rows"
 
 	slackgo "github.com/slack-go/slack"
 
@@ -64,7 +64,7 @@ func (s *Sender) endStaleSessions(ctx context.Context) error {
 	if err != nil || len(recorded) == 0 {
 		return err
 	}
-	working, err := adapterdb.ActiveLanes(ctx, s.Store.Reader, s.Platform)
+	working, err := rows.ActiveLanes(ctx, s.Store.Reader, s.Platform)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/pkg/adapterdb"
+	"arizuko/pkg/adapter/rows"
 
 	slackgo "github.com/slack-go/slack"
 
@@ -76,7 +76,7 @@ func (s *Sender) RemoveStaleMarks(ctx context.Context) error {
 // updateMarks marks the messages that agents work on in a thread of a chat, and no others. Each mark is
 // recorded before it is set, so that it can be removed after a crash.
 func (s *Sender) updateMarks(ctx context.Context, in store.Lane) error {
-	ids, err := adapterdb.ActiveTriggers(ctx, s.Store.Reader, in)
+	ids, err := rows.ActiveTriggers(ctx, s.Store.Reader, in)
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
@@ -259,7 +258,7 @@ func (l *Listener) answerPress(ctx context.Context, s *adapter.Shell, id, notice
 func (l *Listener) newBallots(daemon string, me inbound.Self) *adapter.Ballots {
 	return &adapter.Ballots{
 		Find: func(ctx context.Context, b *adapter.Ballot) (*msg.Message, error) {
-			return adapterdb.MessageByPollRef(ctx, l.Store.Reader, daemon, b.Ref)
+			return rows.MessageByPollRef(ctx, l.Store.Reader, daemon, b.Ref)
 		},
 		Make: func(b *adapter.Ballot, poll *msg.Message) (adapter.Inbound, error) {
 			var u telegramapi.Update

@@ -3,8 +3,7 @@ package events
 import (
 	"testing"
 
-	"arizuko/pkg/adapterdb"
-
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -26,7 +25,7 @@ func TestListen_VoteBeforeItsPollIsKnown_WaitsBesideUpdates(t *testing.T) {
 	f.expectStored("9", "hi")
 
 	write(func(tx *store.Tx) error {
-		if err := adapterdb.PutPollRef(tx, "teled", "61", poll.ID); err != nil {
+		if err := rows.PutPollRef(tx, "teled", "61", poll.ID); err != nil {
 			return err
 		}
 		return tx.SettleOutbound(poll.ID, msg.OutSent, "12")

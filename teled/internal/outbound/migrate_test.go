@@ -4,9 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"arizuko/pkg/adapterdb"
-
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/teled/internal/telegramapi"
@@ -41,7 +40,7 @@ func TestSend_GroupBecameSupergroup_MovesTheRow(t *testing.T) {
 			t.Errorf("to the group: %v", err)
 		}
 	}
-	moved, err := adapterdb.NextOutbound(t.Context(), st.Reader, store.Lane{ChatJID: to})
+	moved, err := rows.NextOutbound(t.Context(), st.Reader, store.Lane{ChatJID: to})
 	if err != nil || moved == nil || moved.ID != row.ID {
 		t.Fatalf("the row: %+v, %v", moved, err)
 	}

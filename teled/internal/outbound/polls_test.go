@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/telegram"
@@ -29,7 +28,7 @@ func TestSend_Poll_KeepsItsIDAndEndsOnce(t *testing.T) {
 		t.Fatalf("%q, %v", id, err)
 	}
 	poll := sent[len(sent)-1].Messages[0].Poll
-	if found, err := adapterdb.MessageByPollRef(t.Context(), st.Reader, "teled", poll.ID); err != nil || found == nil || found.ID != row.ID {
+	if found, err := rows.MessageByPollRef(t.Context(), st.Reader, "teled", poll.ID); err != nil || found == nil || found.ID != row.ID {
 		t.Errorf("poll %s: %+v, %v", poll.ID, found, err)
 	}
 	end := &msg.Message{ChatJID: row.ChatJID, Kind: msg.KindPoll, TargetID: id, Content: row.Content}

@@ -11,9 +11,8 @@ import (
 	"strconv"
 	"time"
 
-	"arizuko/pkg/adapterdb"
-
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/teled/internal/bot"
@@ -189,7 +188,7 @@ func (s *Sender) do(ctx context.Context, m *msg.Message, c call) (id string, err
 // the poll is sent.
 func (s *Sender) keepPollID(ctx context.Context, m *msg.Message, id string) {
 	err := s.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		return adapterdb.PutPollRef(tx, s.Daemon, id, m.ID)
+		return rows.PutPollRef(tx, s.Daemon, id, m.ID)
 	})
 	if err != nil {
 		s.Log.Error("storing the id of a poll failed; its votes will not be counted", "row", m.ID, "chat", m.ChatJID,

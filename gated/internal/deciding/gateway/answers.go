@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 )
@@ -68,7 +67,7 @@ func (f *reader) missed(ctx context.Context, r *decide.Row) (*decide.Choice, err
 		return nil, err
 	}
 	text := r.Content
-	kind, err := db.ChatKind(ctx, f.st.Reader, r.ChatJID)
+	kind, err := rows.ChatKind(ctx, f.st.Reader, r.ChatJID)
 	if kind != msg.ChatWeb && kind != msg.ChatDM {
 		if !r.Addressed && r.ThreadID == "" {
 			return nil, err
@@ -97,7 +96,7 @@ func (f *reader) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool,
 	if a.HasOption(m.Content) || m.ReplyToID != "" && m.ReplyToID != m.ThreadID {
 		return false, nil
 	}
-	return db.SaidSince(ctx, f.st.Reader, a.MessageID, m)
+	return rows.SaidSince(ctx, f.st.Reader, a.MessageID, m)
 }
 
 // asksFor are the questions that a text may answer.
@@ -115,7 +114,8 @@ func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error
 	if err != nil || len(asks) == 0 {
 		return nil, err
 	}
-	if kind, err := db.ChatKind(ctx, f.st.Reader, m.ChatJID); err != nil || kind != msg.ChatWeb && kind != msg.ChatDM {
+	kind, err := rows.ChatKind(ctx, f.st.Reader, m.ChatJID)
+	if err != nil || kind != msg.ChatWeb && kind != msg.ChatDM {
 		if err != nil || m.ThreadID == "" {
 			return nil, err
 		}

@@ -6,23 +6,22 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
 
 // question stores a question of a running turn, whose message is delivered with an id, "" for one that is being sent.
-func (h *harness) question(chat, id string, who msg.Who, change ...func(*db.Question)) *msg.Ask {
+func (h *harness) question(chat, id string, who msg.Who, change ...func(*rows.Question)) *msg.Ask {
 	h.t.Helper()
 	return h.questionIn(chat, "", id, who, change...)
 }
 
 // questionIn is question in a thread.
-func (h *harness) questionIn(chat, thread, id string, who msg.Who, change ...func(*db.Question)) *msg.Ask {
+func (h *harness) questionIn(chat, thread, id string, who msg.Who, change ...func(*rows.Question)) *msg.Ask {
 	h.t.Helper()
-	q := &db.Question{AskID: "q" + id, Question: "Which?", Options: []string{"Allow once", "Deny"}, Who: who, Name: "ari", ExpiresAt: h.g.now() + 600_000}
+	q := &rows.Question{AskID: "q" + id, Question: "Which?", Options: []string{"Allow once", "Deny"}, Who: who, Name: "ari", ExpiresAt: h.g.now() + 600_000}
 	for _, f := range change {
 		f(q)
 	}
@@ -33,16 +32,16 @@ func (h *harness) questionIn(chat, thread, id string, who msg.Who, change ...fun
 			return err
 		}
 		turn := &msg.Turn{Kind: msg.Conversation, Folder: "q" + strings.NewReplacer(":", "", ".", "").Replace(id+chat), ChatJID: chat, ThreadID: thread, TriggerMessageID: trigger.ID, CreatedAt: h.g.now()}
-		if _, err = db.PutTurn(tx, turn, 0); err != nil {
+		if _, err = rows.PutTurn(tx, turn, 0); err != nil {
 			return err
 		}
 		if err = tx.Decide(trigger.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: turn.Folder, TurnID: turn.ID}, h.g.now()); err != nil {
 			return err
 		}
-		if err = db.StartRun(tx, &msg.Run{Folder: turn.Folder, ChatJID: chat, StartedAt: h.g.now()}, turn.ID); err != nil {
+		if err = rows.StartRun(tx, &msg.Run{Folder: turn.Folder, ChatJID: chat, StartedAt: h.g.now()}, turn.ID); err != nil {
 			return err
 		}
-		if a, err = db.PutAsk(tx, turn, q, h.g.now()); err != nil {
+		if a, err = rows.PutAsk(tx, turn, q, h.g.now()); err != nil {
 			return err
 		}
 		if err = tx.ClaimOutbound(a.MessageID, 1, 1); err != nil || id == "" {
@@ -111,7 +110,7 @@ func TestAnswer_PressThatDoesNotCount_IsDroppedWithAReason(t *testing.T) {
 	if got := h.stateOf(a) + h.stateOf(other); got != "openopen" {
 		t.Errorf("the questions are %s", got)
 	}
-	late := h.question("telegram:-5", "79", only, func(q *db.Question) { q.ExpiresAt = 1 })
+	late := h.question("telegram:-5", "79", only, func(q *rows.Question) { q.ExpiresAt = 1 })
 	m := h.press("telegram:-5", "79", "telegram:1", pressOf(late, 1))
 	h.step()
 	h.is(m, "dropped/choice_late ")
@@ -196,7 +195,7 @@ func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
 	h.put("hello", in(dm)) // makes the chat
 	h.step()
 	waiting := h.put("1", in(dm))
-	a := h.question(dm, "77", msg.Who{Everyone: true}, func(q *db.Question) { q.PayloadHash = "sha256:1" })
+	a := h.question(dm, "77", msg.Who{Everyone: true}, func(q *rows.Question) { q.PayloadHash = "sha256:1" })
 	held := h.put("1", in(dm), func(m *msg.Message) { m.Timestamp = h.g.now() - 2*lateArrival.Milliseconds() })
 	h.step()
 	for _, m := range []*msg.Message{waiting, held} {
@@ -226,7 +225,7 @@ func TestAnswer_NumberBelowMoreOfTheBot_IsOrdinaryText(t *testing.T) {
 		chat, id := fmt.Sprint("telegram:5", n), fmt.Sprint(70+n)
 		h.put("hello", in(chat)) // makes the chat
 		h.step()
-		a := h.question(chat, id, msg.Who{Everyone: true}, func(q *db.Question) { q.PayloadHash = "sha256:1" })
+		a := h.question(chat, id, msg.Who{Everyone: true}, func(q *rows.Question) { q.PayloadHash = "sha256:1" })
 		h.write(func(tx *store.Tx) error {
 			_, _, err := tx.PutMessage(&msg.Message{
 				ChatJID: chat, Direction: msg.Out, IsBot: true, Content: "Tea (1) or coffee (2)?", Source: tt.source, OutState: msg.OutQueued, Timestamp: h.g.now(), ReceivedAt: h.g.now(),
@@ -251,7 +250,7 @@ func TestAnswer_NumberWithFileOrQuote_IsOrdinaryText(t *testing.T) {
 	h := newHarness(t)
 	h.put("hello", in(dm)) // makes the chat
 	h.step()
-	a := h.question(dm, "77", msg.Who{Everyone: true}, func(q *db.Question) { q.PayloadHash = "sha256:1" })
+	a := h.question(dm, "77", msg.Who{Everyone: true}, func(q *rows.Question) { q.PayloadHash = "sha256:1" })
 	for name, change := range map[string]func(*msg.Message){
 		"a file":                     func(m *msg.Message) { m.Attachments = []msg.Attachment{{Name: "plan.png"}} },
 		"a file of the reply to it":  func(m *msg.Message) { m.Attachments, m.ReplyToID = []msg.Attachment{{Name: "plan.png"}}, "77" },
@@ -278,7 +277,7 @@ func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
 	const chat, thread = "slack:C1", "9.1"
 	ann := msg.Who{Senders: []string{"slack:U1"}, Label: "Ann"}
 	ask := func(id, hash string) *msg.Ask {
-		return h.questionIn(chat, thread, id, ann, func(q *db.Question) { q.PayloadHash = hash })
+		return h.questionIn(chat, thread, id, ann, func(q *rows.Question) { q.PayloadHash = hash })
 	}
 	by := func(sender, thread, replyTo string) *msg.Message {
 		m := h.put("2", in(chat), func(m *msg.Message) { m.Sender, m.ThreadID, m.ReplyToID = sender, thread, replyTo })
@@ -357,8 +356,8 @@ func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	budget := h.question(dm, "77", msg.Who{Senders: []string{"telegram:77"}, Label: "operators"}, func(q *db.Question) {
-		q.AskID, q.Options = db.BudgetScope{Folder: "q77", Day: "2026-11-23"}.AskID(1), []string{"Raise it", "No"}
+	budget := h.question(dm, "77", msg.Who{Senders: []string{"telegram:77"}, Label: "operators"}, func(q *rows.Question) {
+		q.AskID, q.Options = rows.BudgetScope{Folder: "q77", Day: "2026-11-23"}.AskID(1), []string{"Raise it", "No"}
 	})
 	by := func(sender string) func(*msg.Message) { return func(m *msg.Message) { m.Sender = sender } }
 	isText := func(m *msg.Message) {
@@ -395,7 +394,7 @@ func TestAnswer_TextThatMisses_SaysSo(t *testing.T) {
 		h.question(jid, "1", ann)
 	}
 	h.question(dm, "2", ann)
-	sending := h.question("telegram:8", "", msg.Who{Everyone: true}, func(q *db.Question) { q.PayloadHash = "h" })
+	sending := h.question("telegram:8", "", msg.Who{Everyone: true}, func(q *rows.Question) { q.PayloadHash = "h" })
 	for _, tt := range []struct {
 		chat, text string
 		set        func(*msg.Message)
@@ -436,7 +435,7 @@ func TestAnswer_DeletedQuestion_Ends(t *testing.T) {
 		t.Errorf("the questions are %s, %d calls of AskEnded", got, h.agents.asksEnded)
 	}
 	a, _ = h.st.Ask(t.Context(), a.ID)
-	if why, err := db.AskLost(t.Context(), h.st.Reader, a); err != nil || why != "its message was deleted before anyone answered it" {
+	if why, err := rows.AskLost(t.Context(), h.st.Reader, a); err != nil || why != "its message was deleted before anyone answered it" {
 		t.Errorf("the agent hears %q, %v", why, err)
 	}
 	if changes, err := h.st.DerivedFrom(t.Context(), a.MessageID); err != nil || len(changes) > 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -26,7 +26,7 @@ func (h *harness) poll(chat, id string, multiple bool, change ...func(*msg.Store
 			return err
 		}
 		p.MessageID = m.ID
-		if err := db.PutPoll(tx, p); err != nil {
+		if err := rows.PutPoll(tx, p); err != nil {
 			return err
 		}
 		if err := tx.ClaimOutbound(m.ID, 1, 1); err != nil {
@@ -95,7 +95,7 @@ func TestBallot_ThatDoesNotCount_IsDroppedWithAReason(t *testing.T) {
 	for m, want := range tests {
 		h.is(m, want)
 	}
-	h.write(func(tx *store.Tx) error { return db.ClosePoll(tx, p.ID, h.clock.UnixMilli()-1) })
+	h.write(func(tx *store.Tx) error { return rows.ClosePoll(tx, p.ID, h.clock.UnixMilli()-1) })
 	late := h.vote(dm, "77", "telegram:1", msg.VerbVote, `{"options":[2]}`)
 	h.step()
 	h.is(late, "dropped/poll_closed ")

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/groupconfig"
@@ -150,7 +149,7 @@ func TestModel_ShowsAndChooses(t *testing.T) {
 		t.Errorf("none known: %q", got)
 	}
 	offered := agentproto.Models{Current: "small", Models: []agentproto.Model{{ID: "small", Name: "Small"}, {ID: "big-1", Name: "Big"}}}
-	h.write(func(tx *store.Tx) error { return db.PutAgentModels(tx, "main", "", offered, 1) })
+	h.write(func(tx *store.Tx) error { return rows.PutAgentModels(tx, "main", "", offered, 1) })
 	const list = "\nModels:\n- small: Small\n- big-1: Big\nChoose with /model NAME; /model default leaves it to the agent."
 	for _, tt := range []struct{ text, want, call string }{
 		{"/model", "The model is small, the agent's own choice." + list, ""},
@@ -181,7 +180,7 @@ func TestModel_ManyAndOddNames(t *testing.T) {
 	for i := len(offered.Models); i < agentproto.MaxModels; i++ {
 		offered.Models = append(offered.Models, agentproto.Model{ID: fmt.Sprintf("m-%d", i)})
 	}
-	h.write(func(tx *store.Tx) error { return db.PutAgentModels(tx, "main", "", offered, 1) })
+	h.write(func(tx *store.Tx) error { return rows.PutAgentModels(tx, "main", "", offered, 1) })
 	shown := h.asks("/model", "")
 	for _, want := range []string{`- two: \[free\](http://evil.example)`, `- opus\[1m\]: \*\*Opus\*\*`, "and 70 more, which the dashboard lists"} {
 		if !strings.Contains(shown, want) {

@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -31,7 +30,7 @@ func (h *harness) begin() (t *msg.Turn) {
 	for _, t = range h.agents.turns {
 		h.write(func(tx *store.Tx) error {
 			r := &msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: "process"}
-			return db.StartRun(tx, r, t.ID)
+			return rows.StartRun(tx, r, t.ID)
 		})
 	}
 	h.agents.turns = nil
@@ -113,13 +112,13 @@ func TestTakenBack_Begun(t *testing.T) {
 	h.step()
 	h.is(edit, "observed/edit_note main")
 	diff(t, "open", h.open(), [][]string{{"hi"}})
-	h.write(func(tx *store.Tx) error { return db.RequeueTurn(tx, turn.ID, db.Requeue{}) })
+	h.write(func(tx *store.Tx) error { return rows.RequeueTurn(tx, turn.ID, rows.Requeue{}) })
 	again := h.put("hi!", verb(msg.VerbEdit), on(m)) // no agent has it now
 	h.step()
 	h.is(edit, "observed/edit_superseded main")
 	h.is(again, "dropped/edit_applied ")
 	diff(t, "open", h.open(), [][]string{{"hi!"}})
-	h.write(func(tx *store.Tx) error { return db.CloseRun(tx, 1, 1) })
+	h.write(func(tx *store.Tx) error { return rows.CloseRun(tx, 1, 1) })
 	h.agents.turns = []*msg.Turn{turn}
 	h.begin()
 	gone := h.put("", verb(msg.VerbDelete), on(m))

@@ -7,9 +7,8 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -94,16 +93,16 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 		return p.storeTurn(tx, &e)
 	case decide.BindThread:
 		p.at = e.Row
-		return db.BindThread(tx, e.Chat, e.ThreadID, e.Topic)
+		return rows.BindThread(tx, e.Chat, e.ThreadID, e.Topic)
 	case decide.PinTopic:
 		p.at = e.Row
-		return db.PinTopic(tx, p.batch.Chat.JID, e.Topic)
+		return rows.PinTopic(tx, p.batch.Chat.JID, e.Topic)
 	case decide.PinGroup:
 		p.at = e.Row
-		return db.PinGroup(tx, p.batch.Chat.JID, e.Folder, e.At)
+		return rows.PinGroup(tx, p.batch.Chat.JID, e.Folder, e.At)
 	case decide.ResetSession:
 		p.at = e.Row
-		run, err := db.ResetSession(tx, e.Folder, e.Topic, now)
+		run, err := rows.ResetSession(tx, e.Folder, e.Topic, now)
 		if run != 0 {
 			p.drains = append(p.drains, run)
 		}
@@ -122,7 +121,7 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 	case decide.AnswerAsk:
 		p.at = e.Row
 		m := p.row(e.Row)
-		return db.AnswerAsk(tx, e.Ask, e.Option, m.Sender, m.SenderName, m.ReceivedAt, now)
+		return rows.AnswerAsk(tx, e.Ask, e.Option, m.Sender, m.SenderName, m.ReceivedAt, now)
 	}
 	return p.applyChange(tx, e)
 }
@@ -132,14 +131,14 @@ func (p *plan) applyChange(tx *store.Tx, e decide.Effect) error {
 	switch e := e.(type) {
 	case decide.ReplaceContent:
 		p.at = e.Row
-		return db.ReplaceContent(tx, e.Target, e.Content, e.Addressed, e.Verb)
+		return rows.ReplaceContent(tx, e.Target, e.Content, e.Addressed, e.Verb)
 	case decide.ReplaceFiles:
 		p.at = e.Row
 		edit := p.row(e.Row)
 		return tx.ReplaceFiles(e.Target, edit.Attachments, edit.PendingFiles)
 	case decide.SupersedeNotes:
 		p.at = e.Row
-		return db.SupersedeNotes(tx, p.batch.Chat.JID, e.Target)
+		return rows.SupersedeNotes(tx, p.batch.Chat.JID, e.Target)
 	case decide.TakeBack:
 		return p.takeBack(tx, &e)
 	case decide.EndObjects:
@@ -151,7 +150,7 @@ func (p *plan) applyChange(tx *store.Tx, e decide.Effect) error {
 
 func (p *plan) takeBack(tx *store.Tx, e *decide.TakeBack) error {
 	p.at = e.Row
-	before, err := db.TakeBack(tx, e.Takeback, p.batch.Now)
+	before, err := rows.TakeBack(tx, e.Takeback, p.batch.Now)
 	if before != nil {
 		p.changed = append(p.changed, before)
 	}
@@ -161,7 +160,7 @@ func (p *plan) takeBack(tx *store.Tx, e *decide.TakeBack) error {
 // endPoll closes a poll as its platform has.
 func (p *plan) endPoll(tx *store.Tx, e *decide.EndPoll) error {
 	at := p.row(e.Row).ReceivedAt
-	if err := db.EndPoll(tx, e.Poll, e.Result, at); err != nil || p.cfg.Objects == nil {
+	if err := rows.EndPoll(tx, e.Poll, e.Result, at); err != nil || p.cfg.Objects == nil {
 		return err
 	}
 	return p.cfg.Objects.ClosePoll(tx, p.batch.Chat.JID, e.Poll, at, p.cfg.Now().UnixMilli())
@@ -169,7 +168,7 @@ func (p *plan) endPoll(tx *store.Tx, e *decide.EndPoll) error {
 
 func (p *plan) endObjects(tx *store.Tx, e *decide.EndObjects) error {
 	for _, id := range e.Messages {
-		if err := db.EndAskOf(tx, id, p.batch.Now); err != nil {
+		if err := rows.EndAskOf(tx, id, p.batch.Now); err != nil {
 			return err
 		}
 	}
@@ -216,7 +215,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 		turn.RowCount = 0 // it shares no turn with what was written before /new
 	}
 	p.at, turn.TriggerMessageID = e.Entries[e.Trigger].Row, ids[e.Trigger]
-	if _, err := db.PutTurn(tx, &turn, p.cfg.MaxAgents); err != nil {
+	if _, err := rows.PutTurn(tx, &turn, p.cfg.MaxAgents); err != nil {
 		return err
 	}
 	if err := audio.store(e.Entries, ids, p, &turn); err != nil {
@@ -234,7 +233,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 			ThreadID: entry.ThreadID,
 		}, p.batch.Now)
 		if err == nil && entry.Files {
-			err = db.WantFiles(tx, ids[i])
+			err = rows.WantFiles(tx, ids[i])
 		}
 		if err != nil {
 			return err
@@ -260,7 +259,7 @@ func (p *plan) answeredFiles(tx *store.Tx, turn *msg.Turn, m *msg.Message, audio
 	if post.PendingFiles == 0 {
 		return wanted, nil
 	}
-	return true, db.WantFiles(tx, post.ID)
+	return true, rows.WantFiles(tx, post.ID)
 }
 
 func (p *plan) row(id int64) *msg.Message { return p.facts(id).Message }
@@ -360,7 +359,8 @@ func (g *Gateway) act(p *plan) {
 // stopTurn ends one turn.
 func (p *plan) stopTurn(tx *store.Tx, e *decide.StopTurn) error {
 	p.at = e.Row
-	cancelled, _, err := db.StopChat(tx, db.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, Turn: e.Turn}, p.batch.Now)
+	cancelled, _, err := rows.StopChat(tx, rows.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, Turn: e.Turn},
+		p.batch.Now)
 	p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
 	return err
 }
@@ -368,7 +368,7 @@ func (p *plan) stopTurn(tx *store.Tx, e *decide.StopTurn) error {
 // stopChat ends the open turns and rows of a conversation, a page of them; agents.Run ends the rest.
 func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	p.at = e.Row
-	s := db.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row,
+	s := rows.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row,
 		Except: append(slices.Clone(e.Except), e.Row)}
 	if e.OneTopic {
 		s.Topic = &e.Topic
@@ -378,14 +378,14 @@ func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	if e.OwnRows {
 		s.Sender = &e.Sender
 	}
-	cancelled, _, err := db.StopChat(tx, s, p.batch.Now)
+	cancelled, _, err := rows.StopChat(tx, s, p.batch.Now)
 	p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
 	if err == nil && s.Topic == nil { // in the web chat nothing is parked
 		sender := &e.Sender
 		if e.Operator {
 			sender = nil
 		}
-		err = db.StopParked(tx, p.batch.Chat.JID, e.ThreadID, sender, e.Row, p.batch.Now)
+		err = rows.StopParked(tx, p.batch.Chat.JID, e.ThreadID, sender, e.Row, p.batch.Now)
 	}
 	return err
 }

@@ -3,8 +3,7 @@ package gateway
 import (
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -43,7 +42,7 @@ func TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor(t *testing.T) {
 				return
 			}
 			ready := func() int {
-				lanes, err := db.FilesReady(t.Context(), h.st.Reader)
+				lanes, err := rows.FilesReady(t.Context(), h.st.Reader)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -214,7 +214,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	if ctx.Err() != nil {
 		return false
 	}
-	jids, arrived, next, err := db.NewMessages(ctx, g.st.Reader, g.cursor, ingestRows)
+	jids, arrived, next, err := rows.NewMessages(ctx, g.st.Reader, g.cursor, ingestRows)
 	if g.reads.Note(ctx, err) != nil {
 		return false // the next poll or poke retries
 	}

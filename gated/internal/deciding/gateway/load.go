@@ -6,9 +6,8 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -75,7 +74,7 @@ type reader struct {
 	rates    *rates
 	parked   *parked
 	requests *requests
-	stops    []db.Stop // under way, when the pass began
+	stops    []rows.Stop // under way, when the pass began
 	// operators are those of when the pass began.
 	operators map[string]bool
 }
@@ -101,12 +100,12 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 	if b.HasChat = info != nil; b.HasChat {
 		b.Chat = *info
 	}
-	rows, err := db.Undecided(ctx, f.st.Reader, c.jid, after, page+1)
+	list, err := rows.Undecided(ctx, f.st.Reader, c.jid, after, page+1)
 	if err != nil {
 		return nil, err
 	}
 	known := summaries{}
-	for i, m := range rows {
+	for i, m := range list {
 		if b.bytes += len(m.Content); i == page {
 			b.More = true
 			break
@@ -126,7 +125,7 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 		}
 		b.Rows = append(b.Rows, r)
 	}
-	b.More = b.More || b.bytes >= db.PageBytes
+	b.More = b.More || b.bytes >= rows.PageBytes
 	b.MaxAge, b.RetryMS, b.Default = f.cfg.MaxAge.Milliseconds(), f.cfg.Poll.Milliseconds(), f.cfg.Impulse
 	if c.state.ReadsRequest || f.parked.chats[c.jid] {
 		err = f.loadRequest(ctx, b)
@@ -136,7 +135,7 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 
 // covered reports whether a /stop that is under way drops the row.
 func (f *reader) covered(m *msg.Message, stickyTopic string) bool {
-	return slices.ContainsFunc(f.stops, func(s db.Stop) bool {
+	return slices.ContainsFunc(f.stops, func(s rows.Stop) bool {
 		return s.ChatJID == m.ChatJID && s.CoversRow(m, stickyTopic)
 	})
 }
@@ -187,7 +186,7 @@ func (f *reader) join(ctx context.Context, r *decide.Row, known summaries) error
 	id := groupID{r.GroupKey, r.Sender}
 	l, found := known[id]
 	if !found {
-		rows, err := db.GroupRows(ctx, f.st.Reader, r.ChatJID, r.GroupKey)
+		rows, err := rows.GroupRows(ctx, f.st.Reader, r.ChatJID, r.GroupKey)
 		if err != nil {
 			return err
 		}
@@ -237,7 +236,7 @@ func (f *reader) findChange(ctx context.Context, m *msg.Message) (*decide.Change
 	if c.Target, err = f.st.MessageByPlatformID(ctx, m.ChatJID, m.TargetID); err != nil || c.Target == nil {
 		return c, err
 	}
-	if c.Latest, err = db.LatestEdit(ctx, f.st.Reader, m.ChatJID, m.TargetID); err != nil {
+	if c.Latest, err = rows.LatestEdit(ctx, f.st.Reader, m.ChatJID, m.TargetID); err != nil {
 		return c, err
 	}
 	c.Subject = c.Target
@@ -250,7 +249,7 @@ func (f *reader) findChange(ctx context.Context, m *msg.Message) (*decide.Change
 			c.Subject = derived[len(derived)-1]
 		}
 	}
-	fired, err := db.FiredEdit(ctx, f.st.Reader, m.ChatJID, m.TargetID)
+	fired, err := rows.FiredEdit(ctx, f.st.Reader, m.ChatJID, m.TargetID)
 	if err != nil {
 		return c, err
 	}
@@ -263,7 +262,7 @@ func (f *reader) findChange(ctx context.Context, m *msg.Message) (*decide.Change
 		}
 	}
 	if m.Verb == msg.VerbEdit {
-		c.Deleted, err = db.Deleted(ctx, f.st.Reader, m.ChatJID, m.TargetID, m.ID)
+		c.Deleted, err = rows.Deleted(ctx, f.st.Reader, m.ChatJID, m.TargetID, m.ID)
 	}
 	c.Fires = m.Verb == msg.VerbEdit && m.Addressed && c.Subject.Disposition == msg.Observed && !c.Deleted
 	return c, err
@@ -286,7 +285,7 @@ func (f *reader) readReturn(ctx context.Context, r *decide.Row) error {
 	if err != nil {
 		return err
 	}
-	fan, err := db.CountDelegations(ctx, f.st.Reader, from.RootTurnID)
+	fan, err := rows.CountDelegations(ctx, f.st.Reader, from.RootTurnID)
 	if err != nil {
 		return err
 	}
@@ -321,7 +320,7 @@ func (f *reader) complete(ctx context.Context, b *batch) (err error) {
 		}
 	}
 	if old {
-		b.LastStaleAt, err = db.LastStaleAt(ctx, f.st.Reader, b.Chat.JID)
+		b.LastStaleAt, err = rows.LastStaleAt(ctx, f.st.Reader, b.Chat.JID)
 	}
 	return err
 }
@@ -351,11 +350,11 @@ func (f *reader) completeRow(ctx context.Context, b *batch, r *decide.Row) (err 
 			return err
 		}
 	}
-	if r.Forks, err = db.ForksOfRow(ctx, f.st.Reader, r.Message); err != nil {
+	if r.Forks, err = rows.ForksOfRow(ctx, f.st.Reader, r.Message); err != nil {
 		return err
 	}
 	if r.IsBot && r.Answer.Action == routeapi.Trigger {
-		r.BotTurns, err = db.BotTurns(ctx, f.st.Reader, r.ChatJID, r.Sender, r.ReceivedAt-decide.BotTime)
+		r.BotTurns, err = rows.BotTurns(ctx, f.st.Reader, r.ChatJID, r.Sender, r.ReceivedAt-decide.BotTime)
 	}
 	return err
 }

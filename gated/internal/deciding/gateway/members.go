@@ -4,9 +4,8 @@ import (
 	"context"
 	"log/slog"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -97,7 +96,7 @@ func (f *reader) commandsOf(ctx context.Context, b *batch, sender string) (c *de
 		return c, nil
 	}
 	c = &decide.Commands{}
-	if c.Answered, c.DroppedAt, err = db.CommandsOf(ctx, f.st.Reader, b.Chat.JID, sender); err != nil {
+	if c.Answered, c.DroppedAt, err = rows.CommandsOf(ctx, f.st.Reader, b.Chat.JID, sender); err != nil {
 		return nil, err
 	}
 	if b.commands == nil {
@@ -131,7 +130,7 @@ func (f *reader) foreign(ctx context.Context, r *decide.Row) (bool, error) {
 	if name := r.Command.Name; name != msg.CommandStop && name != msg.CommandStatus {
 		return false, nil
 	}
-	own, used, err := db.FoldersOfSender(ctx, f.st.Reader, r.ChatJID, r.Sender)
+	own, used, err := rows.FoldersOfSender(ctx, f.st.Reader, r.ChatJID, r.Sender)
 	if err != nil || !used {
 		return false, err
 	}

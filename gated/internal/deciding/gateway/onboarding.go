@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
@@ -252,7 +251,7 @@ func (f *reader) loadRequest(ctx context.Context, b *batch) error {
 		return err
 	}
 	if f.parked.chats[jid] {
-		rows, err := db.Parked(ctx, f.st.Reader, jid, maxSampledRows)
+		rows, err := rows.Parked(ctx, f.st.Reader, jid, maxSampledRows)
 		if err != nil {
 			return err
 		}
@@ -299,12 +298,12 @@ func samples(rows []*msg.Message) (all []decide.Row) {
 func (p *plan) applyParked(tx *store.Tx, e decide.Effect) error {
 	switch e := e.(type) {
 	case decide.TakeUpParked:
-		return db.TakeUp(tx, p.batch.Chat.JID, p.batch.Now)
+		return rows.TakeUp(tx, p.batch.Chat.JID, p.batch.Now)
 	case decide.TakeUpRow:
 		p.at = e.Row
-		return db.TakeUpRow(tx, e.Row)
+		return rows.TakeUpRow(tx, e.Row)
 	case decide.DropParked:
-		return db.DropParked(tx, p.batch.Chat.JID, e.Reason, p.batch.Now)
+		return rows.DropParked(tx, p.batch.Chat.JID, e.Reason, p.batch.Now)
 	}
 	return nil
 }

@@ -3,10 +3,9 @@ package gateway
 import (
 	"context"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/codes"
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/store"
 )
 
@@ -14,7 +13,7 @@ import (
 // other rows.
 func (f *reader) operatorCode(ctx context.Context, r *decide.Row) (*decide.Code, error) {
 	text, is := r.OperatorCommand()
-	stored, err := db.FindOperatorCode(ctx, f.st.Reader)
+	stored, err := rows.FindOperatorCode(ctx, f.st.Reader)
 	if err != nil || stored == nil && !is {
 		return nil, err
 	}
@@ -38,13 +37,13 @@ func (p *plan) applyOperator(tx *store.Tx, e decide.Effect) error {
 	switch e := e.(type) {
 	case decide.AddOperator:
 		p.at = e.Row
-		return db.AddOperator(tx, p.row(e.Row).Sender, e.Hash, p.batch.Now)
+		return rows.AddOperator(tx, p.row(e.Row).Sender, e.Hash, p.batch.Now)
 	case decide.NoteWrongCode:
 		p.at = e.Row
-		return db.NoteWrongOperatorCode(tx, p.row(e.Row).Sender, codes.MaxTries)
+		return rows.NoteWrongOperatorCode(tx, p.row(e.Row).Sender, codes.MaxTries)
 	case decide.EndCode:
 		p.at = e.Row
-		return db.EndOperatorCode(tx)
+		return rows.EndOperatorCode(tx)
 	}
 	return p.applyParked(tx, e) // or what is acted on after the commit
 }

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/codes"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -19,7 +18,7 @@ func (h *harness) openCode() (code string) {
 	code = codes.New()
 	now := h.clock.UnixMilli()
 	h.write(func(tx *store.Tx) error {
-		return db.PutOperatorCode(tx, &db.OperatorCode{Hash: codes.Hash(code), By: "web:operator", ExpiresAt: now + codes.Life.Milliseconds()}, now)
+		return rows.PutOperatorCode(tx, &rows.OperatorCode{Hash: codes.Hash(code), By: "web:operator", ExpiresAt: now + codes.Life.Milliseconds()}, now)
 	})
 	return code
 }
@@ -76,10 +75,10 @@ func TestOperatorCode_MakesOneOperator_AtOnce(t *testing.T) {
 	h.restart()
 	h.expect(h.says("/approve"), "Which request?")
 	audit, err := h.st.Audit(t.Context(), store.AuditQuery{Limit: 10})
-	if err != nil || len(audit) != 2 || audit[0].Who != "telegram:7" || audit[0].What != db.AuditAddOperator || audit[1].Who != "web:operator" {
+	if err != nil || len(audit) != 2 || audit[0].Who != "telegram:7" || audit[0].What != rows.AuditAddOperator || audit[1].Who != "web:operator" {
 		t.Errorf("changes %+v, %v", audit, err)
 	}
-	h.write(func(tx *store.Tx) error { return db.RemoveOperator(tx, "telegram:7", "web:operator", 1) })
+	h.write(func(tx *store.Tx) error { return rows.RemoveOperator(tx, "telegram:7", "web:operator", 1) })
 	h.expect(h.says("/why 1"), refused)
 	h.expect(h.says("/approve X", by("telegram:9")), "not answering") // of OPERATORS
 }
@@ -149,10 +148,10 @@ func TestOperatorCode_OpenQuestions_AreForOperatorsOfNow(t *testing.T) {
 	var ask *msg.Ask
 	h.write(func(tx *store.Tx) (err error) {
 		turn := h.agents.turns[0]
-		if err := db.StartRun(tx, &msg.Run{Folder: turn.Folder, Topic: turn.Topic, ChatJID: turn.ChatJID, Runtime: "process", StartedAt: 1}, turn.ID); err != nil {
+		if err := rows.StartRun(tx, &msg.Run{Folder: turn.Folder, Topic: turn.Topic, ChatJID: turn.ChatJID, Runtime: "process", StartedAt: 1}, turn.ID); err != nil {
 			return err
 		}
-		ask, err = db.PutAsk(tx, turn, &db.Question{
+		ask, err = rows.PutAsk(tx, turn, &rows.Question{
 			AskID: "rm", Question: "May it?", Options: []string{"Yes", "No"}, PayloadHash: "x", ExpiresAt: h.clock.Add(time.Hour).UnixMilli(),
 			Who: msg.Who{Senders: []string{"telegram:9"}, Label: msg.WhoOperators},
 		}, h.clock.UnixMilli())
@@ -168,7 +167,7 @@ func TestOperatorCode_OpenQuestions_AreForOperatorsOfNow(t *testing.T) {
 	may(false)
 	h.expect(h.says("/operator "+h.openCode()), nowOperator)
 	may(true)
-	h.write(func(tx *store.Tx) error { return db.RemoveOperator(tx, "telegram:7", "web:operator", 1) })
+	h.write(func(tx *store.Tx) error { return rows.RemoveOperator(tx, "telegram:7", "web:operator", 1) })
 	may(false)
 }
 
@@ -184,7 +183,7 @@ func TestOperatorCode_InAnotherText_EndsAndIsCutOut(t *testing.T) {
 		m := h.put(text)
 		h.step()
 		left, holds := codes.Cut(h.row(m.ID).Content, codes.Hash(code))
-		if stored, err := db.FindOperatorCode(t.Context(), h.st.Reader); holds || stored != nil || err != nil || !strings.Contains(left, "[code]") && left != "/operator" {
+		if stored, err := rows.FindOperatorCode(t.Context(), h.st.Reader); holds || stored != nil || err != nil || !strings.Contains(left, "[code]") && left != "/operator" {
 			t.Errorf("%q is stored as %q, code %v, %v", text, left, stored, err)
 		}
 		h.expect(h.replies(m)[0], "worthless now")

@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -28,7 +27,7 @@ type parked struct {
 func (p *parked) read(ctx context.Context, all bool) error {
 	began := time.Now()
 	p.readAt = began.Add(parkedEvery)
-	chats, err := db.ParkedChats(ctx, p.st.Reader)
+	chats, err := rows.ParkedChats(ctx, p.st.Reader)
 	if p.reads.Note(ctx, err) != nil {
 		return err
 	}

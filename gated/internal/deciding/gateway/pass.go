@@ -4,9 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/store"
 )
@@ -218,8 +217,8 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 	if !g.routd.busy() {
 		limit = g.routd.limit()
 	}
-	rows, bytes := 0, 0
-	stops, err := db.Stops(ctx, g.st.Reader)
+	list, bytes := 0, 0
+	stops, err := rows.Stops(ctx, g.st.Reader)
 	if err == nil {
 		g.reader.operators, err = g.st.Operators(ctx, g.cfg.Operators)
 	}
@@ -231,7 +230,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 		return nil
 	}
 	g.reader.stops = stops
-	for len(batches) < passChats && rows < limit && bytes < passBytes {
+	for len(batches) < passChats && list < limit && bytes < passBytes {
 		c := g.waits.pop(len(batches) > 0)
 		if c == nil {
 			break
@@ -242,14 +241,14 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 			continue
 		}
 		size := len(b.Rows) + len(b.Samples)
-		if len(batches) > 0 && rows+size > limit {
+		if len(batches) > 0 && list+size > limit {
 			g.waits.putBack(c)
 			break
 		}
 		batches = append(batches, b)
 		g.log.loaded(b)
 		failpoint.At(failpoint.Read)
-		rows, bytes = rows+size, bytes+b.bytes
+		list, bytes = list+size, bytes+b.bytes
 	}
 	return batches
 }

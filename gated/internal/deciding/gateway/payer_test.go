@@ -3,8 +3,7 @@ package gateway
 import (
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -68,7 +67,7 @@ func TestRates_TurnStoredByAnother_IsCounted(t *testing.T) {
 			return err
 		}
 		turn := &msg.Turn{Kind: msg.Broadcast, Folder: "main", ChatJID: dm, TriggerMessageID: prompt.ID, Surface: "telegram-dm", Ceiling: 200}
-		if _, err := db.PutTurn(tx, turn, 1); err != nil {
+		if _, err := rows.PutTurn(tx, turn, 1); err != nil {
 			return err
 		}
 		return tx.Decide(prompt.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonReminder, RoutedTo: "main", TurnID: turn.ID}, h.g.now())

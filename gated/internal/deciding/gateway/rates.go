@@ -5,10 +5,9 @@ import (
 	"slices"
 	"sync"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/authority"
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -58,12 +57,12 @@ func (r *rates) quota(ctx context.Context, folder, sender string, rate int, now 
 
 // read counts the turns of a group's senders from the rows.
 func (r *rates) read(ctx context.Context, folder string, now int64) (map[string][]countedTurn, error) {
-	rows, err := db.RecentTurns(ctx, r.st.Reader, folder, now-authority.RateTime)
+	list, err := rows.RecentTurns(ctx, r.st.Reader, folder, now-authority.RateTime)
 	if err != nil {
 		return nil, err
 	}
-	senders, seen := map[string][]countedTurn{}, map[db.SenderTurn]bool{}
-	for _, row := range slices.Backward(rows) { // the last row of each turn counts
+	senders, seen := map[string][]countedTurn{}, map[rows.SenderTurn]bool{}
+	for _, row := range slices.Backward(list) { // the last row of each turn counts
 		turn := countedTurn{row.Turn, row.At}
 		if row.At = 0; !seen[row] {
 			seen[row] = true
@@ -142,7 +141,7 @@ func (r *rates) notifiedWithin(ctx context.Context, chat, sender string, now int
 	at, known := r.notices[by]
 	if !known {
 		var err error
-		if at, err = db.LastRateLimit(ctx, r.st.Reader, chat, sender); err != nil {
+		if at, err = rows.LastRateLimit(ctx, r.st.Reader, chat, sender); err != nil {
 			return false, err
 		}
 		r.notices[by] = at

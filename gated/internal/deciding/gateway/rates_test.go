@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -70,7 +69,7 @@ func (h *harness) compareRates(senders []string) {
 			h.t.Fatalf("%s has %+v, by the rows %+v, %v", sender, got, want, err)
 		}
 		turns := map[int64]bool{}
-		rows, err := db.RecentTurns(h.t.Context(), h.st.Reader, "main", now-time.Hour.Milliseconds())
+		rows, err := rows.RecentTurns(h.t.Context(), h.st.Reader, "main", now-time.Hour.Milliseconds())
 		for _, row := range rows {
 			if row.Sender == sender {
 				turns[row.Turn] = true

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/migrations"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -28,11 +27,11 @@ func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve,
 	r := redecider{check: migrations.Check{What: "messages"}, resolve: resolve, engaged: map[string]bool{},
 		pinned: map[string]int64{}}
 	cfg.Now = func() time.Time { return time.UnixMilli(r.at) }
-	rows, err := db.DecidedInbound(ctx, st, since, limit)
+	list, err := rows.DecidedInbound(ctx, st, since, limit)
 	if err != nil {
 		return r.check, err
 	}
-	if r.changedAt, err = db.TableChangedAt(ctx, st); err != nil {
+	if r.changedAt, err = rows.TableChangedAt(ctx, st); err != nil {
 		return r.check, err
 	}
 	readOnly := &store.Store{Reader: st} // of which the rules read
@@ -41,13 +40,13 @@ func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve,
 	if r.reader.operators, err = st.Operators(ctx, cfg.Operators); err != nil {
 		return r.check, err
 	}
-	for _, m := range rows {
+	for _, m := range list {
 		r.engaged[m.ChatJID] = r.engaged[m.ChatJID] || m.Reason == msg.ReasonEngaged
 		if m.Disposition == msg.Sticky {
 			r.pinned[m.ChatJID] = max(r.pinned[m.ChatJID], m.ID)
 		}
 	}
-	for _, batch := range commits(rows, len(rows) == limit) {
+	for _, batch := range commits(list, len(list) == limit) {
 		if err := r.batch(ctx, batch); err != nil {
 			return r.check, err
 		}

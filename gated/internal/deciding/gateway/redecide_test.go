@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/migrations"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -79,7 +78,7 @@ func TestRedecide_NothingHasChanged_AllAsStored(t *testing.T) {
 	if got.Different != 0 || got.Same < 12 || got.NotCompared[notByItself] != 1 {
 		t.Errorf("%+v", got)
 	}
-	if undecided, err := db.Undecided(t.Context(), h.st.Reader, dm, 0, 10); err != nil || len(undecided) > 0 {
+	if undecided, err := rows.Undecided(t.Context(), h.st.Reader, dm, 0, 10); err != nil || len(undecided) > 0 {
 		t.Errorf("it left %v undecided, %v", undecided, err)
 	}
 }

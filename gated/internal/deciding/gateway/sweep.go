@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/store"
 )
 
@@ -42,7 +41,7 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 // database, and finds the chats with undecided rows. They are taken up after those
 // with new rows.
 func (g *Gateway) readBacklog(ctx context.Context) error {
-	cursor, err := db.Cursor(ctx, g.st.Reader)
+	cursor, err := rows.Cursor(ctx, g.st.Reader)
 	if err != nil {
 		return g.reads.Note(ctx, err)
 	}
@@ -79,14 +78,14 @@ func (g *Gateway) sweep(ctx context.Context) {
 // storeCursor stores the cursor. It is only a hint, so it costs no message a write.
 func (g *Gateway) storeCursor(ctx context.Context) {
 	if cursor := g.cursor; cursor != g.sweeper.cursor {
-		if err := g.st.Write(ctx, func(tx *store.Tx) error { return db.SetCursor(tx, cursor) }); err == nil {
+		if err := g.st.Write(ctx, func(tx *store.Tx) error { return rows.SetCursor(tx, cursor) }); err == nil {
 			g.sweeper.cursor = cursor
 		}
 	}
 }
 
 func (g *Gateway) enqueueUndecided(ctx context.Context) error {
-	jids, err := db.UndecidedChats(ctx, g.st.Reader)
+	jids, err := rows.UndecidedChats(ctx, g.st.Reader)
 	if g.reads.Note(ctx, err) != nil {
 		return err
 	}

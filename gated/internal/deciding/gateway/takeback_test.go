@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -26,7 +25,7 @@ func TestTakenBack_Sequences(t *testing.T) {
 	}
 	remove := func(h *harness, m *msg.Message) *msg.Message { return edit(h, m, "", verb(msg.VerbDelete)) }
 	requeue := func(h *harness, t *msg.Turn) {
-		h.write(func(tx *store.Tx) error { return db.RequeueTurn(tx, t.ID, db.Requeue{}) })
+		h.write(func(tx *store.Tx) error { return rows.RequeueTurn(tx, t.ID, rows.Requeue{}) })
 	}
 	fired := func(h *harness) *msg.Message {
 		h.forMentions()
@@ -121,7 +120,7 @@ func TestTakenBack_OtherFile(t *testing.T) {
 			m := h.put("hear", file("old"))
 			h.step()
 			err := errors.Join(fetched(h, m, "old"), h.st.Write(t.Context(), func(tx *store.Tx) error {
-				_, err := db.EndTranscript(tx, 1, "old words", "", 1)
+				_, err := rows.EndTranscript(tx, 1, "old words", "", 1)
 				return err
 			}))
 			if err != nil {
@@ -148,7 +147,7 @@ func TestTakenBack_OtherFile(t *testing.T) {
 			if now.PendingFiles != 1 || !now.FilesWanted || now.Attachments[0].Name != "new" {
 				t.Errorf("row %+v", now)
 			}
-			wanted, err := db.WantedTranscripts(t.Context(), h.st.Reader, 10)
+			wanted, err := rows.WantedTranscripts(t.Context(), h.st.Reader, 10)
 			if err != nil || len(wanted) != 1 || !wanted[0].TurnWaits || wanted[0].TurnID != now.TurnID {
 				t.Errorf("wanted %+v, %v", wanted, err)
 			}
@@ -181,14 +180,14 @@ func TestTakenBack_VoiceNote_TranscriptFollows(t *testing.T) {
 			h.step()
 			h.put(tt.text, verb(tt.verb), on(m))
 			h.step()
-			wanted, err := db.WantedTranscripts(t.Context(), h.st.Reader, 10)
+			wanted, err := rows.WantedTranscripts(t.Context(), h.st.Reader, 10)
 			if err != nil || len(wanted) != tt.wanted || tt.wanted > 0 && !wanted[0].TurnWaits {
 				t.Errorf("wanted %+v, %v", wanted, err)
 			}
 			if tt.wanted > 0 && h.row(wanted[0].MessageID).TurnID != wanted[0].TurnID {
 				t.Errorf("the transcript %+v is not of its message's turn", wanted[0])
 			}
-			if ready, err := db.FilesReady(t.Context(), h.st.Reader); err != nil || len(ready) != tt.ready {
+			if ready, err := rows.FilesReady(t.Context(), h.st.Reader); err != nil || len(ready) != tt.ready {
 				t.Errorf("turns that wait for nothing more: %v, %v; want %d", ready, err, tt.ready)
 			}
 		})

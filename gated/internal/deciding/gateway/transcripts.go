@@ -3,9 +3,8 @@ package gateway
 import (
 	"context"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -46,12 +45,12 @@ func (t *transcripts) store(entries []decide.Entry, ids []int64, p *plan, turn *
 		return t.err
 	}
 	for i, entry := range entries {
-		if err := db.WantTranscripts(t.tx, p.row(entry.Row), ids[i], turn, p.batch.Now); err != nil {
+		if err := rows.WantTranscripts(t.tx, p.row(entry.Row), ids[i], turn, p.batch.Now); err != nil {
 			return err
 		}
 	}
 	for _, post := range t.posts {
-		if err := db.WantTranscripts(t.tx, post, post.ID, turn, p.batch.Now); err != nil {
+		if err := rows.WantTranscripts(t.tx, post, post.ID, turn, p.batch.Now); err != nil {
 			return err
 		}
 	}

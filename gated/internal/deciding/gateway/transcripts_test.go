@@ -3,8 +3,7 @@ package gateway
 import (
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -31,11 +30,11 @@ func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
 			h.setConfig(c.config)
 			m := h.put("listen", c.change)
 			h.step()
-			wanted, err := db.WantedTranscripts(t.Context(), h.st.Reader, 10)
+			wanted, err := rows.WantedTranscripts(t.Context(), h.st.Reader, 10)
 			if err != nil || len(wanted) != c.want {
 				t.Fatalf("wanted %+v, %v", wanted, err)
 			}
-			ready, err := db.FilesReady(t.Context(), h.st.Reader)
+			ready, err := rows.FilesReady(t.Context(), h.st.Reader)
 			if err != nil || len(ready) != 0 {
 				t.Errorf("turns that wait for nothing more: %v, %v", ready, err)
 			}
@@ -46,14 +45,14 @@ func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
 				t.Errorf("wanted %+v", w)
 			}
 			h.write(func(tx *store.Tx) error {
-				stored, err := db.EndTranscript(tx, wanted[0].ID, "words", "", 1)
+				stored, err := rows.EndTranscript(tx, wanted[0].ID, "words", "", 1)
 				if err == nil && !stored {
 					t.Error("not stored")
 				}
 				return err
 			})
 			h.write(func(tx *store.Tx) error {
-				stored, err := db.EndTranscript(tx, wanted[0].ID, "other", "", 1)
+				stored, err := rows.EndTranscript(tx, wanted[0].ID, "other", "", 1)
 				if stored {
 					t.Error("stored twice")
 				}
@@ -62,7 +61,7 @@ func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
 			if m.PendingFiles > 0 {
 				return
 			}
-			if ready, err = db.FilesReady(t.Context(), h.st.Reader); err != nil || len(ready) != 1 {
+			if ready, err = rows.FilesReady(t.Context(), h.st.Reader); err != nil || len(ready) != 1 {
 				t.Errorf("turns that wait for nothing more: %v, %v", ready, err)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/go-chi/chi/v5"
 
@@ -129,7 +129,7 @@ func (a API) context(r *http.Request) (any, error) {
 
 func (a API) retry(r *http.Request) (any, error) {
 	t, err := a.change(r, "retry turn", "failed and cancelled turns, and those that wait for a time, can be retried",
-		db.ReviveTurn)
+		rows.ReviveTurn)
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +143,13 @@ func (a API) cancel(r *http.Request) (any, error) {
 		if before, err = tx.Turn(r.Context(), id); err != nil {
 			return err
 		}
-		if err := db.CancelTurn(tx, id, msg.ReasonCancelled, a.Now().UnixMilli()); err != nil {
+		if err := rows.CancelTurn(tx, id, msg.ReasonCancelled, a.Now().UnixMilli()); err != nil {
 			return err
 		}
-		if escalated, err := db.Escalated(r.Context(), tx.Reader, before); err != nil || !escalated {
+		if escalated, err := rows.Escalated(r.Context(), tx.Reader, before); err != nil || !escalated {
 			return errors.Join(err, tx.MarkCancelled(before, "", a.Now().UnixMilli()))
 		}
-		return db.PutNotice(tx, before, "(No answer: an operator has cancelled this.)", a.Now().UnixMilli())
+		return rows.PutNotice(tx, before, "(No answer: an operator has cancelled this.)", a.Now().UnixMilli())
 	})
 	if err != nil {
 		return nil, err
@@ -193,14 +193,14 @@ func (a API) lost(r *http.Request) (any, error) {
 		}
 		since = a.Now().Add(-age).UnixMilli()
 	}
-	rows, err := db.LostRows(r.Context(), a.Store.Reader, since, r.URL.Query().Get("chat"), listLimit)
+	list, err := rows.LostRows(r.Context(), a.Store.Reader, since, r.URL.Query().Get("chat"), listLimit)
 	if err != nil {
 		return nil, busy(err)
 	}
-	if rows == nil {
-		rows = []db.Lost{}
+	if list == nil {
+		list = []rows.Lost{}
 	}
-	return map[string]any{"messages": rows}, nil
+	return map[string]any{"messages": list}, nil
 }
 
 func pathID(r *http.Request) (int64, error) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -102,7 +102,7 @@ func (r *fixture) turn(chat string, state msg.TurnState) *msg.Turn {
 			return err
 		}
 		t.TriggerMessageID = m.ID
-		_, err := db.PutTurn(tx, t, 0)
+		_, err := rows.PutTurn(tx, t, 0)
 		return err
 	})
 	r.move(t, state)
@@ -114,11 +114,11 @@ func (r *fixture) move(t *msg.Turn, state msg.TurnState) {
 	r.write(func(tx *store.Tx) error {
 		switch state {
 		case msg.TurnDone, msg.TurnFailed:
-			return db.FinishTurn(tx, t, state, msg.ReasonAgentError, "", 2000)
+			return rows.FinishTurn(tx, t, state, msg.ReasonAgentError, "", 2000)
 		case msg.TurnCancelled:
-			return db.CancelTurn(tx, t.ID, msg.ReasonCancelled, 2000)
+			return rows.CancelTurn(tx, t.ID, msg.ReasonCancelled, 2000)
 		case msg.TurnRunning:
-			return db.StartRun(tx, &msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, Runtime: "process", StartedAt: 1500}, t.ID)
+			return rows.StartRun(tx, &msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, Runtime: "process", StartedAt: 1500}, t.ID)
 		}
 		return nil
 	})
@@ -245,7 +245,7 @@ func TestRetry(t *testing.T) {
 		r := newFixture(t)
 		turn := r.turn("telegram:1", msg.TurnQueued)
 		r.write(func(tx *store.Tx) error {
-			return db.RequeueTurn(tx, turn.ID, db.Requeue{Attempt: true, WaitsFor: msg.WaitsRetry, Problem: "broken", NotBefore: 1 << 50})
+			return rows.RequeueTurn(tx, turn.ID, rows.Requeue{Attempt: true, WaitsFor: msg.WaitsRetry, Problem: "broken", NotBefore: 1 << 50})
 		})
 		r.expect("POST", "/v1/turns/1/retry", 202)
 		if now := r.stored(turn); now.NotBefore != 0 || now.Attempts != 0 || len(r.agents.retried) != 1 {
@@ -271,12 +271,12 @@ func TestCancel_Escalation_TellsTheAsker(t *testing.T) {
 		if _, _, err := tx.PutMessage(request); err != nil {
 			return err
 		}
-		_, err := db.PutTurn(tx, &msg.Turn{Kind: msg.Delegated, Folder: "main", ChatJID: "group:main",
+		_, err := rows.PutTurn(tx, &msg.Turn{Kind: msg.Delegated, Folder: "main", ChatJID: "group:main",
 			Topic: msg.DelegatedTopic(request.ID), TriggerMessageID: request.ID, CreatedAt: 1000}, 0)
 		return err
 	})
 	r.expect("POST", "/v1/turns/1/cancel", 202)
-	answer, err := db.Undecided(t.Context(), r.st.Reader, "group:main/eng", 0, 10)
+	answer, err := rows.Undecided(t.Context(), r.st.Reader, "group:main/eng", 0, 10)
 	if err != nil || len(answer) != 1 || answer[0].Content != "(No answer: an operator has cancelled this.)" {
 		t.Errorf("the asker gets %+v, %v", answer, err)
 	}
@@ -331,7 +331,7 @@ func TestReplay_InboundMessage(t *testing.T) {
 	if diff := cmp.Diff(&want, r.message(id)); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
 	}
-	if chats, err := db.UndecidedChats(t.Context(), r.st.Reader); err != nil || len(chats) != 1 {
+	if chats, err := rows.UndecidedChats(t.Context(), r.st.Reader); err != nil || len(chats) != 1 {
 		t.Errorf("undecided: %v, %v", chats, err)
 	}
 }

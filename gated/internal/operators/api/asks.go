@@ -7,8 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -60,7 +59,7 @@ func (a API) endAsk(tx *store.Tx, id int64, option int, by string) (*msg.Ask, er
 		return nil, apierr.New(apierr.BadRequest, "option must be a number from 1 to %d", len(ask.Options))
 	}
 	now := a.Now().UnixMilli()
-	err = db.AnswerAsk(tx, id, option, by, operatorName, now, now)
+	err = rows.AnswerAsk(tx, id, option, by, operatorName, now, now)
 	if errors.Is(err, store.ErrStale) {
 		return nil, apierr.New(apierr.Conflict, "question %d is not open any more: %s", id, endOf(ask))
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,10 +14,10 @@ import (
 )
 
 // question stores an open question of a running turn, for a user who is no operator.
-func (r *fixture) question(set ...func(*db.Question)) (a *msg.Ask) {
+func (r *fixture) question(set ...func(*rows.Question)) (a *msg.Ask) {
 	r.t.Helper()
 	turn := r.turn("telegram:1", msg.TurnRunning)
-	q := &db.Question{
+	q := &rows.Question{
 		AskID: "color", Question: "Which color?", Options: []string{"red", "green"}, Who: msg.Who{Senders: []string{"telegram:7"}, Label: "Ann"},
 		Name: "Eng", ExpiresAt: 9000,
 	}
@@ -25,7 +25,7 @@ func (r *fixture) question(set ...func(*db.Question)) (a *msg.Ask) {
 		f(q)
 	}
 	r.write(func(tx *store.Tx) (err error) {
-		if a, err = db.PutAsk(tx, turn, q, 4000); err != nil {
+		if a, err = rows.PutAsk(tx, turn, q, 4000); err != nil {
 			return err
 		}
 		return tx.ClaimOutbound(a.MessageID, 1, 4500)
@@ -84,20 +84,20 @@ func TestAnswerAsk_OperatorAnswers_AgentGetsItAndChatAndAuditSayWho(t *testing.T
 func TestAnswerAsk_NotOpenOrUnknown_IsRefusedAndNotRecorded(t *testing.T) {
 	t.Parallel()
 	user := func(a *msg.Ask) func(*store.Tx) error {
-		return func(tx *store.Tx) error { return db.AnswerAsk(tx, a.ID, 1, "telegram:7", "Ann", 4600, 4600) }
+		return func(tx *store.Tx) error { return rows.AnswerAsk(tx, a.ID, 1, "telegram:7", "Ann", 4600, 4600) }
 	}
 	for _, tt := range []struct {
 		name   string
-		set    func(*db.Question)
+		set    func(*rows.Question)
 		before func(*msg.Ask) func(*store.Tx) error
 		body   string
 		status int
 		words  []string
 	}{
 		{name: "answered by its user", before: user, body: `{"option":2}`, status: 409, words: []string{"not open any more", `telegram:7 answered \"red\"`}},
-		{name: "its time is over", set: func(q *db.Question) { q.ExpiresAt = 4900 }, body: `{"option":2}`, status: 409, words: []string{"it has expired"}},
+		{name: "its time is over", set: func(q *rows.Question) { q.ExpiresAt = 4900 }, body: `{"option":2}`, status: 409, words: []string{"it has expired"}},
 		{name: "its turn has ended", before: func(a *msg.Ask) func(*store.Tx) error {
-			return func(tx *store.Tx) error { return db.CancelTurn(tx, a.TurnID, msg.ReasonCancelled, 4700) }
+			return func(tx *store.Tx) error { return rows.CancelTurn(tx, a.TurnID, msg.ReasonCancelled, 4700) }
 		}, body: `{"option":2}`, status: 409, words: []string{"its turn ended without an answer"}},
 		{name: "no such option", body: `{"option":3}`, status: 400, words: []string{"from 1 to 2"}},
 		{name: "no option", body: `{}`, status: 400, words: []string{"from 1 to 2"}},
@@ -106,7 +106,7 @@ func TestAnswerAsk_NotOpenOrUnknown_IsRefusedAndNotRecorded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := newFixture(t)
-			var set []func(*db.Question)
+			var set []func(*rows.Question)
 			if tt.set != nil {
 				set = append(set, tt.set)
 			}
@@ -130,8 +130,8 @@ func TestAnswerAsk_NotOpenOrUnknown_IsRefusedAndNotRecorded(t *testing.T) {
 func TestAnswerAsk_BudgetOfAnEndedTurn_IsAnswered(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
-	a := r.question(func(q *db.Question) { q.AskID = msg.AskBudget })
-	r.write(func(tx *store.Tx) error { return db.CancelTurn(tx, a.TurnID, msg.ReasonCancelled, 4700) })
+	a := r.question(func(q *rows.Question) { q.AskID = msg.AskBudget })
+	r.write(func(tx *store.Tx) error { return rows.CancelTurn(tx, a.TurnID, msg.ReasonCancelled, 4700) })
 	r.answerAsk(answerPath(a), `{"option":2}`, 202)
 	if now := r.ask(a.ID); now.State != msg.AskAnswered {
 		t.Errorf("question %+v", now)
@@ -141,9 +141,9 @@ func TestAnswerAsk_BudgetOfAnEndedTurn_IsAnswered(t *testing.T) {
 func TestAnswerAsk_BudgetIsRaised_TurnIsQueuedAgain(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
-	var scope db.BudgetScope
-	a := r.question(func(q *db.Question) {
-		q.AskID, q.Options = db.BudgetScope{Turn: 1}.AskID(0.5), []string{"Raise it", "No"}
+	var scope rows.BudgetScope
+	a := r.question(func(q *rows.Question) {
+		q.AskID, q.Options = rows.BudgetScope{Turn: 1}.AskID(0.5), []string{"Raise it", "No"}
 	})
 	scope.Turn = a.TurnID
 	r.write(func(tx *store.Tx) error {
@@ -151,14 +151,14 @@ func TestAnswerAsk_BudgetIsRaised_TurnIsQueuedAgain(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return db.EndOverBudget(tx, turn, scope, 0.6, 0.5, 4600)
+		return rows.EndOverBudget(tx, turn, scope, 0.6, 0.5, 4600)
 	})
 	r.answerAsk(answerPath(a), `{"option":1}`, 202, `"option":"Raise it"`)
 	turn, err := r.st.Turn(t.Context(), a.TurnID)
 	if err != nil || turn.State != msg.TurnQueued || r.agents.revived != 1 {
 		t.Errorf("turn %+v, %v, %d calls of Revived", turn, err, r.agents.revived)
 	}
-	if raised, err := db.Raised(t.Context(), r.st.Reader, scope); raised != 0.5 || err != nil {
+	if raised, err := rows.Raised(t.Context(), r.st.Reader, scope); raised != 0.5 || err != nil {
 		t.Errorf("raised by %v, %v", raised, err)
 	}
 }

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"net/http"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/codes"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
@@ -15,9 +14,9 @@ import (
 // makeOperatorCode makes the one-time code by which a user becomes an operator. The one before ends.
 func (a API) makeOperatorCode(r *http.Request) (any, error) {
 	code, now := codes.New(), a.Now().UnixMilli()
-	stored := &db.OperatorCode{Hash: codes.Hash(code), By: httpx.By(r), ExpiresAt: now + codes.Life.Milliseconds()}
+	stored := &rows.OperatorCode{Hash: codes.Hash(code), By: httpx.By(r), ExpiresAt: now + codes.Life.Milliseconds()}
 	if err := a.Store.Write(r.Context(), func(tx *store.Tx) error {
-		return db.PutOperatorCode(tx, stored,
+		return rows.PutOperatorCode(tx, stored,
 			now)
 	}); err != nil {
 		return nil, busy(err)
@@ -34,7 +33,7 @@ func (a API) removeOperator(r *http.Request) (any, error) {
 		return nil, err
 	}
 	err = a.Store.Write(r.Context(), func(tx *store.Tx) error {
-		return db.RemoveOperator(tx, body.Sender, httpx.By(r), a.Now().UnixMilli())
+		return rows.RemoveOperator(tx, body.Sender, httpx.By(r), a.Now().UnixMilli())
 	})
 	if errors.Is(err, store.ErrStale) {
 		return nil, apierr.New(apierr.NotFound, "%.80q did not become an operator by a code", body.Sender)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,11 +21,11 @@ func TestOperators_CodeIsStoredAsAHash_AndWhatCameOfItRemoved(t *testing.T) {
 	if body["expires_at"] != float64(5000+codes.Life.Milliseconds()) || !regexp.MustCompile(`^[A-Z2-9-]{14}$`).MatchString(code) {
 		t.Fatalf("answer %v", body)
 	}
-	stored, err := db.FindOperatorCode(t.Context(), r.st.Reader)
+	stored, err := rows.FindOperatorCode(t.Context(), r.st.Reader)
 	if err != nil || stored.Hash != codes.Hash(code) || strings.Contains(stored.Hash, code) || stored.By != "api" {
 		t.Errorf("stored %+v, %v", stored, err)
 	}
-	r.write(func(tx *store.Tx) error { return db.AddOperator(tx, "telegram:7", codes.Hash(code), 6000) })
+	r.write(func(tx *store.Tx) error { return rows.AddOperator(tx, "telegram:7", codes.Hash(code), 6000) })
 	for _, tt := range []struct {
 		body   string
 		status int

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -59,7 +59,7 @@ func TestReplay_NoticeOfALostAnswer_IsNoCopy(t *testing.T) {
 	r := newFixture(t)
 	r.failed(1)
 	r.write(func(tx *store.Tx) error {
-		_, err := db.PutLossNotice(tx, &db.Lost{ID: 1, ChatJID: "telegram:1"}, "lost", 3)
+		_, err := rows.PutLossNotice(tx, &rows.Lost{ID: 1, ChatJID: "telegram:1"}, "lost", 3)
 		return err
 	})
 	r.expect("POST", "/v1/messages/1/replay", 202)

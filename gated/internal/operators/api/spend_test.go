@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -26,7 +26,7 @@ func TestSpend_ByDayGroupAndChat_IsListed(t *testing.T) {
 	}{{"telegram:1", 0, 0.5}, {"telegram:2", 0, 2}, {"telegram:2", 29, 4}, {"telegram:1", 30, 100}} {
 		turn := r.turn(used.chat, msg.TurnQueued)
 		r.write(func(tx *store.Tx) error {
-			return db.AddUsage(tx, turn.ID, agentproto.Usage{Input: 10, Output: 1, CostUSD: used.usd}, day(used.ago))
+			return rows.AddUsage(tx, turn.ID, agentproto.Usage{Input: 10, Output: 1, CostUSD: used.usd}, day(used.ago))
 		})
 	}
 	total := SpendLine{"", 3, 30, 3, 6.5}

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/cli"
 )
 
@@ -51,7 +50,7 @@ func (c *verbs) lost(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func (c *verbs) listLost(ctx context.Context, query url.Values, out io.Writer) error {
-	var answer struct{ Messages []db.Lost }
+	var answer struct{ Messages []rows.Lost }
 	if err := c.Call(ctx, http.MethodGet, "/v1/messages/lost?"+query.Encode(), nil, &answer); err != nil {
 		return err
 	}

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
@@ -27,9 +26,9 @@ func fakeLost(t *testing.T) (url string, requests *[]string) {
 		case r.Method == http.MethodPost:
 			httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": 12})
 		case r.URL.Query().Get("chat") == "telegram:-2":
-			httpx.JSON(w, http.StatusOK, map[string]any{"messages": []db.Lost{}})
+			httpx.JSON(w, http.StatusOK, map[string]any{"messages": []rows.Lost{}})
 		default:
-			httpx.JSON(w, http.StatusOK, map[string]any{"messages": []db.Lost{{
+			httpx.JSON(w, http.StatusOK, map[string]any{"messages": []rows.Lost{{
 				ID: 7, ChatJID: "telegram:-1", State: msg.OutFailed, Class: msg.Permanent, Error: "no\x1b[2J chat", Parts: 2, Sent: 1, NoticeID: 8, Content: "a\nb",
 			}}})
 		}

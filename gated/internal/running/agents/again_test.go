@@ -4,8 +4,7 @@ import (
 	"regexp"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/gated/internal/shown/turncontext"
 	"arizuko/pkg/agentproto"
@@ -72,7 +71,7 @@ func TestAgain_FirstPrompts_AreAsTheAgentGotThem(t *testing.T) {
 		[]*msg.Message{{Content: "this", ReplyToID: "v"}})
 	corrected := must[*msg.Message](r)(r.st.MessageByPlatformID(t.Context(), "telegram:1", "b"))
 	r.write(func(tx *store.Tx) error {
-		return db.PutFork(tx, &msg.Fork{ChatJID: "telegram:1", Topic: "#fix", Folder: "main", MessageID: corrected.ID, CreatedAt: r.cfg.Now().UnixMilli()})
+		return rows.PutFork(tx, &msg.Fork{ChatJID: "telegram:1", Topic: "#fix", Folder: "main", MessageID: corrected.ID, CreatedAt: r.cfg.Now().UnixMilli()})
 	})
 	fresh("the first turn of a fork", func(p promptXML) bool { return len(p.ReplyChain) == 1 }, []*msg.Message{{Content: "!session f1; say it was Tuesday"}}, topic("#fix"))
 	fresh("its second turn", func(p promptXML) bool { return len(p.ReplyChain) == 0 }, []*msg.Message{{Content: "thanks"}}, topic("#fix"))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -70,14 +70,14 @@ func TestSession(t *testing.T) {
 	}
 	r.stop()
 
-	log := must[[]db.PastSession](r)(db.PastSessions(t.Context(), r.st.Reader, "main", "", 1000, 10))
+	log := must[[]rows.PastSession](r)(rows.PastSessions(t.Context(), r.st.Reader, "main", "", 1000, 10))
 	for i := range log {
 		if log[i].EndedAt < log[i].StartedAt || log[i].StartedAt == 0 {
 			t.Errorf("times of %+v", log[i])
 		}
 		log[i].StartedAt, log[i].EndedAt = 0, 0
 	}
-	diff(t, "session log", log, []db.PastSession{
+	diff(t, "session log", log, []rows.PastSession{
 		{SessionID: "s2", Result: "ok", MessageCount: 1},
 		{SessionID: "s1", Result: "ok", MessageCount: 2},
 	})
@@ -208,7 +208,7 @@ func TestFrames_Malformed_FailTheTurn(t *testing.T) {
 				t.Errorf("session %q survived", s)
 			}
 			diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})
-			log := must[[]db.PastSession](r)(db.PastSessions(t.Context(), r.st.Reader, "main", "", failed.RunID+1, 1))
+			log := must[[]rows.PastSession](r)(rows.PastSessions(t.Context(), r.st.Reader, "main", "", failed.RunID+1, 1))
 			if log[0].Result != "error" || log[0].Error != failed.Error {
 				t.Errorf("session log %+v", log[0])
 			}

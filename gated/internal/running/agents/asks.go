@@ -12,8 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/groupconfig"
@@ -74,7 +73,7 @@ func (r *run) ask(e *agentproto.Event) {
 	}
 	a := asking{turn: t.ID, id: e.Ask.ID, hash: e.Ask.PayloadHash}
 	r.guard(t, func() {
-		stored, err := r.m.asks.Ask(t, &db.Question{
+		stored, err := r.m.asks.Ask(t, &rows.Question{
 			AskID: e.Ask.ID, Question: e.Ask.Question, Detail: e.Ask.Detail, Options: e.Ask.Options,
 			PayloadHash: e.Ask.PayloadHash,
 		}, e.Ask.Check(), r.setup.redact)
@@ -99,7 +98,7 @@ const textTooLong = "A request for a permission was denied: it is too long to be
 // noteTooLong tells a chat about a permission request that it does not see.
 func (r *run) noteTooLong(t *msg.Turn) {
 	if err := r.env.persist(r.env.ctx, func(tx *store.Tx) error {
-		return db.PutInterimNotice(tx, t, textTooLong, r.env.now())
+		return rows.PutInterimNotice(tx, t, textTooLong, r.env.now())
 	}); err != nil {
 		r.env.log.Warn("notice about a refused question not stored", "turn", t.ID, "chat", t.ChatJID, "err", err)
 	}
@@ -130,7 +129,7 @@ func (r *run) checkAsks() {
 			r.agent.answer(r.asks.close(id, answer))
 		}
 	}
-	turns, err := db.RunAsking(r.env.ctx, r.env.st.Reader, r.row.ID)
+	turns, err := rows.RunAsking(r.env.ctx, r.env.st.Reader, r.row.ID)
 	if err == nil {
 		r.setWaiting(turns)
 	}
@@ -151,7 +150,7 @@ func (a *Asks) outcome(id int64) (answer agentproto.Answer, ended bool, err erro
 		return agentproto.Answer{Option: stored.Option, Reason: agentproto.AskAnswered, By: stored.AnsweredBy}, true,
 			nil
 	}
-	why, err := db.AskLost(a.env.ctx, a.env.st.Reader, stored)
+	why, err := rows.AskLost(a.env.ctx, a.env.st.Reader, stored)
 	if why != "" {
 		return agentproto.Answer{Reason: agentproto.AskRefused, Problem: why}, true, err
 	}
@@ -224,13 +223,13 @@ func (a *Asks) change() <-chan struct{} {
 
 // Ask stores a question of a turn, unless there is a problem with it, and returns it as it is stored: one that was
 // asked before may have been answered. redact hides secrets in its texts.
-func (a *Asks) Ask(t *msg.Turn, q *db.Question, problem error, redact func(string) string) (asked *msg.Ask,
+func (a *Asks) Ask(t *msg.Turn, q *rows.Question, problem error, redact func(string) string) (asked *msg.Ask,
 	err error) {
 	if problem != nil {
 		return nil, problem
 	}
 	if t.WorksForGroup() || msg.FamilyOf(t.ChatJID) == msg.PlatformGroup {
-		return nil, fmt.Errorf("the turn works for another group: %w", db.ErrNoUser)
+		return nil, fmt.Errorf("the turn works for another group: %w", rows.ErrNoUser)
 	}
 	if err := show(q, redact); err != nil {
 		return nil, err
@@ -245,8 +244,8 @@ func (a *Asks) Ask(t *msg.Turn, q *db.Question, problem error, redact func(strin
 	err = a.env.persist(a.env.ctx, func(tx *store.Tx) (err error) {
 		now := a.env.now()
 		q.ExpiresAt, refused = now+a.timeout().Milliseconds(), nil
-		asked, err = db.PutAsk(tx, t, q, now)
-		if errors.Is(err, db.ErrNoUser) || errors.Is(err, db.ErrTooManyAsks) { // no retry helps
+		asked, err = rows.PutAsk(tx, t, q, now)
+		if errors.Is(err, rows.ErrNoUser) || errors.Is(err, rows.ErrTooManyAsks) { // no retry helps
 			refused, err = err, nil
 		}
 		return err
@@ -262,7 +261,7 @@ func (a *Asks) Ask(t *msg.Turn, q *db.Question, problem error, redact func(strin
 func (a *Asks) timeout() time.Duration { return cmp.Or(a.env.cfg.AskTimeout, 10*time.Minute) }
 
 // show makes the texts of a question what users see. What they allow is shown as it is and whole, or not asked at all.
-func show(q *db.Question, redact func(string) string) error {
+func show(q *rows.Question, redact func(string) string) error {
 	line, text := msg.Visible, msg.Visible
 	if q.PayloadHash != "" {
 		line, text = msg.ExactLine, msg.Exact
@@ -300,7 +299,7 @@ func (a *Asks) whoMay(t *msg.Turn, permission bool) (who msg.Who, name string, e
 	if problems != nil { // then operators alone
 		approvers = groupconfig.Approvers{}
 	}
-	kind, err := db.ChatKind(a.env.ctx, a.env.st.Reader, t.ChatJID)
+	kind, err := rows.ChatKind(a.env.ctx, a.env.st.Reader, t.ChatJID)
 	if err != nil {
 		return who, "", err
 	}
@@ -371,7 +370,7 @@ func (a *Asks) expire(ctx context.Context) {
 }
 
 func (a *Asks) expireDue(ctx context.Context) {
-	due, err := db.AsksDue(ctx, a.env.st.Reader, a.env.now())
+	due, err := rows.AsksDue(ctx, a.env.st.Reader, a.env.now())
 	if err != nil || len(due) == 0 {
 		return // the next tick looks again
 	}
@@ -381,7 +380,7 @@ func (a *Asks) expireDue(ctx context.Context) {
 			continue
 		}
 		if err := a.env.st.Write(ctx, func(tx *store.Tx) error {
-			return db.ExpireAsk(tx, ask.ID,
+			return rows.ExpireAsk(tx, ask.ID,
 				a.env.now())
 		}); err != nil {
 			if ctx.Err() == nil {
@@ -407,6 +406,6 @@ func (a *Asks) answersWait(ctx context.Context, ask *msg.Ask) bool {
 	if err != nil || row == nil {
 		return err != nil
 	}
-	undecided, err := db.Undecided(ctx, a.env.st.Reader, row.ChatJID, 0, 1)
+	undecided, err := rows.Undecided(ctx, a.env.st.Reader, row.ChatJID, 0, 1)
 	return err != nil || len(undecided) > 0
 }

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -37,7 +36,7 @@ func (r *harness) asks(t *msg.Turn, n int) (asks []*msg.Ask) {
 func (r *harness) choose(a *msg.Ask, option int) {
 	r.t.Helper()
 	now := r.cfg.Now().UnixMilli()
-	r.write(func(tx *store.Tx) error { return db.AnswerAsk(tx, a.ID, option, "telegram:77", "bob", now, now) })
+	r.write(func(tx *store.Tx) error { return rows.AnswerAsk(tx, a.ID, option, "telegram:77", "bob", now, now) })
 	r.m.AskEnded()
 }
 

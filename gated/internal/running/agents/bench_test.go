@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -27,7 +26,7 @@ func BenchmarkRecover_Backlog(b *testing.B) {
 			if i == 0 {
 				t.WaitsFor, t.NotBefore = msg.WaitsRetry, time.Now().Add(time.Hour).UnixMilli()
 			}
-			if _, err := db.PutTurn(tx, t, 0); err != nil {
+			if _, err := rows.PutTurn(tx, t, 0); err != nil {
 				return err
 			}
 		}

@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -255,7 +254,7 @@ func TestMachineFails_EscalatedTurnWaits_AskerGetsNoAnswer(t *testing.T) {
 		r.ahead.Add(time.Minute.Milliseconds())
 		r.until("it waits again", func() bool { return r.turn(escalated.ID).NotBefore > before })
 	}
-	if rows, err := db.Undecided(t.Context(), r.st.Reader, "telegram:1", 0, 100); err != nil || len(rows) != 0 {
+	if rows, err := rows.Undecided(t.Context(), r.st.Reader, "telegram:1", 0, 100); err != nil || len(rows) != 0 {
 		t.Errorf("%d answers to the asker, %v", len(rows), err)
 	}
 }
@@ -351,7 +350,7 @@ func TestStop_Backlog_IsCarriedOutInPages(t *testing.T) {
 	var cancelled []*msg.Turn
 	var more bool
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, more, err = db.StopChat(tx, db.Stop{ChatJID: "telegram:1"}, r.cfg.Now().UnixMilli())
+		cancelled, more, err = rows.StopChat(tx, rows.Stop{ChatJID: "telegram:1"}, r.cfg.Now().UnixMilli())
 		return err
 	})
 	if !more || len(cancelled) >= backlog || cancelled[0].ID != running.ID {
@@ -363,7 +362,7 @@ func TestStop_Backlog_IsCarriedOutInPages(t *testing.T) {
 	r.start()
 	diff(t, "written after the stop", r.answered(after), []string{"re: after"})
 	r.until("the rest is cancelled", func() bool { return r.turn(last.ID).State == msg.TurnCancelled })
-	r.until("the stop is over", func() bool { return len(must[[]db.Stop](r)(db.Stops(t.Context(), r.st.Reader))) == 0 })
+	r.until("the stop is over", func() bool { return len(must[[]rows.Stop](r)(rows.Stops(t.Context(), r.st.Reader))) == 0 })
 	for _, g := range r.inputs("main") {
 		if slices.Contains(texts(g.prompt.Messages), "more") {
 			t.Error("a stopped turn was asked")

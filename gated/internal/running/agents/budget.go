@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -28,7 +27,7 @@ const (
 
 // overBudget is a budget that is used up, in US dollars.
 type overBudget struct {
-	scope        db.BudgetScope
+	scope        rows.BudgetScope
 	used, budget float64 // budget with what it was raised by
 	by           float64 // raised by this, it has as much left as at first
 }
@@ -46,7 +45,7 @@ func (b *budgets) over(t *msg.Turn, limit groupconfig.Budget) (*overBudget, erro
 		if err != nil {
 			return nil, err
 		}
-		if over, err := b.compare(db.BudgetScope{Turn: t.ID}, used.CostUSD, limit.TurnUSD); over != nil ||
+		if over, err := b.compare(rows.BudgetScope{Turn: t.ID}, used.CostUSD, limit.TurnUSD); over != nil ||
 			err != nil {
 			return over, err
 		}
@@ -59,14 +58,14 @@ func (b *budgets) over(t *msg.Turn, limit groupconfig.Budget) (*overBudget, erro
 	if err != nil {
 		return nil, err
 	}
-	return b.compare(db.BudgetScope{Folder: t.Folder, Day: day}, used.CostUSD, limit.DayUSD)
+	return b.compare(rows.BudgetScope{Folder: t.Folder, Day: day}, used.CostUSD, limit.DayUSD)
 }
 
-func (b *budgets) compare(scope db.BudgetScope, used, budget float64) (*overBudget, error) {
+func (b *budgets) compare(scope rows.BudgetScope, used, budget float64) (*overBudget, error) {
 	if used < budget {
 		return nil, nil
 	}
-	raised, err := db.Raised(b.env.ctx, b.env.st.Reader, scope)
+	raised, err := rows.Raised(b.env.ctx, b.env.st.Reader, scope)
 	if err != nil || used < budget+raised {
 		return nil, err
 	}
@@ -112,7 +111,7 @@ func (b *budgets) refuse(t *msg.Turn) bool {
 
 // end ends a turn since a budget is used up, with what its agent has said so far, nil if it has not begun, and notifies
 // the chat, where an operator can raise the budget. It reports whether it did.
-func (b *budgets) end(t *msg.Turn, over *overBudget, said *db.Reply) bool {
+func (b *budgets) end(t *msg.Turn, over *overBudget, said *rows.Reply) bool {
 	words := over.words(said != nil)
 	question := over.question(words, OperatorsOf(b.env.operators(), t.ChatJID))
 	question.Name = b.env.cfg.Defaults.AssistantName
@@ -122,7 +121,7 @@ func (b *budgets) end(t *msg.Turn, over *overBudget, said *db.Reply) bool {
 	err := b.env.persist(b.env.ctx, func(tx *store.Tx) error {
 		now := b.env.now()
 		if said != nil && said.Text != "" {
-			if err := db.AnswerTurn(tx, *said, now); err != nil {
+			if err := rows.AnswerTurn(tx, *said, now); err != nil {
 				return err
 			}
 		}
@@ -130,19 +129,19 @@ func (b *budgets) end(t *msg.Turn, over *overBudget, said *db.Reply) bool {
 		if err != nil {
 			return err
 		}
-		if err := db.EndOverBudget(tx, t, over.scope, over.used, over.budget, now); err != nil {
+		if err := rows.EndOverBudget(tx, t, over.scope, over.used, over.budget, now); err != nil {
 			return err
 		}
 		if quiet {
-			return db.MarkUnanswered(tx, t, now)
+			return rows.MarkUnanswered(tx, t, now)
 		}
 		question.ExpiresAt = now + budgetTimeout.Milliseconds()
 		if !t.WorksForGroup() && msg.FamilyOf(t.ChatJID) != msg.PlatformGroup {
-			if _, err := db.PutAsk(tx, t, question, now); !errors.Is(err, db.ErrNoUser) {
+			if _, err := rows.PutAsk(tx, t, question, now); !errors.Is(err, rows.ErrNoUser) {
 				return err
 			}
 		}
-		return db.PutNotice(tx, t, words+" Operators can raise it in the group's config.", now)
+		return rows.PutNotice(tx, t, words+" Operators can raise it in the group's config.", now)
 	})
 	if err == nil {
 		b.env.log.Info("turn ended over budget", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "reason", words)
@@ -151,8 +150,8 @@ func (b *budgets) end(t *msg.Turn, over *overBudget, said *db.Reply) bool {
 }
 
 // question asks operators whether the budget is raised.
-func (o *overBudget) question(words string, who msg.Who) *db.Question {
-	return &db.Question{
+func (o *overBudget) question(words string, who msg.Who) *rows.Question {
+	return &rows.Question{
 		AskID: o.scope.AskID(o.by), Question: fmt.Sprintf("%s Raise it to %s and go on?", words,
 			dollars(o.budget+o.by)),
 		Options: []string{"Raise it", "No"}, Who: who, Source: msg.SourceNotice,
@@ -161,7 +160,7 @@ func (o *overBudget) question(words string, who msg.Who) *db.Question {
 
 // chatKnows reports whether the chat needs no further notice: a question about the budget is open, or it had a notice
 // lately. What is about a turn alone always has one, and so has what another group waits for.
-func (b *budgets) chatKnows(tx *store.Tx, t *msg.Turn, scope db.BudgetScope, now int64) (bool, error) {
+func (b *budgets) chatKnows(tx *store.Tx, t *msg.Turn, scope rows.BudgetScope, now int64) (bool, error) {
 	if scope.Turn != 0 || t.WorksForGroup() {
 		return false, nil
 	}
@@ -178,7 +177,7 @@ func (b *budgets) chatKnows(tx *store.Tx, t *msg.Turn, scope db.BudgetScope, now
 			r.EndedAt > now {
 			continue
 		}
-		if noticed, err := db.HasNotice(b.env.ctx, tx.Reader, r.ID); noticed || err != nil {
+		if noticed, err := rows.HasNotice(b.env.ctx, tx.Reader, r.ID); noticed || err != nil {
 			return noticed, err
 		}
 	}
@@ -221,7 +220,7 @@ func (r *run) checkBudget() {
 			r.progress.storeIn(min(left, p.interval(now)))
 			return
 		}
-		said := &db.Reply{
+		said := &rows.Reply{
 			RunID: r.row.ID, TurnID: t.ID, Text: p.text(), Sender: msg.AgentSender(t.Folder),
 			SenderName: r.settings.now.AssistantName,
 		}

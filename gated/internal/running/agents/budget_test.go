@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -22,7 +21,7 @@ func (r *harness) answerBudget(t *msg.Turn, option int) {
 	for _, a := range must[[]*msg.Ask](r)(r.st.TurnAsks(r.t.Context(), t.ID)) {
 		if a.State == msg.AskOpen && msg.IsBudget(a.AskID) {
 			now := r.cfg.Now().UnixMilli()
-			r.write(func(tx *store.Tx) error { return db.AnswerAsk(tx, a.ID, option, "telegram:77", "bob", now, now) })
+			r.write(func(tx *store.Tx) error { return rows.AnswerAsk(tx, a.ID, option, "telegram:77", "bob", now, now) })
 			r.m.AskEnded()
 			r.m.Revived()
 			return

@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -114,7 +113,7 @@ func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
 	name := "#one"
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = db.StopChat(tx, db.Stop{ChatJID: "web:main", Topic: &name}, r.cfg.Now().UnixMilli())
+		cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: "web:main", Topic: &name}, r.cfg.Now().UnixMilli())
 		return err
 	})
 	r.m.Stop(cancelled)
@@ -175,7 +174,7 @@ func TestCancel_RunIsStarting_IsAppliedLate(t *testing.T) {
 	asked := newTurn()
 	r.store(asked, &msg.Message{Content: "!hold never"})
 	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
-	r.write(func(tx *store.Tx) error { return db.StartRun(tx, &row, asked.ID) })
+	r.write(func(tx *store.Tx) error { return rows.StartRun(tx, &row, asked.ID) })
 	r.cancelChat("telegram:1")
 	setup, err := r.m.groups.setup("main")
 	if err != nil {
@@ -274,7 +273,7 @@ func TestRun_ClosedInTheDatabaseOnly_GetsNoTurn(t *testing.T) {
 	first := r.ask("!hold gate; say 1")
 	r.await(first, msg.TurnRunning)
 	r.write(func(tx *store.Tx) error {
-		_, err := db.ResetSession(tx, "main", "", r.cfg.Now().UnixMilli())
+		_, err := rows.ResetSession(tx, "main", "", r.cfg.Now().UnixMilli())
 		return err
 	})
 	next := r.ask("2")
@@ -288,7 +287,7 @@ func TestIdle_AgentsAreClosed(t *testing.T) {
 	asked := r.ask("hi")
 	r.answered(asked)
 	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
-	log := must[[]db.PastSession](r)(db.PastSessions(t.Context(), r.st.Reader, "main", "", 1000, 1))
+	log := must[[]rows.PastSession](r)(rows.PastSessions(t.Context(), r.st.Reader, "main", "", 1000, 1))
 	if log[0].Result != "ok" {
 		t.Errorf("session log %+v", log)
 	}
@@ -358,7 +357,7 @@ func TestStop_CrossesLastFrame_NextTurnIsAnswered(t *testing.T) {
 	})
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = db.StopChat(tx, db.Stop{ChatJID: stopped.ChatJID}, r.cfg.Now().UnixMilli())
+		cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: stopped.ChatJID}, r.cfg.Now().UnixMilli())
 		return err
 	})
 	open()
@@ -377,7 +376,7 @@ func TestStop_CrossesCloseOfIdleRun_InterruptsIt(t *testing.T) {
 	ready()
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = db.StopChat(tx, db.Stop{ChatJID: asked.ChatJID}, r.cfg.Now().UnixMilli())
+		cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: asked.ChatJID}, r.cfg.Now().UnixMilli())
 		return err
 	})
 	r.handled(cancelled[0].RunID, ctlClose)

@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -75,7 +74,7 @@ func TestAgent_ReadsNothing_Fails(t *testing.T) {
 				r.onlyNotice(asked)
 			} else if failed.Reason != msg.ReasonAlreadyTold || len(r.replies(asked)) > 0 {
 				t.Errorf("turn %d failed with %s, %q", asked.ID, failed.Reason, r.replies(asked))
-			} else if !must[bool](r)(db.HasMark(t.Context(), r.st.Reader, asked.ID)) {
+			} else if !must[bool](r)(rows.HasMark(t.Context(), r.st.Reader, asked.ID)) {
 				t.Errorf("the message of turn %d does not show that it stays unanswered", asked.ID)
 			}
 		}
@@ -229,7 +228,7 @@ func TestRetry_FailedTurn(t *testing.T) {
 // revive retries a failed turn, as an operator does.
 func (r *harness) revive(t *msg.Turn) {
 	r.t.Helper()
-	r.write(func(tx *store.Tx) error { return db.ReviveTurn(tx, t.ID) })
+	r.write(func(tx *store.Tx) error { return rows.ReviveTurn(tx, t.ID) })
 	r.m.Retry(r.turn(t.ID))
 }
 

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -70,27 +69,27 @@ func (r *run) finalize(exit runtime.Exit) {
 // abandon ends a run whose turns could not be finalized for a panic: the oldest is
 // failed, since it may be the cause, and the others are queued again.
 func (r *run) abandon(cause error) error {
-	turns, err := db.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
+	turns, err := rows.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
 	if err == nil && len(turns) > 0 {
 		r.env.failPanicked(turns[0].ID, cause)
 	}
 	return errors.Join(err, r.env.persist(r.env.ctx, func(tx *store.Tx) error {
-		turns, err := db.RunTurns(r.env.ctx, tx.Reader, r.row.ID)
+		turns, err := rows.RunTurns(r.env.ctx, tx.Reader, r.row.ID)
 		if err != nil {
 			return err
 		}
 		for _, t := range turns {
-			if err := db.RequeueTurn(tx, t.ID, db.Requeue{}); err != nil {
+			if err := rows.RequeueTurn(tx, t.ID, rows.Requeue{}); err != nil {
 				return err
 			}
 		}
-		return db.EndRun(tx, r.row.ID, cause.Error(), r.env.now())
+		return rows.EndRun(tx, r.row.ID, cause.Error(), r.env.now())
 	}))
 }
 
 func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left *leftovers, err error) {
 	left = &leftovers{runInfo: r.runInfo, problems: r.m.problems}
-	turns, err := db.RunTurns(r.env.ctx, tx.Reader, r.row.ID)
+	turns, err := rows.RunTurns(r.env.ctx, tx.Reader, r.row.ID)
 	if err != nil {
 		return left, err
 	}
@@ -108,7 +107,7 @@ func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left *l
 			return left, err
 		}
 	}
-	return left, db.EndRun(tx, r.row.ID, left.failure.problem, now)
+	return left, rows.EndRun(tx, r.row.ID, left.failure.problem, now)
 }
 
 // failureOf returns why the run counts as failed, and the turn that pays: the one
@@ -160,15 +159,15 @@ func (l *leftovers) endSession(tx *store.Tx, turns []*msg.Turn, now int64) error
 	case f.problem == "" || f.kind == msg.ErrorMachine:
 		return nil
 	case f.kind != msg.ErrorSession:
-		return db.StoreSession(tx, &l.row, f.session, now)
+		return rows.StoreSession(tx, &l.row, f.session, now)
 	}
-	evicted, err := db.EvictSession(tx, l.row.Folder, l.row.Topic, l.row.Agent)
+	evicted, err := rows.EvictSession(tx, l.row.Folder, l.row.Topic, l.row.Agent)
 	if err != nil || !evicted {
 		return err
 	}
 	for _, t := range turns {
 		if t.ID == f.turn {
-			return db.PutInterimNotice(tx, t,
+			return rows.PutInterimNotice(tx, t,
 				"(I have lost our earlier conversation: the agent failed, and I start again without it. Files are kept; tell me again what matters.)", now)
 		}
 	}
@@ -181,9 +180,9 @@ func (l *leftovers) finalizeTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 	switch {
 	case t.Frames > 0 && f.problem != "":
 		t.ErrorKind = f.kind
-		return db.FinishTurn(tx, t, msg.TurnDone, msg.ReasonPartial, f.problem, now)
+		return rows.FinishTurn(tx, t, msg.TurnDone, msg.ReasonPartial, f.problem, now)
 	case t.Frames > 0:
-		return db.FinishTurn(tx, t, msg.TurnDone, msg.ReasonInterrupted, "", now)
+		return rows.FinishTurn(tx, t, msg.TurnDone, msg.ReasonInterrupted, "", now)
 	case charged && f.kind == msg.ErrorMachine:
 		l.queued = append(l.queued, t)
 		return l.waitForMachine(tx, t, now)
@@ -193,11 +192,11 @@ func (l *leftovers) finalizeTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 	}
 	l.queued = append(l.queued, t)
 	if !charged {
-		return db.RequeueTurn(tx, t.ID, db.Requeue{Problem: t.Error, Kind: t.ErrorKind})
+		return rows.RequeueTurn(tx, t.ID, rows.Requeue{Problem: t.Error, Kind: t.ErrorKind})
 	}
 	t.Attempts++
 	t.NotBefore = now + max(l.env.cfg.Backoff(t.Attempts), f.delay).Milliseconds()
-	err := db.RequeueTurn(tx, t.ID, db.Requeue{
+	err := rows.RequeueTurn(tx, t.ID, rows.Requeue{
 		Attempt: true, WaitsFor: msg.WaitsRetry, NotBefore: t.NotBefore, Kind: f.kind, Problem: f.problem,
 	})
 	if err != nil || f.delay <= maxQuietWait*time.Millisecond {
@@ -211,13 +210,13 @@ func (l *leftovers) finalizeTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 // that failed in the same way within the hour.
 func (l *leftovers) failTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 	f := l.failure
-	escalated, err := db.Escalated(l.env.ctx, tx.Reader, t)
+	escalated, err := rows.Escalated(l.env.ctx, tx.Reader, t)
 	if err != nil {
 		return err
 	}
 	notified := false
 	if !escalated { // else a group waits for an answer
-		if notified, err = db.NotifiedOf(l.env.ctx, tx.Reader, t.ChatJID, f.kind, now-apologyInterval); err != nil {
+		if notified, err = rows.NotifiedOf(l.env.ctx, tx.Reader, t.ChatJID, f.kind, now-apologyInterval); err != nil {
 			return err
 		}
 	}
@@ -226,18 +225,18 @@ func (l *leftovers) failTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 		reason = msg.ReasonAlreadyTold
 	}
 	t.ErrorKind = f.kind
-	if err := db.FinishTurn(tx, t, msg.TurnFailed, reason, f.problem, now); err != nil {
+	if err := rows.FinishTurn(tx, t, msg.TurnFailed, reason, f.problem, now); err != nil {
 		return err
 	}
-	alike, err := db.CountFailure(tx, t.Folder, similar(f), now, now+l.env.probeInterval())
+	alike, err := rows.CountFailure(tx, t.Folder, similar(f), now, now+l.env.probeInterval())
 	if err != nil {
 		return err
 	}
 	l.alike = l.alike || alike
 	if notified {
-		return db.MarkUnanswered(tx, t, now)
+		return rows.MarkUnanswered(tx, t, now)
 	}
-	return db.PutNotice(tx, t, l.failureNotice(t), now)
+	return rows.PutNotice(tx, t, l.failureNotice(t), now)
 }
 
 // numbers are what differs in the texts of failures that are alike: ids, times,
@@ -254,7 +253,7 @@ func similar(f failure) string {
 func (l *leftovers) waitForMachine(tx *store.Tx, t *msg.Turn, now int64) error {
 	f := l.failure
 	t.NotBefore = now + l.machineDelay().Milliseconds()
-	err := db.RequeueTurn(tx, t.ID, db.Requeue{WaitsFor: msg.WaitsMachine, NotBefore: t.NotBefore, Kind: f.kind,
+	err := rows.RequeueTurn(tx, t.ID, rows.Requeue{WaitsFor: msg.WaitsMachine, NotBefore: t.NotBefore, Kind: f.kind,
 		Problem: f.problem})
 	if err != nil || now-t.CreatedAt < maxQuietWait {
 		return err
@@ -265,11 +264,11 @@ func (l *leftovers) waitForMachine(tx *store.Tx, t *msg.Turn, now int64) error {
 
 // noticeWait notifies a turn's chat that it waits, unless it has had a notice about it.
 func (l *leftovers) noticeWait(tx *store.Tx, t *msg.Turn, text string, now int64) error {
-	notified, err := db.HasNotice(l.env.ctx, tx.Reader, t.ID)
+	notified, err := rows.HasNotice(l.env.ctx, tx.Reader, t.ID)
 	if err != nil || notified {
 		return err
 	}
-	return db.PutInterimNotice(tx, t, text, now)
+	return rows.PutInterimNotice(tx, t, text, now)
 }
 
 // failureNotice is the one message to the chat about a failed turn. The reason is

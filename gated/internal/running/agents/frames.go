@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"errors"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
@@ -51,14 +50,14 @@ func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {
 	if r.settings.now.Long == groupconfig.LongFile && text != "" {
 		text, files = r.m.files.attachLong(t, text, r.runInfo)
 	}
-	reply := db.Reply{
+	reply := rows.Reply{
 		Files: files, RunID: r.row.ID, Agent: r.row.Agent, TurnID: t.ID, Final: ends(f),
 		SessionID: r.outputs.session(t, f), ObservedUpto: r.turns.prompted[t.ID],
 		Text: text, Sender: msg.AgentSender(t.Folder), SenderName: r.settings.now.AssistantName,
 		Problem: r.outputs.lost(t),
 	}
 	for _, folded := range turns[1:] {
-		reply.With = append(reply.With, db.Folded{TurnID: folded.ID, ObservedUpto: r.turns.prompted[folded.ID]})
+		reply.With = append(reply.With, rows.Folded{TurnID: folded.ID, ObservedUpto: r.turns.prompted[folded.ID]})
 	}
 	if f.Status == agentproto.StatusError {
 		reply.Kind = msg.ErrorKind(f.ErrorKind())
@@ -98,7 +97,7 @@ func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {
 
 // store stores an answer, and gives the run the next turn, 0 for none. It returns
 // the next turn if the run has it.
-func (r *run) store(t *msg.Turn, reply db.Reply, next int64) (claimed *msg.Turn, err error) {
+func (r *run) store(t *msg.Turn, reply rows.Reply, next int64) (claimed *msg.Turn, err error) {
 	var lanes []string
 	var cleared bool
 	err = r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
@@ -107,18 +106,18 @@ func (r *run) store(t *msg.Turn, reply db.Reply, next int64) (claimed *msg.Turn,
 		if err = r.progress.put(tx); err != nil {
 			return err
 		}
-		if err = db.AnswerTurn(tx, reply, now); err != nil {
+		if err = rows.AnswerTurn(tx, reply, now); err != nil {
 			return err
 		}
 		if reply.Final && reply.Kind == "" {
-			if cleared, lanes, err = db.ClearFailures(tx, t.Folder); err != nil {
+			if cleared, lanes, err = rows.ClearFailures(tx, t.Folder); err != nil {
 				return err
 			}
 		}
 		if next == 0 {
 			return nil
 		}
-		err = db.TakeTurn(tx, next, r.row.ID, now)
+		err = rows.TakeTurn(tx, next, r.row.ID, now)
 		if err == nil {
 			claimed, err = tx.Turn(r.env.ctx, next)
 		}

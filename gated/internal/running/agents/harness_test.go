@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -151,22 +151,22 @@ func newTurn(opts ...func(*msg.Turn)) *msg.Turn {
 }
 
 // store writes a turn and its rows.
-func (r *harness) store(t *msg.Turn, rows ...*msg.Message) {
+func (r *harness) store(t *msg.Turn, list ...*msg.Message) {
 	r.t.Helper()
 	now := r.cfg.Now().UnixMilli()
 	t.CreatedAt = now
 	r.write(func(tx *store.Tx) error {
-		for _, m := range rows {
+		for _, m := range list {
 			r.fill(m, t, now)
 			if _, _, err := tx.PutMessage(m); err != nil {
 				return err
 			}
 			t.TriggerMessageID, t.ReplyTo = m.ID, m.PlatformID
 		}
-		if _, err := db.PutTurn(tx, t, r.cfg.MaxAgents); err != nil {
+		if _, err := rows.PutTurn(tx, t, r.cfg.MaxAgents); err != nil {
 			return err
 		}
-		for _, m := range rows {
+		for _, m := range list {
 			d := store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: t.Folder, TurnID: t.ID, Topic: m.Topic, ThreadID: m.ThreadID}
 			if err := tx.Decide(m.ID, d, now); err != nil {
 				return err
@@ -354,7 +354,7 @@ func (r *harness) cancelChat(jid string) {
 	r.t.Helper()
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = db.StopChat(tx, db.Stop{ChatJID: jid}, r.cfg.Now().UnixMilli())
+		cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: jid}, r.cfg.Now().UnixMilli())
 		return err
 	})
 	r.m.Stop(cancelled)
@@ -385,7 +385,7 @@ func (r *harness) cancel(t *msg.Turn) {
 	r.t.Helper()
 	before := r.turn(t.ID)
 	r.write(func(tx *store.Tx) error {
-		return db.CancelTurn(tx, t.ID, msg.ReasonCancelled, r.cfg.Now().UnixMilli())
+		return rows.CancelTurn(tx, t.ID, msg.ReasonCancelled, r.cfg.Now().UnixMilli())
 	})
 	r.m.Cancel(before)
 }
@@ -395,7 +395,7 @@ func (r *harness) reset(folder, topic string) {
 	r.t.Helper()
 	var run int64
 	r.write(func(tx *store.Tx) (err error) {
-		run, err = db.ResetSession(tx, folder, topic, r.cfg.Now().UnixMilli())
+		run, err = rows.ResetSession(tx, folder, topic, r.cfg.Now().UnixMilli())
 		return err
 	})
 	if run != 0 {

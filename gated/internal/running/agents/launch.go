@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/failpoint"
@@ -25,7 +24,7 @@ func (a *agent) launch() error {
 	failpoint.At(failpoint.Spawned)
 	// The process has received nothing yet. From here on a restart can find it.
 	err = a.env.persist(a.env.ctx, func(tx *store.Tx) error {
-		return db.RecordProcess(tx, a.row.ID, proc.PID(), proc.PIDStart(), proc.Label())
+		return rows.RecordProcess(tx, a.row.ID, proc.PID(), proc.PIDStart(), proc.Label())
 	})
 	if err != nil { // gated is being killed
 		go proc.Stop(0)

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
@@ -101,7 +100,7 @@ func (o *outputs) discard(t *msg.Turn) error {
 			now.State != msg.TurnRunning && now.State != msg.TurnDone {
 			return err
 		}
-		return db.PutInterimNotice(tx, now, overLimit, o.env.now())
+		return rows.PutInterimNotice(tx, now, overLimit, o.env.now())
 	})
 }
 

@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 )
@@ -102,7 +101,7 @@ func TestSessionID_TooLong_IsRefused(t *testing.T) {
 	if s := r.session("main", ""); s != fits {
 		t.Errorf("after an error: session %q", s)
 	}
-	for _, past := range must[[]db.PastSession](r)(db.PastSessions(t.Context(), r.st.Reader, "main", "", 1000, 10)) {
+	for _, past := range must[[]rows.PastSession](r)(rows.PastSessions(t.Context(), r.st.Reader, "main", "", 1000, 10)) {
 		if len(past.SessionID) > agentproto.MaxSessionID {
 			t.Errorf("the log has a session id of %d bytes", len(past.SessionID))
 		}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/pkg/msg"
 )
@@ -36,7 +35,7 @@ func (f *files) deliveryChat(t *msg.Turn) (chat string, found bool, err error) {
 	if err != nil || stored == nil {
 		return "", false, err
 	}
-	escalated, err := db.Escalated(f.env.ctx, f.env.st.Reader, stored)
+	escalated, err := rows.Escalated(f.env.ctx, f.env.st.Reader, stored)
 	return stored.ChatJID, !escalated, err
 }
 

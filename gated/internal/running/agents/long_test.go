@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -86,7 +85,7 @@ func TestLong_CancelledTurn_LeavesNoFile(t *testing.T) {
 	text := strings.TrimPrefix(longAnswer(), "!")
 	asked := r.ask("!hold ready gate; " + text)
 	ready() // a run that begins with a cancelled turn ends its agent
-	r.write(func(tx *store.Tx) error { return db.CancelTurn(tx, asked.ID, msg.ReasonCancelled, r.m.env.now()) })
+	r.write(func(tx *store.Tx) error { return rows.CancelTurn(tx, asked.ID, msg.ReasonCancelled, r.m.env.now()) })
 	open()
 	r.until("the frame is discarded", func() bool { return strings.Contains(r.log.String(), "frame discarded") })
 	r.until("its file is removed", func() bool { return len(r.mediaFiles()) == 0 })

@@ -7,24 +7,23 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
-// rows is the queue's view of the turns table.
-type rows struct{ env *env }
+// turnRows is the queue's view of the turns table.
+type turnRows struct{ env *env }
 
-func (r rows) Next(lane string, after, now int64) (queue.Next, error) {
+func (r turnRows) Next(lane string, after, now int64) (queue.Next, error) {
 	others, err := r.isForPeer(lane)
 	if others {
 		return queue.Next{Through: after, Until: now + ownedRetry.Milliseconds()}, nil
 	}
-	var next db.NextQueued
+	var next rows.NextQueued
 	if err == nil {
-		next, err = db.FindQueued(r.env.ctx, r.env.st.Reader, lane, after, now)
+		next, err = rows.FindQueued(r.env.ctx, r.env.st.Reader, lane, after, now)
 	}
 	if err != nil {
 		if r.env.ctx.Err() == nil {
@@ -103,13 +102,13 @@ func (m *Manager) startFresh() {
 
 // endFileWaits lets the turns start whose rows have no pending file any more.
 func (m *Manager) endFileWaits() {
-	ready, err := db.FilesReady(m.env.ctx, m.env.st.Reader)
+	ready, err := rows.FilesReady(m.env.ctx, m.env.st.Reader)
 	if err != nil || len(ready) == 0 {
 		return // the next poke or sweep looks again
 	}
 	err = m.env.st.Write(m.env.ctx, func(tx *store.Tx) error {
 		for id := range ready {
-			if err := db.EndWait(tx, id, msg.WaitsFiles); err != nil {
+			if err := rows.EndWait(tx, id, msg.WaitsFiles); err != nil {
 				return err
 			}
 		}
@@ -127,7 +126,7 @@ func (m *Manager) sweep() {
 	m.endFileWaits()
 	notify(m.stops.found)
 	m.live.signal(ctlReread)
-	lanes, err := db.QueuedLanes(m.env.ctx, m.env.st.Reader)
+	lanes, err := rows.QueuedLanes(m.env.ctx, m.env.st.Reader)
 	if err != nil {
 		return // logged by the next read of a lane
 	}
@@ -179,13 +178,13 @@ func (s *stops) carryOutPages(ctx context.Context) {
 	lanes := map[string]bool{}
 	defer func() { s.sched.changed(lanes) }() // once: a look at a lane walks over all that a /stop covers
 	for ctx.Err() == nil {
-		stops, err := db.Stops(ctx, s.env.st.Reader)
+		stops, err := rows.Stops(ctx, s.env.st.Reader)
 		if err != nil || len(stops) == 0 {
 			return // the next sweep retries
 		}
 		var cancelled []*msg.Turn
 		err = s.env.persist(ctx, func(tx *store.Tx) (err error) {
-			cancelled, _, err = db.ContinueStop(tx, stops[0], s.env.now())
+			cancelled, _, err = rows.ContinueStop(tx, stops[0], s.env.now())
 			return err
 		})
 		if err != nil {

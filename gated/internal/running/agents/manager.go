@@ -12,8 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/agentuser"
 	"arizuko/gated/internal/running/groupdir"
 	"arizuko/gated/internal/running/groupfiles"
@@ -139,7 +138,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 		marks: &waitMarks{env: e, groups: groups}, budgets: &budgets{e, groups}, problems: newProblems(cfg.Report),
 		poked: make(chan struct{}, 1), peers: make(chan struct{}, 1),
 	}
-	m.sched = &scheduler{queue: queue.New(cfg.MaxAgents, cfg.Now, rows{e}), live: live, start: m.start}
+	m.sched = &scheduler{queue: queue.New(cfg.MaxAgents, cfg.Now, turnRows{e}), live: live, start: m.start}
 	m.stops = &stops{env: e, live: live, sched: m.sched, found: make(chan struct{}, 1)}
 	m.meter = newMeter(metrics, m.sched.queue, st, cfg.Now, runtimeNames(cfg.Runtimes))
 	return m
@@ -190,7 +189,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	if len(left) > 0 {
 		m.env.log.Info("recovered runs of the previous gated", "count", len(left))
 	}
-	folders, err := db.FoldersEver(ctx, m.env.st.Reader)
+	folders, err := rows.FoldersEver(ctx, m.env.st.Reader)
 	if err != nil {
 		return fmt.Errorf("list groups: %w", err)
 	}
@@ -204,7 +203,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	for _, f := range failing {
 		m.problems.groupFails(f.Folder, f.Problem)
 	}
-	lanes, err := db.QueuedLanes(ctx, m.env.st.Reader)
+	lanes, err := rows.QueuedLanes(ctx, m.env.st.Reader)
 	if err != nil {
 		return fmt.Errorf("find queued turns: %w", err)
 	}
@@ -266,22 +265,22 @@ func (f *former) endOrphan(r *msg.Run) (found bool, err error) {
 }
 
 func (f *former) recoverRun(tx *store.Tx, r *msg.Run) error {
-	turns, err := db.RunTurns(f.env.ctx, tx.Reader, r.ID)
+	turns, err := rows.RunTurns(f.env.ctx, tx.Reader, r.ID)
 	if err != nil {
 		return err
 	}
 	now := f.env.now()
 	for _, t := range turns {
 		if t.Frames > 0 {
-			err = db.FinishTurn(tx, t, msg.TurnDone, msg.ReasonInterrupted, "", now)
+			err = rows.FinishTurn(tx, t, msg.TurnDone, msg.ReasonInterrupted, "", now)
 		} else {
-			err = db.RequeueTurn(tx, t.ID, db.Requeue{})
+			err = rows.RequeueTurn(tx, t.ID, rows.Requeue{})
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return db.EndRun(tx, r.ID, "gated stopped", now)
+	return rows.EndRun(tx, r.ID, "gated stopped", now)
 }
 
 // Dispatch gives stored turns to the runs they were stored for, and starts queued
@@ -343,7 +342,7 @@ func (m *Manager) Retry(t *msg.Turn) { m.sched.changed(map[string]bool{t.Lane():
 
 // Revived starts turns that were revived, whichever they are.
 func (m *Manager) Revived() {
-	lanes, err := db.QueuedLanes(m.env.ctx, m.env.st.Reader)
+	lanes, err := rows.QueuedLanes(m.env.ctx, m.env.st.Reader)
 	if err != nil {
 		return // the next sweep looks again
 	}

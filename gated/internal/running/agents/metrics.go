@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -94,7 +94,7 @@ func measureTurns(reg Metrics, st *store.Store, now func() time.Time, runtimes [
 	})
 	metrics.FromRows(reg, func(ctx context.Context) error {
 		at := now()
-		q, err := db.CountQueue(ctx, st.Reader, at.UnixMilli(), metrics.MaxCount)
+		q, err := rows.CountQueue(ctx, st.Reader, at.UnixMilli(), metrics.MaxCount)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func measureTurns(reg Metrics, st *store.Store, now func() time.Time, runtimes [
 			return err
 		}
 		failing.Set(float64(len(groups)))
-		runs, err := db.LiveRuns(ctx, st.Reader)
+		runs, err := rows.LiveRuns(ctx, st.Reader)
 		for _, runtime := range runtimes {
 			live.WithLabelValues(runtime).Set(float64(runs[runtime]))
 		}

@@ -3,8 +3,7 @@ package agents
 import (
 	"slices"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/store"
 )
@@ -33,7 +32,7 @@ func (o *offers) store(m agentproto.Models) {
 	o.changes++
 	o.last = m
 	err := o.env.st.Write(o.env.ctx, func(tx *store.Tx) error {
-		return db.PutAgentModels(tx, o.row.Folder, o.row.Agent, m, o.env.now())
+		return rows.PutAgentModels(tx, o.row.Folder, o.row.Agent, m, o.env.now())
 	})
 	if err != nil && o.env.ctx.Err() == nil { // the next run says it again
 		o.env.log.Warn("models of an agent not stored", "run", o.row.ID, "folder", o.row.Folder, "err", err)

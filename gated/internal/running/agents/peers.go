@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -63,7 +62,7 @@ func (f *former) runs(ctx context.Context) ([]*msg.Run, error) {
 	if f.env.cfg.Peers.Self == 0 {
 		return f.env.st.UnendedRuns(ctx)
 	}
-	return db.RunsOfGone(ctx, f.env.st.Reader)
+	return rows.RunsOfGone(ctx, f.env.st.Reader)
 }
 
 // killReachable kills the agents of these runs that can be reached from here: processes of this machine, and
@@ -116,14 +115,14 @@ func (m *Manager) watchPeers(ctx context.Context) {
 
 // takeOver fences peers whose lease has ended and queues their turns again.
 func (f *former) takeOver(ctx context.Context) {
-	expired, err := db.ExpiredProcesses(ctx, f.env.st.Reader, gatedName, f.env.cfg.Peers.Self)
+	expired, err := rows.ExpiredProcesses(ctx, f.env.st.Reader, gatedName, f.env.cfg.Peers.Self)
 	if err != nil {
 		return // the next tick looks again
 	}
 	if expired > 0 {
 		var fenced []int64
 		err := f.env.st.Write(ctx, func(tx *store.Tx) (err error) {
-			fenced, err = db.FenceExpired(tx, gatedName, f.env.cfg.Peers.Self)
+			fenced, err = rows.FenceExpired(tx, gatedName, f.env.cfg.Peers.Self)
 			return err
 		})
 		if err != nil {
@@ -131,7 +130,7 @@ func (f *former) takeOver(ctx context.Context) {
 		}
 		f.env.log.Warn("a gated has not renewed its lease: taking over its turns", "processes", fenced)
 	}
-	left, err := db.RunsOfGone(ctx, f.env.st.Reader)
+	left, err := rows.RunsOfGone(ctx, f.env.st.Reader)
 	if err != nil || len(left) == 0 {
 		return
 	}
@@ -152,7 +151,7 @@ func (m *Manager) lookAtPeers() {
 
 // isForPeer reports whether the turns of a lane are for a peer: its agents work in the folder, or this gated runs none
 // there.
-func (r rows) isForPeer(lane string) (bool, error) {
+func (r turnRows) isForPeer(lane string) (bool, error) {
 	folder := msg.FolderOfLane(lane)
 	if r.env.cfg.Peers.Self == 0 {
 		return false, nil
@@ -160,7 +159,7 @@ func (r rows) isForPeer(lane string) (bool, error) {
 	if !r.env.cfg.Peers.runs(folder) {
 		return true, nil
 	}
-	owner, err := db.FolderOwner(r.env.ctx, r.env.st.Reader, folder, r.env.cfg.Peers.Self)
+	owner, err := rows.FolderOwner(r.env.ctx, r.env.st.Reader, folder, r.env.cfg.Peers.Self)
 	return owner != 0, err
 }
 

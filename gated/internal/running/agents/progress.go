@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -210,7 +209,7 @@ func (l *progressList) put(tx *store.Tx) error {
 	for _, turn := range l.changed() {
 		p := l.turns[turn]
 		p.row.Text, p.row.UpdatedAt = p.text(), l.env.now()
-		if err := db.PutProgress(tx, l.row, turn, &p.row); err != nil && !errors.Is(err, store.ErrStale) {
+		if err := rows.PutProgress(tx, l.row, turn, &p.row); err != nil && !errors.Is(err, store.ErrStale) {
 			return err
 		}
 		if p.usage == p.counted {
@@ -219,7 +218,7 @@ func (l *progressList) put(tx *store.Tx) error {
 		used := p.usage
 		used.Input, used.Output, used.CostUSD = used.Input-p.counted.Input, used.Output-p.counted.Output,
 			used.CostUSD-p.counted.CostUSD
-		if err := db.AddUsage(tx, turn, used, l.env.today()); err != nil {
+		if err := rows.AddUsage(tx, turn, used, l.env.today()); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/shown/turncontext"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -33,7 +32,7 @@ type prompts struct {
 // prompt.
 func (p *prompts) build(t *msg.Turn) (text, session string, err error) {
 	err = p.env.retryDB(p.env.ctx, "read turn", func() (err error) {
-		facts, err := db.ReadPromptFacts(p.env.ctx, p.env.st.Reader, t, p.row.ID, p.shown.Upto)
+		facts, err := rows.ReadPromptFacts(p.env.ctx, p.env.st.Reader, t, p.row.ID, p.shown.Upto)
 		if err != nil {
 			return err
 		}
@@ -49,11 +48,11 @@ func (p *prompts) build(t *msg.Turn) (text, session string, err error) {
 // announceFirst queues the system messages of a run's first turn, and claims those
 // that wait for the folder's next prompt.
 func (p *prompts) announceFirst(tx *store.Tx, t *msg.Turn) error {
-	session, err := db.AgentSession(p.env.ctx, tx.Reader, t.Folder, t.Topic, p.row.Agent)
+	session, err := rows.AgentSession(p.env.ctx, tx.Reader, t.Folder, t.Topic, p.row.Agent)
 	if err != nil {
 		return err
 	}
-	last, known, err := db.LastAgent(p.env.ctx, tx.Reader, t.Folder, t.Topic, p.row.ID)
+	last, known, err := rows.LastAgent(p.env.ctx, tx.Reader, t.Folder, t.Topic, p.row.ID)
 	if err != nil {
 		return err
 	}
@@ -81,8 +80,8 @@ func (p *prompts) announceFirst(tx *store.Tx, t *msg.Turn) error {
 // at t has queued it.
 func (p *prompts) announce(tx *store.Tx, t *msg.Turn, event, body string) error {
 	const origin = "gated"
-	claimed, err := db.TurnSystemMessages(p.env.ctx, tx.Reader, t.ID)
-	if err != nil || slices.ContainsFunc(claimed, func(s db.SystemMessage) bool {
+	claimed, err := rows.TurnSystemMessages(p.env.ctx, tx.Reader, t.ID)
+	if err != nil || slices.ContainsFunc(claimed, func(s rows.SystemMessage) bool {
 		return s.Origin == origin &&
 			s.Event == event
 	}) {
@@ -93,7 +92,7 @@ func (p *prompts) announce(tx *store.Tx, t *msg.Turn, event, body string) error 
 
 // announceLater does the same for piped turns, and writes only if there is
 // anything to announce.
-func (p *prompts) announceLater(t *msg.Turn, facts *db.PromptFacts) error {
+func (p *prompts) announceLater(t *msg.Turn, facts *rows.PromptFacts) error {
 	if !p.started || !facts.SystemWaits && p.announced == p.env.today() {
 		return nil
 	}
@@ -105,7 +104,7 @@ func (p *prompts) announceLater(t *msg.Turn, facts *db.PromptFacts) error {
 }
 
 func (p *prompts) announceDay(tx *store.Tx, t *msg.Turn) error {
-	last, err := db.LastTurnAt(p.env.ctx, tx.Reader, t.Folder, t.ID)
+	last, err := rows.LastTurnAt(p.env.ctx, tx.Reader, t.Folder, t.ID)
 	if err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func (p *prompts) announceDay(tx *store.Tx, t *msg.Turn) error {
 			return err
 		}
 	}
-	return db.ClaimSystemMessages(tx, t.Folder, t.ID)
+	return rows.ClaimSystemMessages(tx, t.Folder, t.ID)
 }
 
 func (e *env) today() string { return e.cfg.Now().In(e.cfg.Location).Format(time.DateOnly) }
@@ -130,7 +129,7 @@ const textSwitchedBack = "An operator has switched the group back to you: since 
 
 // pastSessions is the text about earlier sessions for a new one. switched: another agent has had the last of them.
 func (p *prompts) pastSessions(tx *store.Tx, t *msg.Turn, switched bool) (string, error) {
-	all, err := db.PastSessions(p.env.ctx, tx.Reader, t.Folder, t.Topic, p.row.ID, pastSessions)
+	all, err := rows.PastSessions(p.env.ctx, tx.Reader, t.Folder, t.Topic, p.row.ID, pastSessions)
 	if err != nil {
 		return "", err
 	}
@@ -163,7 +162,7 @@ func (p *prompts) pastSessions(tx *store.Tx, t *msg.Turn, switched bool) (string
 	return b.String(), nil
 }
 
-func (p *prompts) assemble(t *msg.Turn, facts db.PromptFacts) (text, session string, err error) {
+func (p *prompts) assemble(t *msg.Turn, facts rows.PromptFacts) (text, session string, err error) {
 	q := turncontext.Request{Turn: t, Facts: facts, Shown: p.shown, Moment: turncontext.Now(p.env.cfg.Now())}
 	q.Shown.Own = func(turn int64) bool {
 		_, own := p.turns.prompted[turn]
@@ -173,7 +172,7 @@ func (p *prompts) assemble(t *msg.Turn, facts db.PromptFacts) (text, session str
 		return "", "", err
 	}
 	if !p.started {
-		if session, err = db.AgentSession(p.env.ctx, p.env.st.Reader, t.Folder, t.Topic, p.row.Agent); err != nil {
+		if session, err = rows.AgentSession(p.env.ctx, p.env.st.Reader, t.Folder, t.Topic, p.row.Agent); err != nil {
 			return "", "", err
 		}
 		q.NewSession = session == ""

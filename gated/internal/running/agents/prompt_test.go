@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -55,7 +54,7 @@ func (r *harness) systemMessages(turnID string) int {
 	r.t.Helper()
 	var id int64
 	_, _ = fmt.Sscan(turnID, &id)
-	return len(must[[]db.SystemMessage](r)(db.TurnSystemMessages(r.t.Context(), r.st.Reader, id)))
+	return len(must[[]rows.SystemMessage](r)(rows.TurnSystemMessages(r.t.Context(), r.st.Reader, id)))
 }
 
 func TestSystem_NewSession_ListsPastOnes(t *testing.T) {
@@ -256,7 +255,7 @@ func TestReplyChain_Fork_BeginsWithCorrectedMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.write(func(tx *store.Tx) error {
-		return db.PutFork(tx, &msg.Fork{ChatJID: "telegram:1", Topic: "#fix", Folder: "main", MessageID: wrong.ID, CreatedAt: 1})
+		return rows.PutFork(tx, &msg.Fork{ChatJID: "telegram:1", Topic: "#fix", Folder: "main", MessageID: wrong.ID, CreatedAt: 1})
 	})
 	r.answered(r.askRows([]*msg.Message{{Content: "it was Tuesday"}}, topic("#fix")))
 	diff(t, "first prompt of the fork", texts(r.last().prompt.ReplyChain), []string{"when?", "on Monday"})

@@ -1,18 +1,18 @@
 package agents
 
 import (
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
 // reread does what the rows say about the run and no signal did.
 func (r *run) reread() {
-	turns, err := db.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
+	turns, err := rows.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
 	if err != nil {
 		return // the next sweep looks again
 	}
-	open, err := db.RunTakes(r.env.ctx, r.env.st.Reader, r.row.ID)
+	open, err := rows.RunTakes(r.env.ctx, r.env.st.Reader, r.row.ID)
 	if err != nil {
 		return
 	}
@@ -46,7 +46,7 @@ func (r *run) noteChanges() {
 	}
 	var notes *msg.Turn
 	err := r.env.st.Write(r.env.ctx, func(tx *store.Tx) (err error) {
-		notes, err = db.PutNotes(tx, r.turns.unanswered[0], r.env.now())
+		notes, err = rows.PutNotes(tx, r.turns.unanswered[0], r.env.now())
 		return err
 	})
 	if err == nil && notes != nil { // else the next prompt has them

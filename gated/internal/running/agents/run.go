@@ -9,8 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/queue"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/gated/internal/shown/briefing"
@@ -209,7 +208,7 @@ func (r *run) loop() runtime.Exit {
 func (r *run) closeIdle() {
 	drained := false
 	err := r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
-		drained, err = db.DrainIdleRun(tx, r.row.ID)
+		drained, err = rows.DrainIdleRun(tx, r.row.ID)
 		return err
 	})
 	ends := drained || r.agent.ending()
@@ -278,7 +277,7 @@ func (a *agent) leaveQueue(before phase) {
 		return
 	}
 	a.queue.Drain(a.row.ID)
-	if err := a.env.st.Write(a.env.ctx, func(tx *store.Tx) error { return db.DrainRun(tx, a.row.ID) }); err != nil &&
+	if err := a.env.st.Write(a.env.ctx, func(tx *store.Tx) error { return rows.DrainRun(tx, a.row.ID) }); err != nil &&
 		a.env.ctx.Err() == nil {
 		a.env.log.Warn("run not marked as draining", "run", a.row.ID, "err", err)
 	}
@@ -353,11 +352,11 @@ func (r *run) claim(t queue.Turn) {
 	if !r.agent.ending() {
 		err := r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
 			if len(r.turns.unanswered) == 0 {
-				if free, err := db.FreeSlot(tx, r.env.cfg.MaxAgents); err != nil || !free {
+				if free, err := rows.FreeSlot(tx, r.env.cfg.MaxAgents); err != nil || !free {
 					return errors.Join(err, errNoSlot)
 				}
 			}
-			if err = db.TakeTurn(tx, t.ID, r.row.ID, r.env.now()); err == nil {
+			if err = rows.TakeTurn(tx, t.ID, r.row.ID, r.env.now()); err == nil {
 				turn, err = tx.Turn(r.env.ctx, t.ID)
 			}
 			return err

@@ -10,8 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/groupconfig"
@@ -141,7 +140,7 @@ func TestSetup_Invalid_TurnFailsOnce(t *testing.T) {
 			}
 			diff(t, "another group", r.answered(r.ask("hi", chat("telegram:2"))), []string{"re: hi"})
 			r.configure("bad", `{}`)
-			r.write(func(tx *store.Tx) error { return db.ReviveTurn(tx, failed.ID) })
+			r.write(func(tx *store.Tx) error { return rows.ReviveTurn(tx, failed.ID) })
 			r.m.Retry(r.turn(failed.ID))
 			r.await(failed, msg.TurnDone)
 		})

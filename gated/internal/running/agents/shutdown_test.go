@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
@@ -72,10 +71,10 @@ func (r *harness) leftBehind(taken int, texts ...string) (run msg.Run, turns []*
 		turns = append(turns, asked)
 	}
 	r.write(func(tx *store.Tx) error {
-		err := db.StartRun(tx, &run, turns[0].ID)
+		err := rows.StartRun(tx, &run, turns[0].ID)
 		for _, asked := range turns[1:taken] {
 			if err == nil {
-				err = db.TakeTurn(tx, asked.ID, run.ID, 1)
+				err = rows.TakeTurn(tx, asked.ID, run.ID, 1)
 			}
 		}
 		return err
@@ -93,8 +92,8 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	row, turns := r.leftBehind(2, "part", "asked", "queued")
 	var orphan *runtime.Proc
 	r.write(func(tx *store.Tx) error {
-		reply := db.Reply{RunID: row.ID, TurnID: turns[0].ID, Text: "half", Sender: "agent:main"}
-		return db.AnswerTurn(tx, reply, r.cfg.Now().UnixMilli())
+		reply := rows.Reply{RunID: row.ID, TurnID: turns[0].ID, Text: "half", Sender: "agent:main"}
+		return rows.AnswerTurn(tx, reply, r.cfg.Now().UnixMilli())
 	})
 	dir := t.TempDir()
 	frame := "printf '%s\\n' '" + agentproto.FrameStart + "' '{\"status\":\"ok\"}' '" + agentproto.FrameEnd + "'"
@@ -107,7 +106,7 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	if ev := <-orphan.Events(); ev.Frame == nil { // it ignores SIGTERM from here on
 		t.Fatalf("the orphan: %+v", ev)
 	}
-	r.write(func(tx *store.Tx) error { return db.RecordProcess(tx, row.ID, orphan.PID(), orphan.PIDStart(), "") })
+	r.write(func(tx *store.Tx) error { return rows.RecordProcess(tx, row.ID, orphan.PID(), orphan.PIDStart(), "") })
 
 	r.start()
 	select {
@@ -146,11 +145,11 @@ func TestRecover_PIDReused_KillsNothing(t *testing.T) {
 	r.store(asked, &msg.Message{Content: "hi"})
 	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
 	r.write(func(tx *store.Tx) error {
-		if err := db.StartRun(tx, &row, asked.ID); err != nil {
+		if err := rows.StartRun(tx, &row, asked.ID); err != nil {
 			return err
 		}
 		// Its number was given out again since.
-		return db.RecordProcess(tx, row.ID, stranger.PID(), stranger.PIDStart()-1, "")
+		return rows.RecordProcess(tx, row.ID, stranger.PID(), stranger.PIDStart()-1, "")
 	})
 	r.start()
 	diff(t, "answer", r.answered(asked), []string{"re: hi"})

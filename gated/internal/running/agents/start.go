@@ -7,8 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -109,7 +108,7 @@ func (m *Manager) open(t queue.Turn) (r *run, turn *msg.Turn, err error) {
 			return err
 		}
 		row.StartedAt = m.env.now()
-		if err = db.StartRun(tx, &row, t.ID); err != nil {
+		if err = rows.StartRun(tx, &row, t.ID); err != nil {
 			return err
 		}
 		if turn, err = tx.Turn(m.env.ctx, t.ID); err != nil {
@@ -127,14 +126,14 @@ func (m *Manager) open(t queue.Turn) (r *run, turn *msg.Turn, err error) {
 // mayStart returns errNoSlot if enough runs are busy. If the turn's group is failing
 // and tries its next turn later, the turn waits until then: mayStart returns the time.
 func (e *env) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) {
-	free, err := db.FreeSlot(tx, e.cfg.MaxAgents)
+	free, err := rows.FreeSlot(tx, e.cfg.MaxAgents)
 	if err == nil && !free {
 		err = errNoSlot
 	}
 	if err != nil {
 		return 0, err
 	}
-	at, err := db.ProbeAt(e.ctx, tx.Reader, t.Folder)
+	at, err := rows.ProbeAt(e.ctx, tx.Reader, t.Folder)
 	now := e.now()
 	switch {
 	case err != nil || at == 0:
@@ -144,11 +143,11 @@ func (e *env) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) {
 		if err != nil || turn == nil {
 			return at, err
 		}
-		return at, db.RequeueTurn(tx, t.ID, db.Requeue{
+		return at, rows.RequeueTurn(tx, t.ID, rows.Requeue{
 			WaitsFor: msg.WaitsProbe, NotBefore: at, Kind: turn.ErrorKind, Problem: turn.Error,
 		})
 	}
-	return 0, db.SetProbe(tx, t.Folder, now+e.probeInterval())
+	return 0, rows.SetProbe(tx, t.Folder, now+e.probeInterval())
 }
 
 func (e *env) probeInterval() int64 { return cmp.Or(e.cfg.Probe, probeInterval).Milliseconds() }
@@ -168,10 +167,10 @@ func (e *env) failPanicked(id int64, problem error) {
 		}
 		now := e.now()
 		t.ErrorKind = msg.ErrorPermanent
-		if err := db.FinishTurn(tx, t, msg.TurnFailed, msg.ReasonAgentError, problem.Error(), now); err != nil {
+		if err := rows.FinishTurn(tx, t, msg.TurnFailed, msg.ReasonAgentError, problem.Error(), now); err != nil {
 			return err
 		}
-		return db.PutNotice(tx, t, noticeFailed(t.ID, "something went wrong in the gateway"), now)
+		return rows.PutNotice(tx, t, noticeFailed(t.ID, "something went wrong in the gateway"), now)
 	})
 	if err != nil {
 		e.log.Error("turn not ended after a panic", "turn", id, "err", err)

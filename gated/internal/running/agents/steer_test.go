@@ -3,8 +3,7 @@ package agents
 import (
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -204,8 +203,8 @@ func TestFold_KilledGated_TurnsAreAnsweredOnce(t *testing.T) {
 	r.stop()
 	row, turns := r.leftBehind(3, "one", "two", "three")
 	r.write(func(tx *store.Tx) error {
-		return db.AnswerTurn(tx, db.Reply{
-			RunID: row.ID, TurnID: turns[0].ID, With: []db.Folded{{TurnID: turns[1].ID}}, Text: "both", Final: true, Sender: "agent:main",
+		return rows.AnswerTurn(tx, rows.Reply{
+			RunID: row.ID, TurnID: turns[0].ID, With: []rows.Folded{{TurnID: turns[1].ID}}, Text: "both", Final: true, Sender: "agent:main",
 		}, r.cfg.Now().UnixMilli())
 	})
 	r.start()
@@ -247,7 +246,7 @@ func TestCancel_TurnBehindAnother_IsNotAnswered(t *testing.T) {
 	second, third := r.ask("!hold never; say two"), r.ask("three")
 	r.await(third, msg.TurnRunning)
 	before := r.turn(second.ID)
-	r.write(func(tx *store.Tx) error { return db.CancelTurn(tx, second.ID, msg.ReasonDeleted, 1) })
+	r.write(func(tx *store.Tx) error { return rows.CancelTurn(tx, second.ID, msg.ReasonDeleted, 1) })
 	r.m.Changed(before)
 	open()
 	diff(t, "answers", r.answered(first, third), []string{"one", "re: three"})

@@ -5,8 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -74,12 +73,12 @@ func (w *waitMarks) mark() {
 	}
 	w.markedAt = now
 	for _, t := range w.due(now) {
-		waits, err := db.Waits(w.env.ctx, w.env.st.Reader, t.turn)
+		waits, err := rows.Waits(w.env.ctx, w.env.st.Reader, t.turn)
 		if err != nil || !waits || !w.groups.showProgress(t.folder) {
 			continue
 		}
 		err = w.env.st.Write(w.env.ctx, func(tx *store.Tx) error {
-			_, err := db.MarkWaiting(tx, t.turn, now)
+			_, err := rows.MarkWaiting(tx, t.turn, now)
 			return err
 		})
 		if err != nil && w.env.ctx.Err() == nil {
@@ -93,7 +92,7 @@ func (w *waitMarks) unmark(t *msg.Turn, run int64) {
 	if w.env.cfg.WaitMark == 0 || w.env.now() < t.CreatedAt+w.env.cfg.WaitMark.Milliseconds() {
 		return
 	}
-	marked, err := db.HasMark(w.env.ctx, w.env.st.Reader, t.ID)
+	marked, err := rows.HasMark(w.env.ctx, w.env.st.Reader, t.ID)
 	if err != nil || !marked {
 		return
 	}

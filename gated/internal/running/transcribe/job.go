@@ -14,8 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/failpoint"
@@ -34,7 +33,7 @@ const (
 
 // job is one command for one file.
 type job struct {
-	db.WantedTranscript
+	rows.WantedTranscript
 	w        *Worker
 	settings groupconfig.Config
 	cancel   context.CancelFunc
@@ -73,7 +72,7 @@ func (j *job) run(ctx context.Context) result {
 	if failed := failure(exit, err); failed.problem != "" {
 		return failed
 	}
-	content, err := io.ReadAll(io.NewSectionReader(printed, 0, db.MaxTranscript+1))
+	content, err := io.ReadAll(io.NewSectionReader(printed, 0, rows.MaxTranscript+1))
 	if err != nil {
 		return result{problem: problemFailed, err: err}
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -134,7 +134,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // pass looks at what is wanted. It starts commands, and ends what has had its time.
 func (w *Worker) pass(ctx context.Context) (wanted int, err error) {
-	all, err := db.WantedTranscripts(ctx, w.st.Reader, page)
+	all, err := rows.WantedTranscripts(ctx, w.st.Reader, page)
 	if err != nil {
 		return 0, err
 	}
@@ -150,11 +150,11 @@ func (w *Worker) pass(ctx context.Context) (wanted int, err error) {
 
 // cancelUnwanted kills the commands for messages that were deleted meanwhile. wanted is the oldest page, which has all
 // transcripts that commands run for.
-func (w *Worker) cancelUnwanted(wanted []db.WantedTranscript) {
+func (w *Worker) cancelUnwanted(wanted []rows.WantedTranscript) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, j := range w.jobs {
-		if !slices.ContainsFunc(wanted, func(t db.WantedTranscript) bool { return t.ID == id }) {
+		if !slices.ContainsFunc(wanted, func(t rows.WantedTranscript) bool { return t.ID == id }) {
 			j.cancel()
 		}
 	}
@@ -162,7 +162,7 @@ func (w *Worker) cancelUnwanted(wanted []db.WantedTranscript) {
 
 // step ends a wanted transcript, or starts its command, if its time has come. read are the groups' settings that this
 // pass has read.
-func (w *Worker) step(ctx context.Context, t *db.WantedTranscript, read map[string]groupconfig.Config) error {
+func (w *Worker) step(ctx context.Context, t *rows.WantedTranscript, read map[string]groupconfig.Config) error {
 	now := w.cfg.Now().UnixMilli()
 	switch {
 	case !t.TurnWaits, t.Until != 0 && now >= t.Until:
@@ -186,7 +186,7 @@ func (w *Worker) step(ctx context.Context, t *db.WantedTranscript, read map[stri
 	if t.Until == 0 {
 		limit := settings.Timeouts.ForTranscripts()
 		t.Until = min(now+limit.Milliseconds(), t.TurnCreated+(maxFileWait+limit).Milliseconds())
-		hold := func(tx *store.Tx) error { return db.HoldForTranscript(tx, t.ID, t.TurnID, t.Until, now) }
+		hold := func(tx *store.Tx) error { return rows.HoldForTranscript(tx, t.ID, t.TurnID, t.Until, now) }
 		if err := w.st.Write(ctx, hold); err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (w *Worker) step(ctx context.Context, t *db.WantedTranscript, read map[stri
 }
 
 // start runs the command of a transcript unless it runs, or there is no room.
-func (w *Worker) start(ctx context.Context, t *db.WantedTranscript, settings groupconfig.Config) {
+func (w *Worker) start(ctx context.Context, t *rows.WantedTranscript, settings groupconfig.Config) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.jobs) >= maxJobs || w.former[t.ID] {
@@ -264,11 +264,11 @@ func (w *Worker) attempts(ctx context.Context, j *job) result {
 }
 
 // end stores the end of a transcript, and lets its turn start.
-func (w *Worker) end(ctx context.Context, t *db.WantedTranscript, r result) error {
+func (w *Worker) end(ctx context.Context, t *rows.WantedTranscript, r result) error {
 	now := w.cfg.Now().UnixMilli()
 	stored := false
 	err := w.st.Write(ctx, func(tx *store.Tx) (err error) {
-		stored, err = db.EndTranscript(tx, t.ID, r.text, r.problem, now)
+		stored, err = rows.EndTranscript(tx, t.ID, r.text, r.problem, now)
 		return err
 	})
 	if err != nil || !stored {

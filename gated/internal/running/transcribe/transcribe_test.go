@@ -17,7 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
@@ -105,10 +105,10 @@ func (h *harness) voice(name string) *msg.Message {
 			return err
 		}
 		turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", TriggerMessageID: m.ID, State: msg.TurnQueued, CreatedAt: now, WaitsFor: msg.WaitsFiles, NotBefore: now + 60_000}
-		if _, err := db.PutTurn(tx, turn, 5); err != nil {
+		if _, err := rows.PutTurn(tx, turn, 5); err != nil {
 			return err
 		}
-		return db.WantTranscripts(tx, m, m.ID, turn, now)
+		return rows.WantTranscripts(tx, m, m.ID, turn, now)
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -167,7 +167,7 @@ func (h *harness) awaitLog(text string) {
 
 // ready reports whether the turn waits for nothing any more.
 func (h *harness) ready() bool {
-	ready, err := db.FilesReady(h.t.Context(), h.st.Reader)
+	ready, err := rows.FilesReady(h.t.Context(), h.st.Reader)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestWorker_Command_TranscriptIsStored(t *testing.T) {
 		"a safe name":   {script: `echo "$@" "$(ls)" | tr '\n' ' '`, want: "-f ./audio.ogg audio.ogg transcript.txt"},
 		"no secrets":    {script: `env | grep -c hidden; true`, want: "0"},
 		"invalid UTF-8": {script: `printf 'a\377b\000c'`, want: "a\uFFFDbc"},
-		"huge output":   {script: `yes word | head -c 3000000`, want: strings.Repeat("word\n", 100000)[:db.MaxTranscript-len("…")] + "…"},
+		"huge output":   {script: `yes word | head -c 3000000`, want: strings.Repeat("word\n", 100000)[:rows.MaxTranscript-len("…")] + "…"},
 		"non-zero exit": {script: `echo partly; echo no model >&2; exit 3`, problem: problemFailed, log: "exit code 3: no model"},
 		"nothing":       {script: `echo; echo cannot read it >&2`, problem: problemEmpty, log: "cannot read it"},
 		"silence": {script: `echo ' [BLANK_AUDIO]'; echo ' [ Silence ] (silence) ♪ [MUSIC PLAYING] *sighs* ... <|nospeech|> 【音楽】'; echo '[00:00:00.000 --> 00:00:02.000]   (Music)'`,
@@ -207,7 +207,7 @@ func TestWorker_Command_TranscriptIsStored(t *testing.T) {
 			if got.Text != c.want || got.Error != c.problem {
 				t.Errorf("got %d bytes %.80q, problem %q, want %.80q, %q; log:\n%s", len(got.Text), got.Text, got.Error, c.want, c.problem, h.logged())
 			}
-			if !utf8.ValidString(got.Text) || len(got.Text) > db.MaxTranscript {
+			if !utf8.ValidString(got.Text) || len(got.Text) > rows.MaxTranscript {
 				t.Errorf("the text has %d bytes", len(got.Text))
 			}
 			h.awaitLog(c.log)
@@ -327,7 +327,7 @@ func TestWorker_MessageDeletedMeanwhile_NextIsTranscribed(t *testing.T) {
 	next := h.voice("b.ogg")
 	if err := h.st.Write(t.Context(), func(tx *store.Tx) error {
 		b := msg.Takeback{Turn: 1, Queued: true, Target: gone.ID, Subject: gone.ID, Deletes: true}
-		_, err := db.TakeBack(tx, b, time.Now().UnixMilli())
+		_, err := rows.TakeBack(tx, b, time.Now().UnixMilli())
 		return err
 	}); err != nil {
 		t.Fatal(err)

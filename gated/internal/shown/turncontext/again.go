@@ -7,8 +7,7 @@ import (
 	"math"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
@@ -37,7 +36,7 @@ func (r Reader) Again(ctx context.Context, turnID int64, defaults groupconfig.Co
 	if q.Group, err = r.group(ctx, t.Folder, defaults); err != nil {
 		return "", err
 	}
-	if q.Facts, err = db.ReadPromptFacts(ctx, r.Store, t, 0, 0); err != nil {
+	if q.Facts, err = rows.ReadPromptFacts(ctx, r.Store, t, 0, 0); err != nil {
 		return "", err
 	}
 	if q.NewSession, err = r.beganFork(ctx, t); err != nil {
@@ -67,6 +66,6 @@ func (r Reader) beganFork(ctx context.Context, t *msg.Turn) (bool, error) {
 	if err != nil || fork == nil {
 		return false, err
 	}
-	before, err := db.LastAnswered(ctx, r.Store, t.Folder, t.Topic, t.ID)
+	before, err := rows.LastAnswered(ctx, r.Store, t.Folder, t.Topic, t.ID)
 	return before.EndedAt < fork.CreatedAt, err
 }

@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -99,7 +98,7 @@ func (f *fixture) elsewhere(text string) {
 }
 
 // turn stores a turn of rows. Its answer opens a thread if opens is set.
-func (f *fixture) turn(opens bool, rows ...*msg.Message) *msg.Turn {
+func (f *fixture) turn(opens bool, list ...*msg.Message) *msg.Turn {
 	f.t.Helper()
 	t := &msg.Turn{Kind: msg.Conversation, Folder: group, ChatJID: f.jid, ThreadID: f.thread, Topic: f.topic, Place: f.topic, CreatedAt: f.now()}
 	if f.thread != "" {
@@ -112,7 +111,7 @@ func (f *fixture) turn(opens bool, rows ...*msg.Message) *msg.Turn {
 	surface := msg.SurfaceOf(f.jid, chat.Kind, f.thread)
 	t.Surface, t.Ceiling = surface.Name, surface.Ceiling
 	f.write(func(tx *store.Tx) error {
-		for _, m := range rows {
+		for _, m := range list {
 			if _, _, err := tx.PutMessage(m); err != nil {
 				return err
 			}
@@ -121,10 +120,10 @@ func (f *fixture) turn(opens bool, rows ...*msg.Message) *msg.Turn {
 		if opens {
 			t.ThreadID, t.Topic, t.Place = t.ReplyTo, t.ReplyTo, t.ReplyTo
 		}
-		if _, err := db.PutTurn(tx, t, 5); err != nil {
+		if _, err := rows.PutTurn(tx, t, 5); err != nil {
 			return err
 		}
-		for _, m := range rows {
+		for _, m := range list {
 			d := store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: group, TurnID: t.ID, Topic: t.Topic, ThreadID: t.ThreadID}
 			if err := tx.Decide(m.ID, d, f.now()); err != nil {
 				return err
@@ -144,9 +143,9 @@ func (f *fixture) prompt(t *msg.Turn, events ...string) string {
 				return err
 			}
 		}
-		return db.ClaimSystemMessages(tx, group, t.ID)
+		return rows.ClaimSystemMessages(tx, group, t.ID)
 	})
-	facts, err := db.ReadPromptFacts(f.t.Context(), f.st.Reader, t, 0, f.shown.Upto)
+	facts, err := rows.ReadPromptFacts(f.t.Context(), f.st.Reader, t, 0, f.shown.Upto)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/shown/prompt"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -28,7 +27,7 @@ const (
 func (r Reader) observed(ctx context.Context, q *Request, isolated bool, in *prompt.Input) (through int64, err error) {
 	after := q.Shown.Through
 	if !q.Shown.Prompted {
-		before, err := db.LastAnswered(ctx, r.Store, q.Turn.Folder, q.Turn.Topic, q.Moment.BeforeTurn)
+		before, err := rows.LastAnswered(ctx, r.Store, q.Turn.Folder, q.Turn.Topic, q.Moment.BeforeTurn)
 		if err != nil {
 			return 0, err
 		}
@@ -41,7 +40,7 @@ func (r Reader) observed(ctx context.Context, q *Request, isolated bool, in *pro
 	if after == 0 {
 		since = q.Moment.At.Add(-observedFor).UnixMilli()
 	}
-	rows, left, err := db.Observed(ctx, r.Store, db.ObservedQuery{
+	rows, left, err := rows.Observed(ctx, r.Store, rows.ObservedQuery{
 		Folder: q.Turn.Folder, ExceptChat: q.Turn.ChatJID, After: after, Through: q.Moment.Through, Since: since,
 		Shared: q.Group.Observe == groupconfig.ObserveShared, Limit: maxObserved,
 	})

@@ -5,8 +5,7 @@ import (
 	"path"
 	"slices"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/shown/window"
 	"arizuko/pkg/msg"
 )
@@ -18,7 +17,7 @@ func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Mess
 	if !q.Facts.Unseen || q.Turn.WorksForGroup() { // its chat is another group's
 		return "", nil
 	}
-	recent, err := db.Recent(ctx, r.Store, scope(q.Turn), newest(batch))
+	recent, err := rows.Recent(ctx, r.Store, scope(q.Turn), newest(batch))
 	if err != nil {
 		return "", err
 	}
@@ -68,8 +67,8 @@ func (r Reader) reserved(ctx context.Context, folder string) ([]string, error) {
 
 // scope is the part of the chat around a turn: its thread, the topic of a web chat,
 // else all of it. A thread that the turn's answer opens has nothing in it yet.
-func scope(t *msg.Turn) db.Scope {
-	s := db.Scope{ChatJID: t.ChatJID}
+func scope(t *msg.Turn) rows.Scope {
+	s := rows.Scope{ChatJID: t.ChatJID}
 	if platform, _ := msg.SplitJID(t.ChatJID); platform == msg.PlatformWeb {
 		s.WebTopic = &t.Place
 	} else if t.ThreadID != t.ReplyTo {

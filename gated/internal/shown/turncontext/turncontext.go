@@ -6,8 +6,7 @@ import (
 	"context"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/shown/prompt"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -28,7 +27,7 @@ type Reader struct {
 // Request is the turn whose prompt is read.
 type Request struct {
 	Turn  *msg.Turn
-	Facts db.PromptFacts
+	Facts rows.PromptFacts
 	Group groupconfig.Config // of the turn's group
 	Shown Shown
 	// NewSession says that the agent begins a session with this prompt.
@@ -143,7 +142,7 @@ func (r Reader) files(ctx context.Context, folder string, rows []*msg.Message) e
 }
 
 func (r Reader) system(ctx context.Context, turn int64) (lines []prompt.SystemLine, err error) {
-	stored, err := db.TurnSystemMessages(ctx, r.Store, turn)
+	stored, err := rows.TurnSystemMessages(ctx, r.Store, turn)
 	for _, s := range stored {
 		lines = append(lines, prompt.SystemLine{Origin: s.Origin, Event: s.Event, Body: s.Body})
 	}

@@ -13,9 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/chats"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -139,7 +138,7 @@ func (b *Broadcasts) targets(ctx context.Context, r *Request) (jids, leftOut []s
 			jids = append(jids, jid)
 		}
 	}
-	if _, without, err := db.TopLevels(ctx, b.st.Reader, jids); err != nil {
+	if _, without, err := rows.TopLevels(ctx, b.st.Reader, jids); err != nil {
 		return nil, nil, busy(err)
 	} else if len(without) > 0 {
 		return nil, nil, apierr.New(apierr.BadRequest,
@@ -162,7 +161,7 @@ func (b *Broadcasts) ofGroup(ctx context.Context, folder string) (jids, leftOut 
 			folder)
 	}
 	if err == nil {
-		jids, leftOut, err = db.TopLevels(ctx, b.st.Reader, all)
+		jids, leftOut, err = rows.TopLevels(ctx, b.st.Reader, all)
 	}
 	switch {
 	case err != nil:
@@ -209,7 +208,7 @@ func (b *Broadcasts) known(ctx context.Context, jid string) (string, error) {
 func (b *Broadcasts) put(ctx context.Context, row *store.Broadcast, audit bool) error {
 	return b.st.Write(ctx, func(tx *store.Tx) error {
 		row.CreatedAt = b.now().UnixMilli()
-		fresh, err := db.PutBroadcast(tx, row)
+		fresh, err := rows.PutBroadcast(tx, row)
 		if err != nil || !fresh || !audit {
 			return err
 		}
@@ -222,7 +221,7 @@ func (b *Broadcasts) put(ctx context.Context, row *store.Broadcast, audit bool) 
 func (b *Broadcasts) complete(ctx context.Context, key string) error {
 	for done := false; !done; {
 		err := b.st.Write(ctx, func(tx *store.Tx) (err error) {
-			done, err = db.PutBroadcastPage(tx, key, pageRows, b.now().UnixMilli())
+			done, err = rows.PutBroadcastPage(tx, key, pageRows, b.now().UnixMilli())
 			return err
 		})
 		if err != nil {
@@ -271,11 +270,11 @@ func (b *Broadcasts) sweep(ctx context.Context) error {
 // announce tells the chats of the groups that want it that the schema is at a new version. The first start of an
 // instance announces nothing.
 func (b *Broadcasts) announce(ctx context.Context) error {
-	version, err := db.SchemaVersion(ctx, b.st.Reader)
+	version, err := rows.SchemaVersion(ctx, b.st.Reader)
 	if err != nil {
 		return err
 	}
-	announced, err := db.AnnouncedSchema(ctx, b.st.Reader)
+	announced, err := rows.AnnouncedSchema(ctx, b.st.Reader)
 	if err != nil || announced >= version {
 		return err
 	}
@@ -284,7 +283,7 @@ func (b *Broadcasts) announce(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.st.Write(ctx, func(tx *store.Tx) error { return db.SetAnnouncedSchema(tx, version) })
+	return b.st.Write(ctx, func(tx *store.Tx) error { return rows.SetAnnouncedSchema(tx, version) })
 }
 
 func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
@@ -300,7 +299,7 @@ func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
 		if err != nil {
 			return err
 		}
-		jids, _, err := db.TopLevels(ctx, b.st.Reader, all)
+		jids, _, err := rows.TopLevels(ctx, b.st.Reader, all)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -52,7 +52,7 @@ func (h *harness) fill(config string) {
 		if err := tx.PutRoute(&msg.Route{Match: "chat_jid=telegram:-3", Target: "ops"}); err != nil {
 			return err
 		}
-		return db.PinGroup(tx, "telegram:-2", "main", 1)
+		return rows.PinGroup(tx, "telegram:-2", "main", 1)
 	})
 }
 
@@ -148,7 +148,7 @@ func TestRun_LeftByACrash_IsCompletedOnce(t *testing.T) {
 	if err := h.put(t.Context(), &store.Broadcast{Key: "k", Text: "x", CreatedBy: "op", Chats: jids}, true); err != nil {
 		t.Fatal(err)
 	}
-	h.write(func(tx *store.Tx) error { _, err := db.PutBroadcastPage(tx, "k", pageRows, 1000); return err })
+	h.write(func(tx *store.Tx) error { _, err := rows.PutBroadcastPage(tx, "k", pageRows, 1000); return err })
 	for range 2 {
 		if err := h.sweep(t.Context()); err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestAnnounce_NewSchema_TellsGroupsThatWantIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, tc.config)
-			h.write(func(tx *store.Tx) error { return db.SetAnnouncedSchema(tx, tc.announced) })
+			h.write(func(tx *store.Tx) error { return rows.SetAnnouncedSchema(tx, tc.announced) })
 			for range 2 {
 				if err := h.sweep(t.Context()); err != nil {
 					t.Fatal(err)

@@ -8,8 +8,7 @@ import (
 	"log/slog"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -53,8 +52,8 @@ func (n *Notices) Run(ctx context.Context) error {
 // Step inserts the notices that are due. It may be repeated at any time.
 func (n *Notices) Step(ctx context.Context) error {
 	now := n.Now()
-	rows, err := db.LostRows(ctx, n.Store.Reader, now.Add(-rowAge).UnixMilli(), "", maxRows)
-	if err != nil || len(rows) == 0 {
+	list, err := rows.LostRows(ctx, n.Store.Reader, now.Add(-rowAge).UnixMilli(), "", maxRows)
+	if err != nil || len(list) == 0 {
 		return err
 	}
 	daemons, err := n.Store.Daemons(ctx)
@@ -65,10 +64,10 @@ func (n *Notices) Step(ctx context.Context) error {
 	for _, d := range daemons {
 		connected[d.Name] = d.Connection == string(daemon.Connected)
 	}
-	for _, l := range due(rows, connected, now.UnixMilli()) {
+	for _, l := range due(list, connected, now.UnixMilli()) {
 		var id int64
 		err := n.Store.Write(ctx, func(tx *store.Tx) (err error) {
-			id, err = db.PutLossNotice(tx, &l, text(&l), now.UnixMilli())
+			id, err = rows.PutLossNotice(tx, &l, text(&l), now.UnixMilli())
 			return err
 		})
 		if err != nil {
@@ -84,7 +83,7 @@ func (n *Notices) Step(ctx context.Context) error {
 
 // due are the rows, newest first, for which their chats get a notice: one of each chat, unless the chat has one
 // of a row that ended less than perChat before.
-func due(rows []db.Lost, connected map[string]bool, now int64) (all []db.Lost) {
+func due(rows []rows.Lost, connected map[string]bool, now int64) (all []rows.Lost) {
 	noticed := map[string]int64{} // when the last row ended for which a chat has a notice
 	for i := range rows {
 		if l := &rows[i]; l.NoticeID != 0 {
@@ -107,13 +106,13 @@ func due(rows []db.Lost, connected map[string]bool, now int64) (all []db.Lost) {
 }
 
 // tells reports whether a chat may get a notice of a row at all.
-func tells(l *db.Lost) bool {
+func tells(l *rows.Lost) bool {
 	return l.State == msg.OutFailed && l.Source != msg.SourceNotice && !l.Kind.Changes() && l.NoticeID == 0 &&
 		l.CopyID == 0
 }
 
 // text is the notice of a row.
-func text(l *db.Lost) string {
+func text(l *rows.Lost) string {
 	what := "A message of mine could not be delivered here"
 	if l.Sent > 0 {
 		what = "The rest of a message of mine could not be delivered here"

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -78,7 +77,7 @@ func (f *fixture) noticed() (all []string) {
 			f.t.Fatal(err)
 		}
 	}
-	rows, err := db.LostRows(f.t.Context(), f.st.Reader, 0, "", 100)
+	rows, err := rows.LostRows(f.t.Context(), f.st.Reader, 0, "", 100)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -157,13 +156,13 @@ func TestNotices_ExpiredAnswers_WaitForTheirAdapter(t *testing.T) {
 
 func TestText_SaysWhatIsMissingAndWhy(t *testing.T) {
 	for _, tt := range []struct {
-		lost db.Lost
+		lost rows.Lost
 		want string
 	}{
-		{db.Lost{ID: 7, Class: msg.Permanent}, "A message of mine could not be delivered here: the platform refused it."},
-		{db.Lost{ID: 7, Class: msg.Expired, Sent: 1}, "The rest of a message of mine could not be delivered here: the platform was out of reach for too long."},
-		{db.Lost{ID: 7, Class: msg.Ambiguous}, "the platform did not say whether it arrived."},
-		{db.Lost{ID: 7, Class: msg.Transient}, "the platform kept failing."},
+		{rows.Lost{ID: 7, Class: msg.Permanent}, "A message of mine could not be delivered here: the platform refused it."},
+		{rows.Lost{ID: 7, Class: msg.Expired, Sent: 1}, "The rest of a message of mine could not be delivered here: the platform was out of reach for too long."},
+		{rows.Lost{ID: 7, Class: msg.Ambiguous}, "the platform did not say whether it arrived."},
+		{rows.Lost{ID: 7, Class: msg.Transient}, "the platform kept failing."},
 	} {
 		if got := text(&tt.lost); !strings.Contains(got, tt.want) {
 			t.Errorf("%q, want %q", got, tt.want)
@@ -175,18 +174,18 @@ func TestLostRows_ListsWhatOperatorsNeed(t *testing.T) {
 	f := newFixture(t)
 	id := f.fails(answer("telegram:-1"), msg.Permanent, sent, failed)
 	f.fails(answer("telegram:-2"), msg.Ambiguous, ambiguous)
-	rows, err := db.LostRows(t.Context(), f.st.Reader, 0, "telegram:-1", 10)
-	if err != nil || len(rows) != 1 {
-		t.Fatalf("%+v, %v", rows, err)
+	list, err := rows.LostRows(t.Context(), f.st.Reader, 0, "telegram:-1", 10)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
 	}
-	if l := rows[0]; l.ID != id || l.State != failed || l.Class != msg.Permanent || l.Error != "no reason" || l.Parts != 2 || l.Sent != 1 ||
+	if l := list[0]; l.ID != id || l.State != failed || l.Class != msg.Permanent || l.Error != "no reason" || l.Parts != 2 || l.Sent != 1 ||
 		l.Content != "the answer" || l.EndedAt != f.now.UnixMilli() {
 		t.Errorf("%+v", l)
 	}
-	if rows, err = db.LostRows(t.Context(), f.st.Reader, 0, "", 10); err != nil || len(rows) != 2 {
-		t.Errorf("%+v, %v", rows, err)
+	if list, err = rows.LostRows(t.Context(), f.st.Reader, 0, "", 10); err != nil || len(list) != 2 {
+		t.Errorf("%+v, %v", list, err)
 	}
-	if rows, err = db.LostRows(t.Context(), f.st.Reader, f.now.UnixMilli()+1, "", 10); err != nil || len(rows) != 0 {
-		t.Errorf("%+v, %v", rows, err)
+	if list, err = rows.LostRows(t.Context(), f.st.Reader, f.now.UnixMilli()+1, "", 10); err != nil || len(list) != 0 {
+		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/go-chi/chi/v5"
 
@@ -42,7 +42,7 @@ func (c *Closer) closeFor(r *http.Request) error {
 	}
 	now := c.Now().UnixMilli()
 	err = c.Store.Write(r.Context(), func(tx *store.Tx) error {
-		if err := db.ClosePoll(tx, id, now); err != nil {
+		if err := rows.ClosePoll(tx, id, now); err != nil {
 			return err
 		}
 		if err := c.Objects.ClosePoll(tx, p.ChatJID, id, now, now); err != nil {

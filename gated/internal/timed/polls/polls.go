@@ -8,9 +8,8 @@ import (
 	"log/slog"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -73,7 +72,7 @@ func (c *Closer) Step(ctx context.Context) error {
 // also if gated was down.
 func (c *Closer) closeDue(ctx context.Context, now time.Time) error {
 	for {
-		due, err := db.PollsDue(ctx, c.Store.Reader, now.UnixMilli(), page)
+		due, err := rows.PollsDue(ctx, c.Store.Reader, now.UnixMilli(), page)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -88,7 +87,7 @@ func (c *Closer) closeDue(ctx context.Context, now time.Time) error {
 // closeUndelivered closes open polls that no user can see.
 func (c *Closer) closeUndelivered(ctx context.Context, now time.Time) error {
 	for after := int64(0); ; {
-		lost, err := db.PollsUndelivered(ctx, c.Store.Reader, after, page)
+		lost, err := rows.PollsUndelivered(ctx, c.Store.Reader, after, page)
 		if err != nil || len(lost) == 0 {
 			return err
 		}
@@ -105,7 +104,7 @@ func (c *Closer) closeUndelivered(ctx context.Context, now time.Time) error {
 
 func (c *Closer) close(ctx context.Context, p *msg.StoredPoll, at int64) error {
 	err := c.Store.Write(ctx, func(tx *store.Tx) error {
-		if err := db.ClosePoll(tx, p.ID, at); err != nil {
+		if err := rows.ClosePoll(tx, p.ID, at); err != nil {
 			return err
 		}
 		return c.Objects.ClosePoll(tx, p.ChatJID, p.ID, at, c.Now().UnixMilli())
@@ -122,7 +121,7 @@ func (c *Closer) close(ctx context.Context, p *msg.StoredPoll, at int64) error {
 // end closes the messages of closed polls, once the votes that came before are counted.
 func (c *Closer) end(ctx context.Context, now time.Time) error {
 	for after := int64(0); ; {
-		ending, err := db.PollsEnding(ctx, c.Store.Reader, after, page)
+		ending, err := rows.PollsEnding(ctx, c.Store.Reader, after, page)
 		if err != nil || len(ending) == 0 {
 			return err
 		}
@@ -137,13 +136,13 @@ func (c *Closer) end(ctx context.Context, now time.Time) error {
 
 func (c *Closer) endOne(ctx context.Context, p *msg.StoredPoll, now time.Time) error {
 	if now.Sub(c.started) < maxVotesDelay || now.Sub(time.UnixMilli(p.ClosedAt)) < maxVotesDelay {
-		waiting, err := db.VotesWaiting(ctx, c.Store.Reader, p.ChatJID, p.ClosedAt)
+		waiting, err := rows.VotesWaiting(ctx, c.Store.Reader, p.ChatJID, p.ClosedAt)
 		if err != nil || waiting {
 			return err
 		}
 	}
 	return c.Store.Write(ctx, func(tx *store.Tx) error {
-		_, err := db.QueuePollEnd(tx, p.ID, now.UnixMilli())
+		_, err := rows.QueuePollEnd(tx, p.ID, now.UnixMilli())
 		return err
 	})
 }

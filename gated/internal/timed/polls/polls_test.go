@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -76,7 +75,7 @@ func (h *harness) poll(closesAt time.Time, state msg.OutState) *msg.StoredPoll {
 			return err
 		}
 		p.MessageID = m.ID
-		return db.PutPoll(tx, p)
+		return rows.PutPoll(tx, p)
 	})
 	h.write(func(tx *store.Tx) error { return tx.ClaimOutbound(p.MessageID, 1, 1) })
 	if state != msg.OutSending {
@@ -124,7 +123,7 @@ func TestCloser_MessageNotDelivered_Waits(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	p := h.poll(time.Time{}, msg.OutSending)
-	h.write(func(tx *store.Tx) error { return db.ClosePoll(tx, p.ID, h.clock.UnixMilli()) })
+	h.write(func(tx *store.Tx) error { return rows.ClosePoll(tx, p.ID, h.clock.UnixMilli()) })
 	if got, n := h.step(p); !got.EndPending || n != 0 {
 		t.Errorf("while it is sent: %+v, %d closings", got, n)
 	}
@@ -152,7 +151,7 @@ func TestCloser_VotesBeforeTheEnd_AreWaitedFor(t *testing.T) {
 		_, _, err := tx.PutMessage(&msg.Message{ChatJID: p.ChatJID, Direction: msg.In, Verb: msg.VerbVote, ReceivedAt: h.clock.UnixMilli()})
 		return err
 	})
-	h.write(func(tx *store.Tx) error { return db.ClosePoll(tx, p.ID, h.clock.UnixMilli()) })
+	h.write(func(tx *store.Tx) error { return rows.ClosePoll(tx, p.ID, h.clock.UnixMilli()) })
 	if got, n := h.step(p); !got.EndPending || n != 0 {
 		t.Errorf("while a vote is undecided: %+v, %d closings", got, n)
 	}

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -49,7 +48,7 @@ func TestAPI_BadRequest_IsRefusedAndChangesNothing(t *testing.T) {
 	path := storetest.Path(t)
 	h := harnessAt(t, path, func(error) {})
 	active, gone := h.daily(), h.daily()
-	h.write(func(tx *store.Tx) error { return db.EndReminder(tx, gone.ID, msg.ReminderDone, "", "", 1) })
+	h.write(func(tx *store.Tx) error { return rows.EndReminder(tx, gone.ID, msg.ReminderDone, "", "", 1) })
 	const by = `{"by":"web:op"}`
 	cancel := fmt.Sprintf("%s/%d/cancel", Path, active.ID)
 	for name, tc := range map[string]struct {
@@ -124,11 +123,11 @@ func TestAPI_List_FiltersAndPages(t *testing.T) {
 	h.write(func(tx *store.Tx) error {
 		for i := range int64(listRows + 1) {
 			r := msg.Reminder{Folder: "main", ChatJID: chatJID, Kind: msg.ReminderText, Body: "x", TimeZone: "UTC", Missed: msg.MissedOne, DueAt: 1 + i, NextSlot: 1 + i}
-			if err := db.PutReminder(tx, &r); err != nil {
+			if err := rows.PutReminder(tx, &r); err != nil {
 				return err
 			}
 		}
-		return db.EndReminder(tx, 3, msg.ReminderCancelled, "web:op", "", 1)
+		return rows.EndReminder(tx, 3, msg.ReminderCancelled, "web:op", "", 1)
 	})
 	first := h.lines("")
 	if len(first) != listRows || first[0].ID != 1 || first[2].ID != 4 {

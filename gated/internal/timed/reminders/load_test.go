@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -89,7 +89,7 @@ func TestScheduler_TenThousandDue_EachOnceInOrderPageByPage(t *testing.T) {
 			}
 			r.DueAt = due + i*7919%count // no order but that of the slots
 			r.NextSlot = r.DueAt
-			if err := db.PutReminder(tx, &r); err != nil {
+			if err := rows.PutReminder(tx, &r); err != nil {
 				return err
 			}
 		}

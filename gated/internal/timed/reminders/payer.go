@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/db"
-
 	"arizuko/gated/internal/authority"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -55,12 +54,12 @@ func (s *Scheduler) overRate(tx *store.Tx, f *firing, now int64) (over bool, err
 	if err != nil || !by.Pays(f.members) {
 		return false, err
 	}
-	n, first, err := db.PaidTurns(ctx, tx.Reader, f.Folder, by.Sender, now-authority.RateTime, f.members.Rate)
+	n, first, err := rows.PaidTurns(ctx, tx.Reader, f.Folder, by.Sender, now-authority.RateTime, f.members.Rate)
 	if err != nil || n < f.members.Rate {
 		return false, err
 	}
 	f.limited = true
-	notified, err := db.NotifiedOfLimit(ctx, tx.Reader, f.ChatJID, by.Sender, now-authority.RateTime)
+	notified, err := rows.NotifiedOfLimit(ctx, tx.Reader, f.ChatJID, by.Sender, now-authority.RateTime)
 	if err != nil || notified {
 		return true, err
 	}

@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -63,7 +62,7 @@ func TestScheduler_MessagesRefused_ReminderEnds(t *testing.T) {
 				h.answer(tt.kind)
 			}
 			h.expect(tt.sent, tt.state, r)
-			facts, err := db.ReadPromptFacts(t.Context(), h.st.Reader, &msg.Turn{Folder: "main", ChatJID: chatJID}, 0, 0)
+			facts, err := rows.ReadPromptFacts(t.Context(), h.st.Reader, &msg.Turn{Folder: "main", ChatJID: chatJID}, 0, 0)
 			if err != nil || facts.SystemWaits != (tt.state == msg.ReminderCancelled) {
 				t.Errorf("the group's next prompt: %+v, %v", facts, err)
 			}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -175,7 +175,7 @@ func (s *Scheduler) fireDue(ctx context.Context) (wait time.Duration, err error)
 	if len(due) > 0 {
 		return 0, s.fire(ctx, due)
 	}
-	at, err := db.NextSlot(ctx, s.st.Reader)
+	at, err := rows.NextSlot(ctx, s.st.Reader)
 	if err != nil || at == 0 {
 		return maxWait, err
 	}
@@ -187,7 +187,7 @@ type firing struct {
 	*msg.Reminder
 	decision
 	problem string // why the reminder cannot fire any more
-	db.Firing
+	rows.Firing
 	members *groupconfig.Members // of the group
 	fired   bool
 	limited bool // its sender has no turn left
@@ -274,11 +274,11 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 	if f.problem, err = s.refused(ctx, r); err != nil || f.problem != "" {
 		return f, err
 	}
-	kind, err := db.ChatKind(ctx, s.st.Reader, r.ChatJID)
+	kind, err := rows.ChatKind(ctx, s.st.Reader, r.ChatJID)
 	if err != nil {
 		return nil, err
 	}
-	f.Firing = db.Firing{Slot: f.slot, Next: f.next, MaxAgents: s.cfg.MaxAgents}
+	f.Firing = rows.Firing{Slot: f.slot, Next: f.next, MaxAgents: s.cfg.MaxAgents}
 	f.Message, f.Turn = firingMessages(r, kind, now)
 	if f.Turn == nil {
 		f.Message.OutState = store.OutStateOf(r.ChatJID)
@@ -292,14 +292,14 @@ const maxRefused = 3
 // refused says why a reminder ends whose messages cannot be delivered, "" if it goes on.
 func (s *Scheduler) refused(ctx context.Context, r *msg.Reminder) (problem string, err error) {
 	if r.ThreadID == "" {
-		if has, err := db.HasTopLevel(ctx, s.st.Reader, r.ChatJID); err != nil || !has {
+		if has, err := rows.HasTopLevel(ctx, s.st.Reader, r.ChatJID); err != nil || !has {
 			return "the chat is a forum, where all messages are in posts, and this was made in none", err
 		}
 	}
 	if r.Cron == "" {
 		return "", nil
 	}
-	why, err := db.RefusedSlots(ctx, s.st.Reader, r.ID, maxRefused)
+	why, err := rows.RefusedSlots(ctx, s.st.Reader, r.ID, maxRefused)
 	if err != nil || len(why) < maxRefused || slices.Contains(why, "") {
 		return "", err
 	}
@@ -321,7 +321,7 @@ func (s *Scheduler) write(tx *store.Tx, f *firing, now int64) (err error) {
 	if over {
 		f.Slot = 0
 	}
-	if f.fired, err = db.FireReminder(tx, f.Reminder, f.Firing, now); err != nil {
+	if f.fired, err = rows.FireReminder(tx, f.Reminder, f.Firing, now); err != nil {
 		return err
 	}
 	return s.setDue(tx, f.Reminder, f.Next, now)
@@ -329,7 +329,7 @@ func (s *Scheduler) write(tx *store.Tx, f *firing, now int64) (err error) {
 
 // endIn cancels a reminder. If there was a problem, the group's agent reads of it.
 func (s *Scheduler) endIn(tx *store.Tx, r *msg.Reminder, by, problem string, now int64) error {
-	if err := db.EndReminder(tx, r.ID, msg.ReminderCancelled, by, problem, now); err != nil {
+	if err := rows.EndReminder(tx, r.ID, msg.ReminderCancelled, by, problem, now); err != nil {
 		return err
 	}
 	if problem != "" {
@@ -407,7 +407,7 @@ func (s *Scheduler) realign(ctx context.Context, from int64) error {
 			if err != nil || at == r.NextSlot || r.NextSlot != 0 && r.NextSlot <= at {
 				continue // an error is met again, and ends the reminder, when it is due
 			}
-			err = s.st.Write(ctx, func(tx *store.Tx) error { return db.ScheduleReminder(tx, r, at) })
+			err = s.st.Write(ctx, func(tx *store.Tx) error { return rows.ScheduleReminder(tx, r, at) })
 			if err != nil && !errors.Is(err, store.ErrStale) {
 				return err
 			}
@@ -448,7 +448,7 @@ func newMeter(reg prometheus.Registerer, st *store.Store) *meter {
 	active := prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_reminders_active",
 		Help: "Reminders that are still to fire."})
 	metrics.FromRows(reg, func(ctx context.Context) error {
-		n, err := db.CountActiveReminders(ctx, st.Reader)
+		n, err := rows.CountActiveReminders(ctx, st.Reader)
 		active.Set(float64(n))
 		return err
 	}, active)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -95,7 +95,7 @@ func (h *harness) put(r msg.Reminder) *msg.Reminder {
 	if r.NextSlot, err = next(&r, h.now.UnixMilli()); err != nil {
 		h.t.Fatal(err)
 	}
-	h.write(func(tx *store.Tx) error { return db.PutReminder(tx, &r) })
+	h.write(func(tx *store.Tx) error { return rows.PutReminder(tx, &r) })
 	return &r
 }
 
@@ -292,7 +292,7 @@ func TestScheduler_CrashAtAnyStep_FiresOnce(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return db.ScheduleReminder(tx, now, stale[0].NextSlot)
+		return rows.ScheduleReminder(tx, now, stale[0].NextSlot)
 	})
 	h.at("2026-11-23T08:31:00Z")
 	h.expect(1, msg.ReminderActive, r)
@@ -303,7 +303,7 @@ func TestScheduler_Cancelled_DoesNotFire(t *testing.T) {
 	h := newHarness(t)
 	r := h.daily()
 	h.write(func(tx *store.Tx) error {
-		return db.EndReminder(tx, r.ID, msg.ReminderCancelled, "agent:main", "", h.now.UnixMilli())
+		return rows.EndReminder(tx, r.ID, msg.ReminderCancelled, "agent:main", "", h.now.UnixMilli())
 	})
 	h.at("2026-11-23T09:00:00Z")
 	h.expect(0, msg.ReminderCancelled, r)
@@ -320,7 +320,7 @@ func TestScheduler_RouteGone_ReminderEnds(t *testing.T) {
 
 func TestScheduler_ChatOfAnotherGroup_ReminderEndsByRoutesAlone(t *testing.T) {
 	t.Parallel()
-	pin := func(tx *store.Tx) error { return db.PinGroup(tx, chatJID, "ops", 2) }
+	pin := func(tx *store.Tx) error { return rows.PinGroup(tx, chatJID, "ops", 2) }
 	route := func(match, target string) func(*store.Tx) error {
 		return func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Match: match, Target: target}) }
 	}
@@ -361,7 +361,7 @@ func TestScheduler_BadRow_EndsAloneAndIsExplained(t *testing.T) {
 	h := newHarness(t)
 	bad, good := h.daily(), h.daily()
 	bad.Cron, bad.UpdatedAt = "not a cron", 1
-	h.write(func(tx *store.Tx) error { return db.UpdateReminder(tx, bad) })
+	h.write(func(tx *store.Tx) error { return rows.UpdateReminder(tx, bad) })
 	h.at("2026-11-23T08:30:00Z")
 	h.expect(1, msg.ReminderCancelled, bad)
 	h.expect(1, msg.ReminderActive, good)
@@ -428,7 +428,7 @@ func TestScheduler_End_ObjectHasNoDueTime(t *testing.T) {
 	}
 	h.expect(0, msg.ReminderCancelled, r)
 	h.write(func(tx *store.Tx) error {
-		o, err := db.ContextObject(t.Context(), tx.Reader, chatJID, id)
+		o, err := rows.ContextObject(t.Context(), tx.Reader, chatJID, id)
 		if err == nil && (o == nil || o.DueAt != 0) {
 			t.Errorf("the active object of the cancelled reminder: %+v", o)
 		}

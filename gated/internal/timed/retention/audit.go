@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/store"
 )
 
@@ -14,12 +13,12 @@ import (
 func (j *Job) purgeAudit(ctx context.Context, now time.Time) (total int, err error) {
 	before := int64(0)
 	if j.cfg.Days > 0 {
-		before = now.AddDate(0, 0, -max(j.cfg.Days, db.MinAuditDays)).UnixMilli()
+		before = now.AddDate(0, 0, -max(j.cfg.Days, rows.MinAuditDays)).UnixMilli()
 	}
 	for {
 		deleted := 0
 		err := j.st.Write(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = db.PurgeAudit(tx, before, pageRows)
+			deleted, err = rows.PurgeAudit(tx, before, pageRows)
 			return err
 		})
 		total += deleted

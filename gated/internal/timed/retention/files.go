@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/dataowner"
 )
 
@@ -28,7 +27,7 @@ func (j *Job) purgeLogs(ctx context.Context, cutoff time.Time) (deleted int, err
 		if n, err := fmt.Sscanf(path.Base(name), "run-%d.log", &id); n != 1 || err != nil {
 			continue
 		}
-		stored, err := db.RunExists(ctx, j.st.Reader, id)
+		stored, err := rows.RunExists(ctx, j.st.Reader, id)
 		if err != nil {
 			return deleted, err
 		}

@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
-
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -66,16 +65,16 @@ func (h *harness) turnWithFile(state string) {
 			return err
 		}
 		turn.TriggerMessageID = m.ID
-		if _, err := db.PutTurn(tx, turn, 0); err != nil {
+		if _, err := rows.PutTurn(tx, turn, 0); err != nil {
 			return err
 		}
 		if err := tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", TurnID: turn.ID}, at); err != nil || state == "queued" {
 			return err
 		}
-		if err := db.StartRun(tx, run, turn.ID); err != nil || state == "running" {
+		if err := rows.StartRun(tx, run, turn.ID); err != nil || state == "running" {
 			return err
 		}
-		return db.AnswerTurn(tx, db.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, at)
+		return rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, at)
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -124,7 +124,7 @@ func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
 		return c, err
 	}
 	if err = j.st.Write(ctx, func(tx *store.Tx) error {
-		return db.EndOldRequests(tx, start.Add(-requestAge).UnixMilli(), start.UnixMilli())
+		return rows.EndOldRequests(tx, start.Add(-requestAge).UnixMilli(), start.UnixMilli())
 	}); err != nil {
 		return c, err
 	}
@@ -144,10 +144,10 @@ func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
 		count *int
 		purge func() (int, error)
 	}{
-		{"turns", &c.Turns, func() (int, error) { return j.purgeRows(ctx, db.HistoryTurns, cutoff) }},
-		{"messages", &c.Messages, func() (int, error) { return j.purgeRows(ctx, db.HistoryMessages, cutoff) }},
-		{"runs", &c.Runs, func() (int, error) { return j.purgeRows(ctx, db.HistoryRuns, cutoff) }},
-		{"broadcasts", &c.Broadcasts, func() (int, error) { return j.purgeRows(ctx, db.HistoryBroadcasts, cutoff) }},
+		{"turns", &c.Turns, func() (int, error) { return j.purgeRows(ctx, rows.HistoryTurns, cutoff) }},
+		{"messages", &c.Messages, func() (int, error) { return j.purgeRows(ctx, rows.HistoryMessages, cutoff) }},
+		{"runs", &c.Runs, func() (int, error) { return j.purgeRows(ctx, rows.HistoryRuns, cutoff) }},
+		{"broadcasts", &c.Broadcasts, func() (int, error) { return j.purgeRows(ctx, rows.HistoryBroadcasts, cutoff) }},
 		{"logs", &c.Logs, func() (int, error) { return j.purgeLogs(ctx, cutoff) }},
 		{"media", &c.Media, func() (int, error) { return j.purgeMedia(ctx, start.Add(-minOrphanAge)) }},
 	} {
@@ -162,7 +162,7 @@ func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
 }
 
 // purgeRows deletes the old rows of one kind, page by page.
-func (j *Job) purgeRows(ctx context.Context, h db.History, cutoff time.Time) (total int, err error) {
+func (j *Job) purgeRows(ctx context.Context, h rows.History, cutoff time.Time) (total int, err error) {
 	before := cutoff.UnixMilli()
 	for range maxPasses {
 		deleted, err := j.purgePass(ctx, h, before)
@@ -175,16 +175,16 @@ func (j *Job) purgeRows(ctx context.Context, h db.History, cutoff time.Time) (to
 }
 
 // purgePass goes once through the rows up to the first page without an old one.
-func (j *Job) purgePass(ctx context.Context, h db.History, before int64) (total int, err error) {
+func (j *Job) purgePass(ctx context.Context, h rows.History, before int64) (total int, err error) {
 	for after := int64(0); ; {
-		ids, next, err := db.OldRows(ctx, j.st.Reader, h, after, before, pageRows)
+		ids, next, err := rows.OldRows(ctx, j.st.Reader, h, after, before, pageRows)
 		if err != nil || len(ids) == 0 {
 			return total, err
 		}
 		after = next
 		deleted := 0
 		err = j.st.Write(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = db.Purge(tx, h, ids, before)
+			deleted, err = rows.Purge(tx, h, ids, before)
 			return err
 		})
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/db"
+	"arizuko/gated/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -157,13 +157,15 @@ func TestPurge_OldTurn_DeletesItsRunAndLog(t *testing.T) {
 			turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "telegram:1", Topic: fmt.Sprint(i), TriggerMessageID: m.ID, CreatedAt: at}
 			run := &msg.Run{Folder: "main", Topic: turn.Topic, ChatJID: "telegram:1", Runtime: "process", StartedAt: at}
 			for _, step := range []func() error{
-				func() error { _, err := db.PutTurn(tx, turn, 0); return err },
-				func() error { return db.StartRun(tx, run, turn.ID) },
+				func() error { _, err := rows.PutTurn(tx, turn, 0); return err },
+				func() error { return rows.StartRun(tx, run, turn.ID) },
 				func() error {
 					return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", TurnID: turn.ID}, at)
 				},
-				func() error { return db.AnswerTurn(tx, db.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, ended) },
-				func() error { return db.EndRun(tx, run.ID, "", at) },
+				func() error {
+					return rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, ended)
+				},
+				func() error { return rows.EndRun(tx, run.ID, "", at) },
 			} {
 				if err := step(); err != nil {
 					return err
@@ -182,7 +184,7 @@ func TestPurge_OldTurn_DeletesItsRunAndLog(t *testing.T) {
 	if got, want := h.files(), []string{"logs/main/run-2.log", "logs/main/run-78.log", "logs/other.txt"}; !slices.Equal(got, want) {
 		t.Errorf("files %v", got)
 	}
-	if past, err := db.PastSessions(t.Context(), h.st.Reader, "main", "0", 100, 10); err != nil || len(past) != 0 {
+	if past, err := rows.PastSessions(t.Context(), h.st.Reader, "main", "0", 100, 10); err != nil || len(past) != 0 {
 		t.Errorf("session log: %v, %v", past, err)
 	}
 }

@@ -1,3 +1,0 @@
-package db_test
-
-const noID = 1 << 40

@@ -1,0 +1,356 @@
+package rows
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"github.com/mattn/go-sqlite3"
+
+	"arizuko/migrations/dbcopy"
+	"arizuko/pkg/store"
+)
+
+const (
+	// copyPages is how many pages are copied between two calls of progress: 4 MiB.
+	copyPages = 1024
+	// A database in WAL mode has 2 in both bytes of its header, and needs files
+	// beside it. 1 makes it one file, until the next start sets WAL mode again.
+	headerWriteVersion, headerReadVersion = 18, 19
+)
+
+// Copy writes the database at src, as it is at one moment, to dst, which is
+// created or replaced, with mode 0600. Other processes write meanwhile: it only holds
+// a snapshot, so that the write-ahead log cannot start over before Copy returns.
+// progress is called about every 4 MiB; an error that it returns ends the copy. The
+// copy needs no files beside it, and is on disk when Copy returns.
+func Copy(ctx context.Context, src, dst string, progress func(done, total int64) error) error {
+	if _, err := os.Stat(src); err != nil {
+		return err
+	}
+	if err := os.Remove(dst); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Not an existing file, which another user of the machine may have open.
+	file, err := os.OpenFile(dst, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := copyDatabase(ctx, src, dst, progress); err != nil {
+		return fmt.Errorf("copy %s: %w", src, store.Explain(err))
+	}
+	return needNoOther(file)
+}
+
+// CopyServer is Copy for a database on a server: the copy is a file. progress is called every few thousand rows.
+func CopyServer(ctx context.Context, src, dst string, progress func(dbcopy.Progress) error) error {
+	_, err := dbcopy.Snapshot(ctx, src, dst, dbcopy.Options{Progress: progress})
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", store.Name(src), store.Explain(err))
+	}
+	file, err := os.OpenFile(dst, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return needNoOther(file)
+}
+
+// needNoOther makes a database, which no process uses, one that needs no files beside it, and puts it on disk.
+func needNoOther(file *os.File) error {
+	if _, err := file.WriteAt([]byte{1, 1}, headerWriteVersion); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+func copyDatabase(ctx context.Context, src, dst string, progress func(done, total int64) error) error {
+	// Not read-only: the last process that closes the file has to be able to recover its log.
+	from, err := openCopy(src, url.Values{"mode": {"rw"}, "_query_only": {"true"}, "_busy_timeout": {"10000"}})
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := openCopy(dst, url.Values{"mode": {"rw"}, "_journal_mode": {"OFF"}, "_synchronous": {"OFF"},
+		"_locking_mode": {"EXCLUSIVE"}})
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	// Without a snapshot of its own, each write of another process would begin the copy again.
+	tx, err := from.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var tables int
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master`).Scan(&tables); err != nil {
+		return err
+	}
+	return from.Raw(func(source any) error {
+		return to.Raw(func(target any) error {
+			return copySteps(ctx, source.(*sqlite3.SQLiteConn), target.(*sqlite3.SQLiteConn), progress)
+		})
+	})
+}
+
+// openCopy is the only connection of a handle; closing it closes the handle.
+func openCopy(path string, options url.Values) (*copyConn, error) {
+	db, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path),
+		RawQuery: options.Encode()}).String())
+	if err != nil {
+		return nil, err
+	}
+	conn, err := db.Conn(context.Background())
+	if err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return &copyConn{conn, db}, nil
+}
+
+type copyConn struct {
+	*sql.Conn
+	db *sql.DB
+}
+
+func (c *copyConn) Close() error { return errors.Join(c.Conn.Close(), c.db.Close()) }
+
+func copySteps(ctx context.Context, source, target *sqlite3.SQLiteConn, progress func(done, total int64) error) error {
+	b, err := target.Backup("main", source, "main")
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	for done := false; !done; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if done, err = b.Step(copyPages); err != nil {
+			return err
+		}
+		total := int64(b.PageCount())
+		if err := progress(pageSize*(total-int64(b.Remaining())), pageSize*total); err != nil {
+			return err
+		}
+	}
+	return b.Close()
+}
+
+// pageSize is SQLite's default, in bytes; only progress depends on it.
+const pageSize = 4096
+
+// CopyInfo is what a copy of the database has.
+type CopyInfo struct {
+	Schema int              `json:"schema"` // its version
+	Floor  int              `json:"floor"`  // the oldest schema whose programs may use it
+	Rows   map[string]int64 `json:"rows"`   // by table
+}
+
+// InspectCopy reads a copy that no process writes. If thorough, it compares the indexes
+// with the tables, which takes several times as long, and checks the foreign keys. The error is an ErrDamaged if
+// the copy is broken; a copy of a database that is not migrated, or dirty, is refused too.
+func InspectCopy(ctx context.Context, path string, thorough bool) (info CopyInfo, err error) {
+	db, err := openCopy(path, url.Values{"mode": {"ro"}, "immutable": {"1"}})
+	if err != nil {
+		return info, store.Explain(err)
+	}
+	defer db.Close()
+	if err := checkCopy(ctx, db.Conn, thorough); err != nil {
+		return info, store.Explain(err)
+	}
+	var dirty bool
+	err = db.QueryRowContext(ctx,
+		`SELECT version, dirty, (SELECT floor FROM schema_floor) FROM schema_migrations LIMIT 1`).
+		Scan(&info.Schema, &dirty, &info.Floor)
+	if err != nil || dirty {
+		return info, fmt.Errorf("the database is not migrated, or a migration of it has failed: see `migrate up` (%w)",
+			errors.Join(err, fmt.Errorf("schema %d, dirty %v", info.Schema, dirty)))
+	}
+	info.Rows, err = countRows(ctx, db.Conn)
+	return info, store.Explain(err)
+}
+
+func checkCopy(ctx context.Context, db *sql.Conn, thorough bool) error {
+	check := "quick_check"
+	if thorough {
+		check = "integrity_check"
+	}
+	var result string
+	if err := db.QueryRowContext(ctx, `PRAGMA `+check+`(1)`).Scan(&result); err != nil {
+		return err
+	}
+	if result != "ok" {
+		return fmt.Errorf("%w: %s: %s", store.ErrDamaged, check, result)
+	}
+	if !thorough {
+		return nil
+	}
+	var orphans int
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&orphans); err != nil {
+		return err
+	}
+	if orphans > 0 {
+		return fmt.Errorf("%w: %d rows refer to rows that are not there", store.ErrDamaged, orphans)
+	}
+	return nil
+}
+
+func countRows(ctx context.Context, db *sql.Conn) (map[string]int64, error) {
+	names, err := tableNames(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int64{}
+	for _, name := range names {
+		var n int64
+		// a name of our own schema
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM "`+name+`"`).Scan(&n); err != nil {
+			return nil, err
+		}
+		counts[name] = n
+	}
+	return counts, nil
+}
+
+func tableNames(ctx context.Context, db *sql.Conn) (names []string, err error) {
+	rows, err := db.QueryContext(ctx,
+		`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT GLOB 'sqlite_*'
+		AND name NOT GLOB '*"*' ORDER BY name`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}
+
+// idGap is by how much a restored database skips row ids: as many as 90 rows a second use in a year and a half, so
+// that no backup is too old.
+const idGap = 1 << 32
+
+// RestoredCopy is a copy that becomes the database of an instance.
+type RestoredCopy struct {
+	// CancelOpen cancels what was under way when the copy was made: answers that were not delivered, turns that
+	// had not ended, and approvals that were not carried out, whose requests stay pending.
+	CancelOpen bool
+	Now        int64 // unix ms
+}
+
+// Apply changes the copy at path, which no process uses. Row ids go on far above those of the
+// copy: what was made after it, such as file names, nonces on a platform and open pages of
+// the web chat, keeps ids of its own.
+func (r RestoredCopy) Apply(ctx context.Context, path string) error {
+	db, err := openCopy(path, url.Values{"mode": {"rw"}, "_synchronous": {"FULL"}, "_foreign_keys": {"true"},
+		"_txlock": {"immediate"}})
+	if err != nil {
+		return store.Explain(err)
+	}
+	defer db.Close()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return store.Explain(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, updateSkipIDs, idGap); err != nil {
+		return store.Explain(err)
+	}
+	if r.CancelOpen {
+		if err := r.cancelOpen(ctx, tx); err != nil {
+			return store.Explain(err)
+		}
+	}
+	return store.Explain(tx.Commit())
+}
+
+// cancelOpen ends what was under way. A row with a part that was sent, or may have been, ends as ambiguous: it may have
+// arrived.
+func (r RestoredCopy) cancelOpen(ctx context.Context, tx *sql.Tx) error {
+	for _, step := range []struct {
+		query string
+		args  []any
+	}{
+		{updateCancelParts, []any{r.Now}}, {updateCancelOutbound, nil}, {deleteOpenSystem, nil},
+		{updateReleaseOpenSystem, nil},
+		{updateCancelTurns, []any{r.Now}}, {store.BumpState, []any{store.StateDecisionSeq}},
+		{updateDropUndecided, []any{r.Now, store.StateDecisionSeq}},
+		{updateWithdrawApprovals, nil},
+	} {
+		if _, err := tx.ExecContext(ctx, step.query, step.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WAL is the state of a write-ahead log. All are bytes.
+type WAL struct {
+	Size    int64 // of the file
+	Pending int64 // that no checkpoint has copied into the database yet
+}
+
+// The positions in the -shm file of what ReadWAL reads, in bytes, and the page size:
+// https://sqlite.org/walformat.html#the_wal_index_file_format
+const (
+	shmPageSize = 14 // uint16; 1 means 65536
+	shmMaxFrame = 16 // uint32: frames in the log
+	shmBackfill = 96 // uint32: frames that are in the database
+	shmHeader   = 100
+)
+
+// ReadWAL reads the state of the write-ahead log of the database at path from its
+// files. Do not call it while this process has the database open: closing the -shm
+// file would give up SQLite's locks on it.
+func ReadWAL(path string) (w WAL, err error) {
+	info, err := os.Stat(path + "-wal")
+	if errors.Is(err, fs.ErrNotExist) {
+		return w, nil
+	} else if err != nil {
+		return w, err
+	}
+	w.Size = info.Size()
+	f, err := os.Open(path + "-shm")
+	if errors.Is(err, fs.ErrNotExist) {
+		return w, nil // no process has it open
+	} else if err != nil {
+		return w, err
+	}
+	defer f.Close()
+	header := make([]byte, shmHeader)
+	if _, err := f.ReadAt(header, 0); err != nil {
+		return w, nil // not written yet
+	}
+	page := int64(binary.NativeEndian.Uint16(header[shmPageSize:]))
+	if page == 1 {
+		page = 65536
+	}
+	frames, copied := binary.NativeEndian.Uint32(header[shmMaxFrame:]), binary.NativeEndian.Uint32(header[shmBackfill:])
+	w.Pending = max(0, int64(frames)-int64(copied)) * page
+	return w, nil
+}
+
+// LastRuntimes returns how each folder's newest run was run, of the newest 1,000.
+func LastRuntimes(ctx context.Context, r store.Reader) (map[string]string, error) {
+	runtimes := map[string]string{}
+	err := r.Each(ctx, func(scan store.Scan) (bool, error) {
+		var folder, runtime string
+		err := scan(&folder, &runtime)
+		if _, newer := runtimes[folder]; !newer {
+			runtimes[folder] = runtime
+		}
+		return true, err
+	}, queryLastRuntimes, 1000)
+	return runtimes, err
+}

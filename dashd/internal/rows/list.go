@@ -1,0 +1,276 @@
+package rows
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// StateWaiting is, in a MessageFilter, what is queued or being sent, and Undecided what has no disposition yet.
+const (
+	StateWaiting msg.OutState    = "waiting"
+	Undecided    msg.Disposition = "undecided"
+)
+
+// MessageFilter is which messages a list has. Empty fields exclude nothing.
+type MessageFilter struct {
+	Match        string // an expression of SearchQuery
+	Chat         string
+	Folder       string // that the row was routed to
+	Sender       string
+	Direction    msg.Direction
+	Disposition  msg.Disposition
+	Reason       msg.Reason
+	State        msg.OutState
+	Class        msg.ErrorClass // of a failed part
+	Since, Until int64          // when it was stored, in unix ms: from Since to before Until
+	Before       int64          // MessagePage.Next of the page before
+	Limit        int
+}
+
+// MessagePage is a part of a list, the newest message first; of a group's, in the order of decisions.
+type MessagePage struct {
+	Rows []*msg.Message // of a search as their last edits left them. Contents are cut after 8,192 characters
+	Next int64          // where the next page begins, 0 at the end
+	// Through is the last row that was looked at, if the page ends because as many were looked at as one page may, else
+	// 0.
+	Through int64
+}
+
+const (
+	// maxLooked is how many rows a page of a list looks at: a page takes milliseconds whatever the filters are.
+	maxLooked = 2000
+	listChunk = 200
+	// maxMatchTime ends a search for words that are too frequent.
+	maxMatchTime = time.Second
+)
+
+// ErrTooBroad means that a search took too long: its words are too frequent.
+var ErrTooBroad = errors.New("the search takes too long: its words are in too many messages")
+
+// ListMessages returns a page of the messages that a filter leaves. One filter is looked up in its index, the others
+// are checked row by row.
+func ListMessages(ctx context.Context, r store.Reader, f MessageFilter) (page MessagePage, err error) {
+	from, until, err := idsBetween(ctx, r, f.Since, f.Until)
+	if err != nil {
+		return page, err
+	}
+	s := f.source()
+	position := cmp.Or(f.Before, math.MaxInt64)
+	if s.query != queryListFolder {
+		position = min(position, until)
+	}
+	var positions []int64 // of page.Rows
+	for looked := 0; ; {
+		chunk, err := candidates(ctx, r, s, position, from)
+		if err != nil {
+			return page, err
+		}
+		rows, err := listed(ctx, r, &f, chunk, f.Limit+1-len(page.Rows))
+		if err != nil {
+			return page, err
+		}
+		for _, row := range rows {
+			page.Rows, positions = append(page.Rows, row.message), append(positions, row.position)
+		}
+		if len(page.Rows) > f.Limit {
+			page.Rows, page.Next = page.Rows[:f.Limit], positions[f.Limit-1]
+			return page, nil
+		}
+		if len(chunk) < listChunk {
+			return page, nil
+		}
+		last := chunk[len(chunk)-1]
+		position, looked = last.position, looked+len(chunk)
+		if looked >= maxLooked {
+			page.Next, page.Through = last.position, last.id
+			return page, nil
+		}
+	}
+}
+
+// source is where a list looks for rows.
+type source struct{ query, key string }
+
+// source chooses the index that leaves the fewest rows, as far as that is known.
+func (f *MessageFilter) source() source {
+	switch {
+	case f.Match != "":
+		return source{store.QuerySearchHits, f.Match}
+	case f.Class != "":
+		return source{queryListFailed, string(f.Class)}
+	case f.State == msg.OutFailed || f.State == msg.OutAmbiguous || f.State == msg.OutCancelled:
+		return source{queryListUndelivered, string(f.State)}
+	case f.State != "" && f.State != msg.OutSent: // queued, sending or both
+		return source{queryListUnsent, ""}
+	case f.Disposition == Undecided:
+		return source{queryListUndecided, ""}
+	case f.Disposition == msg.Onboarding:
+		return source{queryListParked, ""}
+	case f.Disposition == msg.Dropped && f.Reason != "":
+		return source{queryListDropped, string(f.Reason)}
+	case f.Sender != "" && f.Direction != msg.Out:
+		return source{queryListSender, f.Sender}
+	case f.Chat != "":
+		return source{queryListChat, f.Chat}
+	case f.Folder != "":
+		return source{queryListFolder, f.Folder}
+	}
+	return source{queryListAll, ""}
+}
+
+// candidate is a row that a list looks at, and its position in the list.
+type candidate struct{ id, position int64 }
+
+// candidates reads the next rows of a source.
+func candidates(ctx context.Context, r store.Reader, s source, before, from int64) (all []candidate, err error) {
+	search := s.query == store.QuerySearchHits
+	if search {
+		s.key = r.Matching(s.key)
+	}
+	timed, cancel := context.WithTimeout(ctx, maxMatchTime)
+	defer cancel()
+	err = r.Scan(timed, search, func(scan store.Scan) (bool, error) {
+		var c candidate
+		err := scan(&c.id, &c.position)
+		all = append(all, c)
+		return true, err
+	}, s.query, s.key, before, from, listChunk)
+	if err != nil && search && timed.Err() != nil && ctx.Err() == nil {
+		err = ErrTooBroad
+	}
+	return all, err
+}
+
+// listedRow is a row of a list and its position there.
+type listedRow struct {
+	message  *msg.Message
+	position int64
+}
+
+// listed reads those candidates that the filter leaves, at most limit.
+func listed(ctx context.Context, r store.Reader, f *MessageFilter, chunk []candidate, limit int) ([]listedRow, error) {
+	ids, positions := make([]int64, len(chunk)), map[int64]int64{}
+	for i, c := range chunk {
+		ids[i], positions[c.id] = c.id, c.position
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	query := store.QueryListed
+	if f.Match != "" {
+		query = store.QueryListedFound
+	}
+	until := cmp.Or(f.Until, math.MaxInt64)
+	return store.All(ctx, r, func(scan store.Scan) (row listedRow, err error) {
+		var id int64
+		row.message, err = store.ScanMessage(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
+		row.position = positions[id]
+		return row, err
+	}, query, string(list), int64(store.AllChanges), f.Chat, f.Folder, f.Sender, f.Direction, f.Disposition, f.Reason,
+		f.State, f.Since, until, limit, f.Class)
+}
+
+// idsBetween are the ids of the rows that were stored from since to before until, in unix ms. Rows are numbered in the
+// order in which they are stored.
+func idsBetween(ctx context.Context, r store.Reader, since, until int64) (from, to int64, err error) {
+	to = math.MaxInt64
+	if since > 0 {
+		if from, err = firstSince(ctx, r, since); err != nil {
+			return 0, 0, err
+		}
+	}
+	if until > 0 {
+		to, err = firstSince(ctx, r, until)
+	}
+	return from, to, err
+}
+
+// firstSince is the id from which on rows were stored at or after a time.
+func firstSince(ctx context.Context, r store.Reader, at int64) (int64, error) {
+	last, err := r.LastMessageID(ctx)
+	low, high := int64(1), last+1 // the answer is between them
+	for err == nil && low < high {
+		middle := low + (high-low)/2
+		id, received := high, int64(math.MaxInt64) // if there is no row
+		if _, err = r.Get(ctx, []any{&id, &received}, queryIDAfter, middle); received < at {
+			low = id + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, err
+}
+
+// FailedCount counts the rows with a part that failed with a class of errors, at most limit.
+func FailedCount(ctx context.Context, r store.Reader, class msg.ErrorClass, limit int) (int, error) {
+	return store.Value[int](ctx, r, queryFailedCount, class, limit)
+}
+
+// UndeliveredCount counts the rows that are failed, ambiguous or cancelled, at most limit.
+func UndeliveredCount(ctx context.Context, r store.Reader, state msg.OutState, limit int) (int, error) {
+	return store.Value[int](ctx, r, queryUndeliveredCount, state, limit)
+}
+
+// ParkedCount counts the rows that wait for an approval, at most limit.
+func ParkedCount(ctx context.Context, r store.Reader, limit int) (int, error) {
+	return store.Value[int](ctx, r, queryParkedCount, limit)
+}
+
+// ReasonCount is how many rows were dropped for a reason.
+type ReasonCount struct {
+	Reason msg.Reason
+	Count  int
+}
+
+// DroppedReasons counts the rows that were dropped, by reason, at most limit of each.
+func DroppedReasons(ctx context.Context, r store.Reader, limit int) ([]ReasonCount, error) {
+	reasons, err := store.All(ctx, r, store.One[msg.Reason], queryDroppedReasons)
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]ReasonCount, len(reasons))
+	for i, reason := range reasons {
+		counts[i].Reason = reason
+		if _, err := r.Get(ctx, []any{&counts[i].Count}, queryDroppedCount, reason, limit); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// SearchLag is how far the full-text index is behind.
+type SearchLag struct {
+	Rows  int   // that are not in it; beyond the limit about as many, since ids of deleted rows count too
+	Since int64 // when the oldest of them was stored, in unix ms, 0 for none
+	// Deleted is how many deleted rows are still in it, at most the limit. They are not found.
+	Deleted int
+}
+
+// CountSearchLag counts the rows that are not in the full-text index yet, exactly up to a limit.
+func CountSearchLag(ctx context.Context, r store.Reader, limit int) (lag SearchLag, err error) {
+	var indexed int64
+	if _, err := r.Get(ctx, []any{&indexed}, store.QuerySearchState); err != nil {
+		return lag, err
+	}
+	if _, err := r.Get(ctx, []any{&lag.Rows, &lag.Since}, querySearchWaiting, indexed, limit); err != nil {
+		return lag, err
+	}
+	if lag.Rows == limit {
+		last, err := r.LastMessageID(ctx)
+		if err != nil {
+			return lag, err
+		}
+		lag.Rows = max(limit, int(last-indexed))
+	}
+	var last int64
+	_, err = r.Get(ctx, []any{&last, &lag.Deleted}, store.QuerySearchDeleted, limit)
+	return lag, err
+}

@@ -1,0 +1,3 @@
+package rows_test
+
+const noID = 1 << 40

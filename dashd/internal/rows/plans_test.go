@@ -1,0 +1,180 @@
+package rows
+
+import (
+	"testing"
+
+	"arizuko/pkg/store/storetest"
+)
+
+// TestQueryPlans has the expected plan of every statement. A comment says why one may have SCAN or TEMP B-TREE.
+func TestQueryPlans(t *testing.T) {
+	storetest.CheckPlans(t, map[string][2]string{
+		"queryChats": {queryChats, "SEARCH chats USING INDEX chats_seen ((last_seen_at,jid)<(?,?))"},
+		"queryChatTitles": {queryChatTitles, "SCAN j VIRTUAL TABLE INDEX 1:\n" +
+			"SEARCH c USING PRIMARY KEY (jid=?)"},
+		// One step per platform.
+		"queryPlatforms": {queryPlatforms, "CO-ROUTINE platforms\n" +
+			"SETUP\n" +
+			"SEARCH chats USING PRIMARY KEY\n" +
+			"RECURSIVE STEP\n" +
+			"SCAN p\n" +
+			"CORRELATED SCALAR SUBQUERY 2\n" +
+			"SEARCH chats USING PRIMARY KEY (jid>?)\n" +
+			"SCAN platforms"},
+		"queryAnswered": {queryAnswered, "SCAN CONSTANT ROW\n" +
+			"SCALAR SUBQUERY 1\n" +
+			"SCAN j VIRTUAL TABLE INDEX 1:\n" +
+			"SEARCH e USING PRIMARY KEY (jid>? AND jid<?)\n" +
+			"SCALAR SUBQUERY 2\n" +
+			"SCAN j VIRTUAL TABLE INDEX 1:\n" +
+			"SEARCH c USING PRIMARY KEY (jid>? AND jid<?)\n" +
+			"SEARCH t USING COVERING INDEX turns_chat (chat_jid=?)\n" +
+			"SEARCH m USING INDEX messages_turn (turn_id=?)"},
+		"queryOpenTurnCount": {queryOpenTurnCount, "CO-ROUTINE o\n" +
+			"SEARCH turns USING INDEX turns_open (chat_jid=?)\n" +
+			"SCAN o"},
+		"queryOpenWindows": {queryOpenWindows, "SEARCH e USING INDEX chat_reply_state_open ((engaged_until,jid,topic)>(?,?,?))\n" +
+			"SEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN"},
+		"queryFolderSessions": {queryFolderSessions, "SEARCH sessions USING PRIMARY KEY (group_folder=? AND topic>?)"},
+		"queryFolderRuns": {queryFolderRuns, "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"LIST SUBQUERY 2\n" +
+			"SEARCH turns USING INDEX turns_folder (folder=?)\n" +
+			"SEARCH l USING INDEX sqlite_autoindex_session_log_1 (run_id=?) LEFT-JOIN"},
+		"queryLastFolderTurn": {queryLastFolderTurn, "SEARCH turns USING INDEX turns_folder (folder=?)"},
+		"updateSkipIDs":       {updateSkipIDs, "SCAN sqlite_sequence"},
+		"updateCancelParts": {updateCancelParts, "SEARCH deliveries USING PRIMARY KEY (message_id=?)\n" +
+			"LIST SUBQUERY 1\n" +
+			"SCAN messages USING INDEX messages_outbox"},
+		"updateCancelOutbound": {updateCancelOutbound, "SCAN messages USING INDEX messages_outbox\n" +
+			"CORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH d USING PRIMARY KEY (message_id=?)"},
+		"deleteOpenSystem": {deleteOpenSystem, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)\n" +
+			"LIST SUBQUERY 1\n" +
+			"SCAN turns USING INDEX turns_open"},
+		"updateReleaseOpenSystem": {updateReleaseOpenSystem, "SEARCH system_messages USING COVERING INDEX system_messages_turn (turn_id=?)\n" +
+			"LIST SUBQUERY 1\n" +
+			"SCAN turns USING INDEX turns_open"},
+		"updateCancelTurns": {updateCancelTurns, "SCAN turns USING INDEX turns_open"},
+		"updateDropUndecided": {updateDropUndecided, "SCAN messages USING INDEX messages_undecided\n" +
+			"SCALAR SUBQUERY 1\n" +
+			"SEARCH router_state USING PRIMARY KEY (key=?)"},
+		"updateWithdrawApprovals": {updateWithdrawApprovals, "SCAN onboarding_requests USING INDEX onboarding_pending"},
+		// as many rows as the limit asks,
+		"queryAuditWhats": {queryAuditWhats, "CO-ROUTINE w\n" +
+			"SETUP\n" +
+			"CO-ROUTINE f\n" +
+			"SCAN audit USING COVERING INDEX audit_what\n" +
+			"SCAN f\n" +
+			"RECURSIVE STEP\n" +
+			"SCAN w\n" +
+			"CORRELATED SCALAR SUBQUERY 3\n" +
+			"SEARCH a USING COVERING INDEX audit_what (what>?)\n" +
+			"SCAN w"},
+		"queryNewestInbound": {queryNewestInbound, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)\n" +
+			"SCALAR SUBQUERY 1\n" +
+			"SEARCH messages\n" +
+			"SEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN"},
+		"queryNewestChats":  {queryNewestChats, "SCAN chats USING INDEX chats_seen"},
+		"queryLastRuntimes": {queryLastRuntimes, "SCAN runs"},
+		"queryPolls":        {queryPolls, "SEARCH p USING INTEGER PRIMARY KEY (rowid<?)"},
+		"queryAllOpen":      {queryAllOpen, "SEARCH p USING INDEX polls_open (id<?)"},
+		"querySearchWaiting": {querySearchWaiting, "CO-ROUTINE n\n" +
+			"SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\n" +
+			"SCAN n"},
+		"queryListAll":         {queryListAll, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+		"queryListChat":        {queryListChat, "SEARCH messages USING COVERING INDEX messages_chat (chat_jid=? AND id>? AND id<?)"},
+		"queryListSender":      {queryListSender, "SEARCH messages USING COVERING INDEX messages_sender (sender=? AND id>? AND id<?)"},
+		"queryListFolder":      {queryListFolder, "SEARCH messages USING COVERING INDEX messages_routed (routed_to=? AND decision_seq<?)"},
+		"queryListDropped":     {queryListDropped, "SEARCH messages USING COVERING INDEX messages_dropped (reason=? AND id>? AND id<?)"},
+		"queryListUndelivered": {queryListUndelivered, "SEARCH messages USING COVERING INDEX messages_undelivered (out_state=? AND id>? AND id<?)"},
+		// All of what waits: three partial indexes.
+		"queryListUnsent": {queryListUnsent, "SCAN messages USING INDEX messages_outbox\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+		"queryListUndecided": {queryListUndecided, "SCAN messages USING INDEX messages_undecided\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+		"queryListParked": {queryListParked, "SCAN messages USING COVERING INDEX messages_parked\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+		// Of rows with several failed parts.
+		"queryListFailed": {queryListFailed, "SEARCH deliveries USING COVERING INDEX deliveries_failed (error_class=? AND message_id>? AND message_id<?)\n" +
+			"USE TEMP B-TREE FOR DISTINCT"},
+		"queryMinutes": {queryMinutes, "CO-ROUTINE n\n" +
+			"SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\n" +
+			"SCAN n\n" +
+			"USE TEMP B-TREE FOR GROUP BY"},
+		"queryIDAfter": {queryIDAfter, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)"},
+		"queryDroppedCount": {queryDroppedCount, "CO-ROUTINE n\n" +
+			"SEARCH messages USING COVERING INDEX messages_dropped (reason=?)\n" +
+			"SCAN n"},
+		"queryDroppedReasons": {queryDroppedReasons, "CO-ROUTINE reasons\n" +
+			"SETUP\n" +
+			"SEARCH messages USING COVERING INDEX messages_dropped\n" +
+			"RECURSIVE STEP\n" +
+			"SCAN reasons\n" +
+			"CORRELATED SCALAR SUBQUERY 2\n" +
+			"SEARCH messages USING COVERING INDEX messages_dropped (reason>?)\n" +
+			"SCAN reasons"},
+		"queryUndeliveredCount": {queryUndeliveredCount, "CO-ROUTINE n\n" +
+			"SEARCH messages USING COVERING INDEX messages_undelivered (out_state=?)\n" +
+			"SCAN n"},
+		"queryFailedCount": {queryFailedCount, "CO-ROUTINE n\n" +
+			"SEARCH deliveries USING COVERING INDEX deliveries_failed (error_class=?)\n" +
+			"SCAN n"},
+		"queryParkedCount": {queryParkedCount, "CO-ROUTINE n\n" +
+			"SCAN messages USING COVERING INDEX messages_parked\n" +
+			"SCAN n"},
+		"queryChatSpend": {queryChatSpend, "SEARCH spend USING INDEX spend_chat (chat_jid=? AND day>? AND day<?)"},
+		"queryWebBefore": {queryWebBefore, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id<?)\n" +
+			"CORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryWebTopicBefore": {queryWebTopicBefore, "SEARCH m USING INDEX messages_web (chat_jid=? AND topic=? AND id<?)\n" +
+			"CORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryWebAfter": {queryWebAfter, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>?)\n" +
+			"CORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryChangesOfRow":  {queryChangesOfRow, "SEARCH m USING INDEX messages_derived (derived_from=?)"},
+		"queryChangesOfPost": {queryChangesOfPost, "SEARCH m USING INDEX messages_target (chat_jid=? AND target_id=?)"},
+		"queryWebEnd": {queryWebEnd, "SCAN CONSTANT ROW\n" +
+			"SCALAR SUBQUERY 1\n" +
+			"SEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=?)\n" +
+			"SCALAR SUBQUERY 2\n" +
+			"SEARCH messages"},
+		"queryNewRows": {queryNewRows, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)"},
+		// Of one platform, in the order of the index: as many as are being delivered.
+		"queryWebUndelivered": {queryWebUndelivered, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
+		// One step per topic, not per row.
+		"queryWebTopics": {queryWebTopics, "CO-ROUTINE topics\n" +
+			"SETUP\n" +
+			"SEARCH messages USING INDEX messages_web (chat_jid=?)\n" +
+			"RECURSIVE STEP\n" +
+			"SCAN topics\n" +
+			"CORRELATED SCALAR SUBQUERY 2\n" +
+			"SEARCH messages USING INDEX messages_web (chat_jid=? AND topic>?)\n" +
+			"SCAN topics\n" +
+			"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 4\n" +
+			"SEARCH messages USING INDEX messages_web (chat_jid=? AND topic=?)"},
+		"queryQueuedBefore": {queryQueuedBefore, "SCAN turns USING COVERING INDEX turns_queued"},
+		// The turns that agents work on, then the oldest ones of a chat, up to a limit.
+		"queryCountOpen": {queryCountOpen, "CO-ROUTINE r\n" +
+			"SCAN t USING INDEX turns_run\n" +
+			"SCAN r\n" +
+			"SCALAR SUBQUERY 2\n" +
+			"CO-ROUTINE o\n" +
+			"SEARCH t USING INDEX turns_open (chat_jid=?)\n" +
+			"SCAN o\n" +
+			"SCALAR SUBQUERY 3\n" +
+			"SEARCH t USING INDEX turns_open (chat_jid=?)"},
+		// All of a partial index: as many as agents work on.
+		"queryRunningPlaces": {queryRunningPlaces, "SCAN t USING INDEX turns_run\n" +
+			"USE TEMP B-TREE FOR DISTINCT"},
+		"queryWebWorking": {queryWebWorking, "SCAN t USING INDEX turns_run\n" +
+			"USE TEMP B-TREE FOR DISTINCT"},
+		"queryChatWork": {queryChatWork, "SCAN t USING INDEX turns_run\n" +
+			"SEARCH p USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+		"queryWebWork": {queryWebWork, "SCAN t USING INDEX turns_run\n" +
+			"SEARCH p USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+	})
+}

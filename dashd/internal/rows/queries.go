@@ -1,0 +1,191 @@
+// Package rows has the statements that dashd alone needs: lists, filters and counts of the dashboard and the web chat, and
+// copies of the database. All but the copies only read.
+package rows
+
+import (
+	"arizuko/pkg/store"
+)
+
+// The statements that run for every message, turn or frame, and all others on
+// the tables that grow with these. They are named so that a test can check the
+// index that each uses.
+//
+// If a parameter alone is a LIMIT, or is compared with a column in a partial
+// index's condition, SQLite plans the statement again at every call. Hence ?+0,
+// a concatenation with an empty text, or a literal.
+const (
+	changes    = `m.kind IN ('edit', 'reaction', 'delete')`
+	visible    = `m.platform = 'web' AND m.verb NOT IN ('vote', 'answer') AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))`
+	notDerived = `(m.derived_from IS NULL OR m.topic <> (SELECT topic FROM messages o WHERE o.id = m.derived_from))`
+	readable   = visible + ` AND (` + changes + ` OR ` + notDerived + `)`
+	delivered  = visible + ` AND NOT ` + changes + ` AND ` + notDerived +
+		` AND (m.out_state IS NULL OR m.out_state NOT IN ('queued', 'sending'))`
+	queryWebBefore = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_chat
+		WHERE ` + delivered + ` AND m.chat_jid = ? AND m.id < ? ORDER BY m.id DESC LIMIT ?+0`
+	queryWebTopicBefore = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_web
+		WHERE ` + delivered + ` AND m.chat_jid = ? AND m.topic = ? AND m.id < ? ORDER BY m.id DESC LIMIT ?+0`
+	queryWebAfter = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_chat
+		WHERE ` + readable + ` AND m.chat_jid = ? AND m.id > ? ORDER BY m.id LIMIT ?+0`
+	// By the row of an own message, and by the platform id of a user's.
+	queryChangesOfRow = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_derived
+		WHERE m.derived_from = ? AND m.direction = 'out' AND ` + changes + ` AND m.out_state IN ('sent', 'ambiguous') ORDER BY m.id`
+	queryChangesOfPost = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_target
+		WHERE m.chat_jid = ? AND m.target_id = ? AND m.direction = 'out' AND ` + changes + ` AND m.out_state IN ('sent', 'ambiguous') ORDER BY m.id`
+	queryWebEnd = `SELECT ifnull((SELECT min(id) - 1 FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending') AND platform = 'web' AND chat_jid = ?), (SELECT ifnull(max(id), 0) FROM messages))`
+	queryNewRows        = `SELECT id, chat_jid FROM messages NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?+0`
+	queryWebUndelivered = `SELECT chat_jid, min(id) FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending') AND platform = 'web' GROUP BY chat_jid`
+	queryWebTopics = `WITH RECURSIVE topics(topic) AS (
+		SELECT min(topic) FROM messages INDEXED BY messages_web WHERE platform = 'web' AND chat_jid = ?1
+		UNION ALL SELECT (SELECT min(topic) FROM messages INDEXED BY messages_web
+			WHERE platform = 'web' AND chat_jid = ?1 AND topic > topics.topic)
+		FROM topics WHERE topics.topic IS NOT NULL)
+		SELECT m.topic, m.id, m.received_at FROM topics JOIN messages m ON m.id = (SELECT max(id) FROM messages INDEXED BY messages_web
+			WHERE platform = 'web' AND chat_jid = ?1 AND topic = topics.topic)
+		WHERE topics.topic IS NOT NULL`
+	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND id < ?1 AND not_before <= ?2`
+)
+
+// The statements on lists of chats, windows and what a group has; see queries.go.
+const (
+	queryChats = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0), platform, last_seen_at
+		FROM chats INDEXED BY chats_seen WHERE (last_seen_at, jid) < (?1, ?2) ORDER BY last_seen_at DESC, jid DESC LIMIT ?3+0`
+	queryChatTitles = `SELECT c.jid, c.title FROM json_each(?) j CROSS JOIN chats c ON c.jid = j.value WHERE c.title <> ''`
+	// ';' comes after ':'.
+	queryPlatforms = `WITH RECURSIVE platforms(jid) AS (SELECT min(jid) FROM chats
+		UNION ALL SELECT (SELECT min(jid) FROM chats WHERE jid > substr(p.jid, 1, instr(p.jid, ':') - 1) || ';') FROM platforms p WHERE p.jid IS NOT NULL)
+		SELECT substr(jid, 1, instr(jid, ':') - 1) FROM platforms WHERE jid IS NOT NULL LIMIT 100`
+	// Answers of commands have no turn. Retention deletes turns and their answers, but not what engagement knows of the
+	// last one.
+	queryAnswered = `SELECT EXISTS (SELECT 1 FROM json_each(?1) j CROSS JOIN chat_reply_state e ON e.jid > j.value AND e.jid < j.value || ';'
+			WHERE e.last_reply_id IS NOT NULL)
+		OR EXISTS (SELECT 1 FROM json_each(?1) j CROSS JOIN chats c ON c.jid > j.value AND c.jid < j.value || ';'
+		CROSS JOIN turns t INDEXED BY turns_chat ON t.chat_jid = c.jid CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
+		WHERE m.out_state = 'sent')`
+	queryOpenTurnCount = `SELECT count(*) FROM (SELECT 1 FROM turns INDEXED BY turns_open WHERE state IN ('queued', 'running') AND chat_jid = ?1 LIMIT ?2+0) o`
+	queryOpenWindows   = `SELECT e.jid, e.topic, e.engaged_folder, e.engaged_until, e.engaged_at, ifnull(e.last_reply_id,0), ifnull(e.ended_at,0), ifnull(c.title,'')
+		FROM chat_reply_state e INDEXED BY chat_reply_state_open LEFT JOIN chats c ON c.jid = e.jid
+		WHERE e.engaged_until IS NOT NULL AND (e.engaged_until, e.jid, e.topic) > (?1, ?2, ?3)
+		AND e.engaged_at > max(ifnull(e.ended_at,0), ifnull(c.sticky_at,0)) ORDER BY e.engaged_until, e.jid, e.topic LIMIT ?4+0`
+	queryFolderSessions = `SELECT topic, session_id, updated_at FROM sessions WHERE group_folder = ?1 AND topic >= ?2 ORDER BY topic LIMIT ?3+0`
+	// Of the runs of the last 200 turns that began.
+	queryFolderRuns = `SELECT ` + store.RunColumns +
+		`, ifnull(l.result,''), ifnull(l.error,'') FROM runs r LEFT JOIN session_log l ON l.run_id = r.id
+		WHERE r.id IN (SELECT run_id FROM (SELECT run_id FROM turns INDEXED BY turns_folder WHERE folder = ?1 AND started_at IS NOT NULL
+		ORDER BY id DESC LIMIT 200) t) ORDER BY r.id DESC LIMIT ?2+0`
+	queryLastFolderTurn = `SELECT id, started_at FROM turns INDEXED BY turns_folder WHERE folder = ? AND started_at IS NOT NULL ORDER BY id DESC LIMIT 1`
+)
+
+// Statements that change a copy of the database before it is used. ?1 is the time in unix ms.
+const (
+	updateSkipIDs = `UPDATE sqlite_sequence SET seq = seq + ?`
+
+	updateCancelParts = `UPDATE deliveries SET not_before = 0, updated_at = ?1, state = CASE state WHEN 'sending' THEN 'ambiguous' ELSE 'cancelled' END
+		WHERE state IN ('queued', 'sending') AND message_id IN (SELECT id FROM messages WHERE out_state IN ('queued', 'sending'))`
+	updateCancelOutbound = `UPDATE messages SET out_state = CASE WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = messages.id
+		AND d.state IN ('sent', 'ambiguous')) THEN 'ambiguous' ELSE 'cancelled' END WHERE out_state IN ('queued', 'sending')`
+	deleteOpenSystem = `DELETE FROM system_messages WHERE event = 'new_session'
+		AND turn_id IN (SELECT id FROM turns WHERE state IN ('queued', 'running'))`
+	updateReleaseOpenSystem = `UPDATE system_messages SET turn_id = NULL
+		WHERE turn_id IN (SELECT id FROM turns WHERE state IN ('queued', 'running'))`
+	updateCancelTurns = `UPDATE turns SET state = 'cancelled', reason = 'cancelled', waits_for = '', ended_at = ?1
+		WHERE state IN ('queued', 'running')`
+	updateWithdrawApprovals = `UPDATE onboarding_requests SET folder = NULL, decided_by = NULL WHERE state = 'pending' AND folder IS NOT NULL`
+	updateDropUndecided     = `UPDATE messages SET disposition = 'dropped', reason = 'stopped', decided_at = ?1,
+		decision_seq = (SELECT value FROM router_state WHERE key = ?2) WHERE direction = 'in' AND disposition IS NULL`
+)
+
+// Statements of the dashboard's pages of routes and of changes.
+const (
+	// Each kind once: from one of them the index leads to the next.
+	queryAuditWhats = `WITH RECURSIVE w (what) AS (
+		SELECT * FROM (SELECT what FROM audit INDEXED BY audit_what ORDER BY what LIMIT 1) f
+		UNION ALL SELECT (SELECT a.what FROM audit a INDEXED BY audit_what WHERE a.what > w.what ORDER BY a.what LIMIT 1) FROM w WHERE w.what IS NOT NULL)
+		SELECT what FROM w WHERE what IS NOT NULL LIMIT ?+0`
+	queryNewestInbound = `SELECT m.id, m.chat_jid, ifnull(c.kind, ''), ifnull(c.title, ''), ifnull(c.sticky_group, ''), m.topic, m.thread_id, m.sender,
+		m.sender_name, m.verb, ifnull(m.platform_id, ''), m.received_at, m.kind IN ('edit', 'delete'),
+		m.forwarded_from IS NOT NULL AND ifnull(json_extract(m.forwarded_from, '$.kind'), '') <> 'inject', ifnull(m.reason, ''), ifnull(m.routed_to, ''),
+		substr(m.content, 1, 300)
+		FROM messages m LEFT JOIN chats c ON c.jid = m.chat_jid
+		WHERE m.direction = 'in' AND m.id > (SELECT max(id) FROM messages) - ?2 ORDER BY m.id DESC LIMIT ?1+0`
+	// There are about as many chats as routes, and far fewer than messages.
+	queryNewestChats = `SELECT jid, kind, title FROM chats ORDER BY last_seen_at DESC, jid DESC LIMIT ?+0`
+)
+
+// Statements for `dashd doctor`, see queries.go. It runs at any time on any amount of rows: each reads an
+// index of the rows in question, or a bounded number of the newest rows.
+const (
+	queryLastRuntimes = `SELECT folder, runtime FROM runs NOT INDEXED ORDER BY id DESC LIMIT ?+0`
+)
+
+// Statements about polls and their votes.
+const (
+	queryPolls   = `SELECT ` + store.PollColumns + ` FROM polls p WHERE p.id < ? ORDER BY p.id DESC LIMIT ?+0`
+	queryAllOpen = `SELECT ` + store.PollColumns +
+		` FROM polls p INDEXED BY polls_open WHERE p.state = 'open' AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
+)
+
+// Statements of the full-text index and of lists of messages.
+const (
+	querySearchWaiting = `SELECT count(*), ifnull(min(received_at), 0) FROM (SELECT received_at FROM messages WHERE id > ?1 ORDER BY id LIMIT ?2+0) n`
+	// Where a list looks for rows: ids and positions, the newest first. ?2 is the position after which it continues, ?3
+	// an id.
+	queryListAll    = `SELECT id, id FROM messages WHERE ?1 = '' AND id < ?2 AND id >= ?3 ORDER BY id DESC LIMIT ?4+0`
+	queryListChat   = `SELECT id, id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id < ?2 AND id >= ?3 ORDER BY id DESC LIMIT ?4+0`
+	queryListSender = `SELECT id, id FROM messages INDEXED BY messages_sender WHERE sender <> '' AND direction = 'in' AND sender = ?1 AND id < ?2 AND id >= ?3
+		ORDER BY id DESC LIMIT ?4+0`
+	queryListFolder = `SELECT id, decision_seq FROM messages INDEXED BY messages_routed WHERE routed_to = ?1 AND decision_seq < ?2 AND id >= ?3
+		ORDER BY decision_seq DESC LIMIT ?4+0`
+	queryListDropped = `SELECT id, id FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped' AND reason = ?1 AND id < ?2 AND id >= ?3
+		ORDER BY id DESC LIMIT ?4+0`
+	queryListUndelivered = `SELECT id, id FROM messages INDEXED BY messages_undelivered
+		WHERE out_state IN ('failed', 'ambiguous', 'cancelled') AND out_state = ?1 AND id < ?2 AND id >= ?3 ORDER BY id DESC LIMIT ?4+0`
+	// All of three partial indexes: of what waits.
+	queryListUnsent = `SELECT id, id FROM messages INDEXED BY messages_outbox WHERE out_state IN ('queued', 'sending') AND ?1 = '' AND id < ?2 AND id >= ?3
+		ORDER BY id DESC LIMIT ?4+0`
+	queryListUndecided = `SELECT id, id FROM messages INDEXED BY messages_undecided WHERE direction = 'in' AND disposition IS NULL AND ?1 = ''
+		AND id < ?2 AND id >= ?3 ORDER BY id DESC LIMIT ?4+0`
+	queryListParked = `SELECT id, id FROM messages INDEXED BY messages_parked WHERE disposition = 'onboarding' AND ?1 = ''
+		AND id < ?2 AND id >= ?3 ORDER BY id DESC LIMIT ?4+0`
+	// The rows with a failed part of a class.
+	queryListFailed = `SELECT DISTINCT message_id, message_id FROM deliveries INDEXED BY deliveries_failed WHERE state = 'failed' AND error_class = ?1
+		AND message_id < ?2 AND message_id >= ?3 ORDER BY message_id DESC LIMIT ?4+0`
+	// Of the newest rows only: ?3 bounds them.
+	queryMinutes = `SELECT (received_at - ?2) / 60000, count(*) FILTER (WHERE direction = 'in'), count(*) FILTER (WHERE direction = 'out') FROM
+		(SELECT received_at, direction FROM messages WHERE id >= ?1 ORDER BY id DESC LIMIT ?3+0) n WHERE received_at >= ?2 GROUP BY 1`
+	queryIDAfter        = `SELECT id, received_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1`
+	queryDroppedCount   = `SELECT count(*) FROM (SELECT 1 FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped' AND reason = ? LIMIT ?+0) n`
+	queryDroppedReasons = `WITH RECURSIVE reasons(reason) AS (
+		SELECT min(reason) FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped'
+		UNION ALL SELECT (SELECT min(reason) FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped' AND reason > reasons.reason)
+		FROM reasons WHERE reasons.reason IS NOT NULL) SELECT reason FROM reasons WHERE reason IS NOT NULL`
+	queryUndeliveredCount = `SELECT count(*) FROM (SELECT 1 FROM messages INDEXED BY messages_undelivered
+		WHERE out_state IN ('failed', 'ambiguous', 'cancelled') AND out_state = ? LIMIT ?+0) n`
+	queryFailedCount = `SELECT count(*) FROM (SELECT DISTINCT message_id FROM deliveries INDEXED BY deliveries_failed WHERE state = 'failed' AND error_class = ? LIMIT ?+0) n`
+	queryParkedCount = `SELECT count(*) FROM (SELECT 1 FROM messages INDEXED BY messages_parked WHERE disposition = 'onboarding' LIMIT ?+0) n`
+)
+
+// The statements on what agents have used; see queries.go.
+const (
+	queryChatSpend = `SELECT ifnull(sum(turns), 0), ifnull(sum(input_tokens), 0), ifnull(sum(output_tokens), 0), ifnull(sum(cost_usd), 0.0)
+		FROM spend INDEXED BY spend_chat WHERE chat_jid = ? AND day >= ? AND day <= ?`
+)
+
+// The statements on turns, runs, sessions and what belongs to them; see queries.go.
+const (
+	// ?4 bounds the count; the oldest is found by the first match.
+	queryCountOpen = `SELECT (SELECT count(*) FROM (SELECT 1 FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace +
+		` LIMIT ?4+0) o), r.running,
+		ifnull(r.begun, 0), ifnull((SELECT t.id FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace + ` ORDER BY t.id LIMIT 1), 0)
+		FROM (SELECT count(*) AS running, min(nullif(t.started_at, 0)) AS begun FROM turns t INDEXED BY turns_run
+			WHERE t.state = 'running' AND ` + atPlace + `) r`
+	queryRunningPlaces = `SELECT DISTINCT t.place FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY 1`
+	queryWebWorking    = `SELECT DISTINCT t.chat_jid, t.place FROM turns t INDEXED BY turns_run
+		WHERE t.state = 'running' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;' ORDER BY 1, 2`
+	// Of running turns whose agents have said something of their work.
+	queryChatWork = `SELECT t.id, t.place, ifnull(t.started_at, 0), p.updated_at FROM turns t INDEXED BY turns_run JOIN turn_progress p ON p.turn_id = t.id
+		WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY t.id`
+	queryWebWork = `SELECT t.id, t.chat_jid, p.updated_at FROM turns t INDEXED BY turns_run JOIN turn_progress p ON p.turn_id = t.id
+		WHERE t.state = 'running' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;' ORDER BY t.id`
+)

@@ -1,0 +1,359 @@
+package rows_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"arizuko/dashd/internal/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+const (
+	webChat = "web:acme"
+	newest  = math.MaxInt64 // a row id after all others
+)
+
+func texts(rows []*msg.Message) (all []string) {
+	for _, m := range rows {
+		all = append(all, m.Content)
+	}
+	return all
+}
+
+// web stores a row of the web chat.
+func web(t testing.TB, s *store.Store, m msg.Message) *msg.Message {
+	t.Helper()
+	m.ChatJID = webChat
+	if m.Direction == "" {
+		m.Direction = msg.In
+	}
+	return storetest.Stored(t, s, &m)
+}
+
+// setOut changes the state of an outbound row.
+func setOut(t testing.TB, s *store.Store, id int64, state msg.OutState) {
+	t.Helper()
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.Exec(`UPDATE messages SET out_state = ? WHERE id = ?`, state, id) })
+}
+
+func TestWebReadableRows(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	for _, state := range outStates {
+		web(t, s, msg.Message{Content: "out " + string(state), Direction: msg.Out, OutState: state})
+	}
+	asked := web(t, s, msg.Message{Content: "#deploy ship it"})
+	web(t, s, msg.Message{Content: "derived, other topic", DerivedFrom: asked.ID, Topic: "#deploy"})
+	web(t, s, msg.Message{Content: "derived, same topic", DerivedFrom: asked.ID})
+	storetest.Stored(t, s, &msg.Message{ChatJID: "web:acme/eng", Direction: msg.In, Content: "another group's"})
+	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: "another platform's"})
+	storetest.Decide(t, s, web(t, s, msg.Message{Content: "dropped"}).ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+	want := []string{"out ", "out sent", "out ambiguous", "#deploy ship it", "derived, other topic", "dropped"}
+	if diff := cmp.Diff(want, texts(webHistory(t, s, webChat, nil, newest, 100))); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+	if got := storetest.Must(rows.LastWebMessage(t.Context(), s.Reader, webChat))(t); got == nil || got.Content != "dropped" {
+		t.Errorf("last: %+v", got)
+	}
+	for _, topic := range []string{"", "#deploy", "#none"} {
+		want := map[string][]string{
+			"": {"out ", "out sent", "out ambiguous", "#deploy ship it", "dropped"}, "#deploy": {"derived, other topic"},
+		}[topic]
+		if diff := cmp.Diff(want, texts(webHistory(t, s, webChat, &topic, newest, 100))); diff != "" {
+			t.Errorf("history of %q (-want +got):\n%s", topic, diff)
+		}
+	}
+	// Rows of other platforms are not readable, even if requested.
+	if got := webHistory(t, s, storetest.Chat, nil, newest, 100); got != nil {
+		t.Errorf("history of %s: %v", storetest.Chat, texts(got))
+	}
+	if got, next, more, err := rows.WebAfter(t.Context(), s.Reader, storetest.Chat, 0, 100); got != nil || next != 0 || more || err != nil {
+		t.Errorf("rows of %s: %v, %d, %v", storetest.Chat, texts(got), next, err)
+	}
+	if got, err := rows.LastWebMessage(t.Context(), s.Reader, storetest.Chat); got != nil || err != nil {
+		t.Errorf("last of %s: %+v, %v", storetest.Chat, got, err)
+	}
+}
+
+func webHistory(t testing.TB, s *store.Store, chatJID string, topic *string, before int64, limit int) []*msg.Message {
+	t.Helper()
+	rows, _, err := rows.WebHistory(t.Context(), s.Reader, chatJID, topic, before, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestWebRows_Large_ReadInSmallBatches reads rows that together would make their reader large.
+func TestWebRows_Large_ReadInSmallBatches(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const list = 6
+	for range list {
+		web(t, s, msg.Message{Content: strings.Repeat("x", 300<<10)})
+	}
+	read := func(what string, next func(at int64) ([]*msg.Message, bool, error)) {
+		t.Helper()
+		var seen []int64
+		for at, more := int64(0), true; more; at = seen[len(seen)-1] {
+			batch, again, err := next(at)
+			if more = again; err != nil || len(batch) > 2 || len(batch) == 0 && len(seen) < list {
+				t.Fatalf("%s: %d rows at once, %v", what, len(batch), err)
+			}
+			for _, m := range batch {
+				seen = append(seen, m.ID)
+			}
+		}
+		if len(seen) != list {
+			t.Errorf("%s: rows %v", what, seen)
+		}
+	}
+	read("after", func(at int64) ([]*msg.Message, bool, error) {
+		batch, _, more, err := rows.WebAfter(t.Context(), s.Reader, webChat, at, 100)
+		return batch, more, err
+	})
+	read("before", func(at int64) ([]*msg.Message, bool, error) {
+		if at == 0 {
+			at = newest
+		}
+		batch, more, err := rows.WebHistory(t.Context(), s.Reader, webChat, nil, at, 100)
+		slices.Reverse(batch)
+		return batch, more, err
+	})
+}
+
+func TestWebNews_EachChat_NewestRow(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	put := func(jid string, state msg.OutState) int64 {
+		m := msg.Message{ChatJID: jid, Direction: msg.In}
+		if state != "" {
+			m.Direction, m.OutState = msg.Out, state
+		}
+		return storetest.Stored(t, s, &m).ID
+	}
+	put("web:a", "")
+	other := put(storetest.Chat, "")
+	first := put("web:a", "queued")
+	put("web:a", "sending")
+	b := put("web:b", "sent")
+	sending := put("web:c", "sending")
+	last := put("webs:a", "queued")
+	type news struct {
+		Newest map[string]int64
+		Next   int64
+		Rows   int
+	}
+	for _, test := range []struct {
+		after int64
+		limit int
+		want  news
+	}{
+		{0, 2, news{map[string]int64{"web:a": 1}, other, 2}},
+		{other, 3, news{map[string]int64{"web:a": 4, "web:b": b}, b, 3}},
+		{b, 3, news{map[string]int64{"web:c": sending}, last, 2}},
+		{last, 3, news{map[string]int64{}, last, 0}},
+	} {
+		var got news
+		var err error
+		if got.Newest, got.Next, got.Rows, err = rows.WebNews(t.Context(), s.Reader, test.after, test.limit); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("after %d (-want +got):\n%s", test.after, diff)
+		}
+	}
+	if diff := cmp.Diff(map[string]int64{"web:a": first, "web:c": sending}, storetest.Must(rows.WebUndelivered(t.Context(), s.Reader))(t)); diff != "" {
+		t.Errorf("undelivered (-want +got):\n%s", diff)
+	}
+}
+
+func TestWebHistoryPages(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	for i := range 10 {
+		web(t, s, msg.Message{Content: fmt.Sprint(i), Topic: []string{"", "#a"}[i%2]})
+		web(t, s, msg.Message{Content: "unreadable", Direction: msg.Out, OutState: msg.OutFailed})
+	}
+	topic := "#a"
+	for _, tt := range []struct {
+		topic *string
+		want  [][]string
+	}{
+		{nil, [][]string{{"6", "7", "8", "9"}, {"2", "3", "4", "5"}, {"0", "1"}, nil}},
+		{&topic, [][]string{{"3", "5", "7", "9"}, {"1"}, nil}},
+	} {
+		before := int64(newest)
+		for i, want := range tt.want {
+			page := webHistory(t, s, webChat, tt.topic, before, 4)
+			if diff := cmp.Diff(want, texts(page)); diff != "" {
+				t.Errorf("page %d (-want +got):\n%s", i, diff)
+			}
+			if len(page) > 0 {
+				before = page[0].ID
+			}
+		}
+	}
+}
+
+func TestWebAfter(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	expect := func(what string, after int64, limit int, wantNext int64, want ...string) {
+		t.Helper()
+		rows, next, _, err := rows.WebAfter(t.Context(), s.Reader, webChat, after, limit)
+		if !slices.Equal(texts(rows), want) || next != wantNext || err != nil {
+			t.Errorf("%s: %v, %d, %v; want %v, %d", what, texts(rows), next, err, want, wantNext)
+		}
+	}
+	end := func(want int64) {
+		t.Helper()
+		if got := storetest.Must(rows.WebEnd(t.Context(), s.Reader, webChat))(t); got != want {
+			t.Errorf("the end is %d, want %d", got, want)
+		}
+	}
+	expect("an empty table", 0, 10, 0)
+	end(0)
+	first := web(t, s, msg.Message{Content: "1"})
+	second := web(t, s, msg.Message{Content: "2"})
+	expect("all", 0, 10, second.ID, "1", "2")
+	expect("one", 0, 1, first.ID, "1")
+	expect("the rest", first.ID, 10, second.ID, "2")
+	expect("nothing new", second.ID, 10, second.ID)
+	end(second.ID)
+
+	answer := web(t, s, msg.Message{Content: "3", Direction: msg.Out, OutState: msg.OutQueued})
+	failing := web(t, s, msg.Message{Content: "4", Direction: msg.Out, OutState: msg.OutSending})
+	last := web(t, s, msg.Message{Content: "5"})
+	elsewhere := outbound(t, s, "web:acme/eng", "", msg.OutQueued)
+	for _, state := range []msg.OutState{msg.OutQueued, msg.OutSending} {
+		setOut(t, s, answer.ID, state)
+		expect("after an answer that is "+string(state), 0, 10, second.ID, "1", "2")
+		expect("only that", second.ID, 10, second.ID)
+		end(answer.ID - 1)
+	}
+	setOut(t, s, answer.ID, msg.OutSent)
+	expect("up to the next answer", second.ID, 10, answer.ID, "3")
+	end(failing.ID - 1)
+	setOut(t, s, failing.ID, msg.OutFailed)
+	expect("a failed answer", second.ID, 10, last.ID, "3", "5")
+	end(elsewhere.ID)
+}
+
+func TestWebTopics(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	if got := storetest.Must(rows.WebTopics(t.Context(), s.Reader, webChat))(t); got != nil {
+		t.Errorf("in an empty chat: %v", got)
+	}
+	topics := map[string]rows.WebTopic{}
+	for i, topic := range []string{"#b", "", "#a", "#b", "#ü", "", "\x01", "#a#fix"} {
+		m := web(t, s, msg.Message{Topic: topic, ReceivedAt: int64(100 - i)})
+		topics[topic] = rows.WebTopic{Topic: topic, LastID: m.ID, LastAt: m.ReceivedAt}
+	}
+	storetest.Stored(t, s, &msg.Message{ChatJID: "web:acme/eng", Direction: msg.In, Topic: "#other"})
+	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#platform"})
+	got := map[string]rows.WebTopic{}
+	list := storetest.Must(rows.WebTopics(t.Context(), s.Reader, webChat))(t)
+	for _, topic := range list {
+		got[topic.Topic] = topic
+	}
+	if diff := cmp.Diff(topics, got); diff != "" || len(list) != len(topics) {
+		t.Errorf("%d topics (-want +got):\n%s", len(list), diff)
+	}
+	if got := storetest.Must(rows.WebTopics(t.Context(), s.Reader, storetest.Chat))(t); got != nil {
+		t.Errorf("of another platform: %v", got)
+	}
+	// A chat may lack the default topic.
+	storetest.Stored(t, s, &msg.Message{ChatJID: "web:named", Direction: msg.In, Topic: "#only"})
+	if got := storetest.Must(rows.WebTopics(t.Context(), s.Reader, "web:named"))(t); len(got) != 1 || got[0].Topic != "#only" {
+		t.Errorf("without the default topic: %v", got)
+	}
+}
+
+// TestWebAfter_AnyOrderOfDelivery_MissesNothing starts readers at the end of a chat at any
+// time, while outbound rows are settled in any order.
+func TestWebAfter_AnyOrderOfDelivery_MissesNothing(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	chats := 0
+	type reader struct {
+		at   int64
+		seen []int64
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		chats++
+		chatJID := fmt.Sprintf("web:c%d", chats)
+		var list, open []int64
+		var readers []*reader
+		states := rapid.SampledFrom([]msg.OutState{msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled})
+		put := func(m *msg.Message) int64 {
+			m.ChatJID = chatJID
+			list = append(list, storetest.Stored(t, s, m).ID)
+			return m.ID
+		}
+		read := func(r *reader, limit int) {
+			page, next, _, err := rows.WebAfter(rt.Context(), s.Reader, chatJID, r.at, limit)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for _, m := range page {
+				r.seen = append(r.seen, m.ID)
+			}
+			r.at = next
+		}
+		settle := func(i int, state msg.OutState) {
+			setOut(t, s, open[i], state)
+			open = slices.Delete(open, i, i+1)
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"in":  func(*rapid.T) { put(&msg.Message{Direction: msg.In}) },
+			"out": func(*rapid.T) { open = append(open, put(&msg.Message{Direction: msg.Out, OutState: msg.OutQueued})) },
+			"derived": func(rt *rapid.T) {
+				if len(list) > 0 {
+					put(&msg.Message{Direction: msg.In, DerivedFrom: rapid.SampledFrom(list).Draw(rt, "of"),
+						Topic: rapid.SampledFrom([]string{"", "#a"}).Draw(rt, "topic")})
+				}
+			},
+			"settle": func(rt *rapid.T) {
+				if len(open) > 0 {
+					settle(rapid.IntRange(0, len(open)-1).Draw(rt, "which"), states.Draw(rt, "state"))
+				}
+			},
+			"begin": func(rt *rapid.T) {
+				r := &reader{at: storetest.Must(rows.WebEnd(rt.Context(), s.Reader, chatJID))(t)}
+				for _, m := range webHistory(t, s, chatJID, nil, r.at+1, 1000) {
+					r.seen = append(r.seen, m.ID)
+				}
+				readers = append(readers, r)
+			},
+			"read": func(rt *rapid.T) {
+				if len(readers) > 0 {
+					r := rapid.SampledFrom(readers).Draw(rt, "reader")
+					read(r, rapid.IntRange(1, 3).Draw(rt, "limit"))
+				}
+			},
+		})
+		for len(open) > 0 {
+			settle(0, msg.OutSent)
+		}
+		var want []int64
+		for _, m := range webHistory(t, s, chatJID, nil, newest, 1000) {
+			want = append(want, m.ID)
+		}
+		for _, r := range readers {
+			read(r, 1000)
+			if !slices.Equal(r.seen, want) {
+				rt.Errorf("a reader got %v of %v", r.seen, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,447 @@
+package rows_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"arizuko/gated/gatedtest"
+	"arizuko/gated/internal/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// bury stores so many rows of a chat after its messages that no user reads as one.
+func bury(t *testing.T, s *store.Store, n int, thread string) {
+	t.Helper()
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+			INSERT INTO messages (chat_jid, direction, verb, kind, content, thread_id, timestamp, received_at)
+			SELECT ?2, CASE i % 3 WHEN 2 THEN 'out' ELSE 'in' END, CASE i % 3 WHEN 0 THEN 'vote' WHEN 1 THEN 'reaction' ELSE 'message' END,
+				CASE i % 3 WHEN 2 THEN 'reaction' ELSE 'message' END, 'x', ?3, 1, 1 FROM n`, n, storetest.Chat, thread)
+	})
+}
+
+// TestMessages_BelowVotesAndReactions_AreFound stores 3,000 votes and reactions after two messages.
+func TestMessages_BelowVotesAndReactions_AreFound(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	said := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: "needle", ThreadID: "7", Timestamp: 1, ReceivedAt: 1})
+	storetest.Decide(t, s, said.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRoute, RoutedTo: storetest.Folder, ThreadID: "7"})
+	answered := gatedtest.Queued(t, s)
+	own := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Content: "answer", Source: msg.SourceAgent, TurnID: answered.ID, OutState: msg.OutSent})
+	bury(t, s, 3000, "7")
+
+	if got := storetest.Must(s.LastHome(t.Context(), storetest.Chat))(t); got != storetest.Folder {
+		t.Errorf("home %q", got)
+	}
+	if got := storetest.Must(rows.LastAnswer(t.Context(), s.Reader, storetest.Folder, storetest.Chat, ""))(t); got != own.ID {
+		t.Errorf("last answer %d, want %d", got, own.ID)
+	}
+	if !storetest.Must(rows.HasThread(t.Context(), s.Reader, storetest.Chat, "7"))(t) || storetest.Must(rows.HasThread(t.Context(), s.Reader, storetest.Chat, "8"))(t) {
+		t.Error("the chat's threads are not found")
+	}
+	for name, scope := range map[string]rows.Scope{"chat": {ChatJID: storetest.Chat}, "thread": {ChatJID: storetest.Chat, ThreadID: "7"}} {
+		if rows := storetest.Must(rows.Recent(t.Context(), s.Reader, scope, everything))(t); len(rows) == 0 || rows[0].Content != "needle" {
+			t.Errorf("recent rows of the %s: %+v", name, rows)
+		}
+	}
+	if rows := storetest.Must(rows.SearchMessages(t.Context(), s.Reader, search("needle")))(t); len(rows) != 1 {
+		t.Errorf("%d rows found", len(rows))
+	}
+	last := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: "later", ThreadID: "7", Timestamp: 2, ReceivedAt: 2})
+	for _, m := range []*msg.Message{said, last} {
+		if diff := cmp.Diff([]string{"needle", "later"}, textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, m, 5))(t))); diff != "" {
+			t.Errorf("around %q (-want +got):\n%s", m.Content, diff)
+		}
+	}
+}
+
+func search(text string) rows.Search {
+	return rows.Search{Folder: storetest.Folder, ChatJID: storetest.Chat, Text: text, Limit: 10, Others: rows.ScopeShared}
+}
+
+func textsOf(rows []*msg.Message) (all []string) {
+	for _, m := range rows {
+		all = append(all, m.Content)
+	}
+	return all
+}
+
+func TestSearch_EditedMessage_IsFoundByItsNewText(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	in := func(jid, id, text string) {
+		m := storetest.Stored(t, s, &msg.Message{ChatJID: jid, PlatformID: id, Direction: msg.In, Content: text, Timestamp: 1, ReceivedAt: 1})
+		storetest.Decide(t, s, m.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRoute, RoutedTo: storetest.Folder})
+	}
+	change := func(jid, verb, target, text string) {
+		storetest.Stored(t, s, &msg.Message{ChatJID: jid, Direction: msg.In, Verb: verb, TargetID: target, Content: text, Timestamp: 2, ReceivedAt: 2})
+	}
+	for _, jid := range []string{storetest.Chat, "telegram:-5"} {
+		in(jid, "a", "the old plan")
+		change(jid, msg.VerbEdit, "a", "a draft")
+		change(jid, msg.VerbEdit, "a", "the new plan")
+		in(jid, "b", "regretted plan")
+		change(jid, msg.VerbDelete, "b", "")
+	}
+	own := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Content: "my old answer", Source: msg.SourceAgent, OutState: msg.OutSent})
+	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Kind: msg.KindEdit, Content: "my new answer", DerivedFrom: own.ID, Source: msg.SourceTool, OutState: msg.OutSent})
+
+	for text, want := range map[string][]string{
+		"old": nil, "draft": nil, "regretted": nil, "NEW PLAN": {"the new plan", "the new plan"}, "new answer": {"my new answer"},
+	} {
+		if diff := cmp.Diff(want, textsOf(storetest.Must(rows.SearchMessages(t.Context(), s.Reader, search(text)))(t))); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"the new plan", "my new answer"}, textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, own, 5))(t))); diff != "" {
+		t.Errorf("around (-want +got):\n%s", diff)
+	}
+}
+
+func TestSearch_Poll_IsFoundByItsWords(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	poll := msg.Poll{Question: "Lunch?", Options: []string{"pizza", "soup & bread"}}
+	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Kind: msg.KindPoll, Content: poll.JSON(), Source: msg.SourceTool, OutState: msg.OutSent})
+	for text, want := range map[string]int{"lunch": 1, "soup & bread": 1, "question": 0, "options": 0, "closes": 0} {
+		if got := len(storetest.Must(rows.SearchMessages(t.Context(), s.Reader, search(text)))(t)); got != want {
+			t.Errorf("%q: %d rows, want %d", text, got, want)
+		}
+	}
+}
+
+// TestSearch_DirectMessages_OfAChatNotDescribed are not read in other chats: the statement
+// judges its address as msg.KindOfJID does.
+func TestSearch_DirectMessages_OfAChatNotDescribed(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	jids := []string{
+		"telegram:5", "telegram:-5", "telegram+work:5", "telegram+work:-5", "discord:5", "discord:dm-5", "discord+work:dm-5", "slack:D5", "slack:C5",
+		"slack+work:D5", "slack+work:C5", "web:acme", "group:acme", "matrix:D5", "telegram:",
+	}
+	for i, jid := range jids {
+		m := storetest.Stored(t, s, &msg.Message{ChatJID: jid, Direction: msg.In, Content: fmt.Sprintf("needle%d.", i), Timestamp: 1, ReceivedAt: 1})
+		storetest.Decide(t, s, m.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRoute, RoutedTo: storetest.Folder})
+		found := len(storetest.Must(rows.SearchMessages(t.Context(), s.Reader, search(fmt.Sprintf("needle%d.", i))))(t)) == 1
+		observed, _, err := rows.Observed(t.Context(), s.Reader, observedSince(int64(i), 0, true, 1))
+		if shared := msg.KindOfJID(jid) != msg.ChatDM; found != shared || (len(observed) == 1) != shared || err != nil {
+			t.Errorf("%s: found %t, observed %d, want %t (%v)", jid, found, len(observed), shared, err)
+		}
+	}
+}
+
+// recentTexts are the contents of a chat's recent rows.
+func recentTexts(t *testing.T, s *store.Store, scope rows.Scope, upto int64) (all []string) {
+	t.Helper()
+	for _, m := range storetest.Must(rows.Recent(t.Context(), s.Reader, scope, upto))(t) {
+		all = append(all, m.Content)
+	}
+	return all
+}
+
+const everything = 1 << 62
+
+func TestRecent_CountsWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	in := func(set func(*msg.Message), d store.Decision) {
+		m := &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2}
+		set(m)
+		storetest.Stored(t, s, m)
+		if d.Disposition != "" {
+			storetest.Decide(t, s, m.ID, d)
+		}
+	}
+	out := func(text string, kind msg.Kind, source string, state msg.OutState) {
+		storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Kind: kind, IsBot: true, Content: text, Source: source, OutState: state})
+	}
+	said := func(text, verb string) func(*msg.Message) {
+		return func(m *msg.Message) { m.Content, m.Verb = text, verb }
+	}
+	in(said("undecided", msg.VerbMessage), store.Decision{})
+	in(said("routed", msg.VerbMention), store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: storetest.Folder})
+	in(said("observed", msg.VerbReply), store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRouteObserve, RoutedTo: storetest.Folder})
+	in(said("no route", ""), store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+	in(said("prefix", msg.VerbMessage), store.Decision{Disposition: msg.Prefix, Reason: msg.ReasonPrefixTopic})
+	in(func(m *msg.Message) { m.Attachments = []msg.Attachment{{Name: "cat.jpg"}} }, store.Decision{})
+	in(func(m *msg.Message) { m.Content, m.IsBot = "another bot", true }, store.Decision{})
+
+	in(said("👍", msg.VerbReaction), store.Decision{})
+	in(said("joined", msg.VerbJoin), store.Decision{})
+	in(said("left", msg.VerbLeave), store.Decision{})
+	in(said("", msg.VerbMessage), store.Decision{})
+	in(said("/ping", msg.VerbMessage), store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand})
+	in(said("#deploy", msg.VerbMessage), store.Decision{Disposition: msg.Sticky, Reason: msg.ReasonStickyTopic})
+	in(said("@ops", msg.VerbMessage), store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonPinDenied})
+	in(said("ignored", msg.VerbMessage), store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBuiltinDrop})
+	in(said("not admitted", msg.VerbMessage), store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess})
+	in(func(m *msg.Message) { m.Content, m.DerivedFrom, m.Source = "derived", 1, msg.SourcePrefix }, store.Decision{})
+
+	out("answer", msg.KindMessage, msg.SourceAgent, msg.OutSent)
+	out("queued", msg.KindMessage, msg.SourceTool, msg.OutQueued)
+	out("caption", msg.KindFile, msg.SourceTool, msg.OutAmbiguous)
+	out("cancelled", msg.KindMessage, msg.SourceAgent, msg.OutCancelled)
+	out("failed", msg.KindMessage, msg.SourceAgent, msg.OutFailed)
+	out("notice", msg.KindMessage, msg.SourceNotice, msg.OutSent)
+	out("pong", msg.KindMessage, msg.SourceCommand, msg.OutSent)
+	out("👍", msg.KindReaction, msg.SourceTool, msg.OutSent)
+	storetest.Inbound(t, s, "telegram:-2", "elsewhere")
+
+	want := []string{"undecided", "routed", "observed", "no route", "prefix", "", "another bot", "answer", "queued", "caption"}
+	if diff := cmp.Diff(want, recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, everything)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[:2], recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, 2)); diff != "" {
+		t.Errorf("up to a row (-want +got):\n%s", diff)
+	}
+}
+
+func TestRecent_AppliesChanges(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	post := func(id, text string) *msg.Message {
+		return storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, PlatformID: id, Content: text, Sender: "telegram:7"})
+	}
+	change := func(target, verb, text string) *msg.Message {
+		return storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Verb: verb, TargetID: target, Content: text, Sender: "telegram:7"})
+	}
+	first := post("1", "one")
+	post("2", "two")
+	post("3", "three")
+	post("4", "four")
+	answer := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Content: "anser", Source: msg.SourceAgent, OutState: msg.OutSent})
+	wrong := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Content: "wrong", Source: msg.SourceAgent, OutState: msg.OutSent})
+	before := change("1", msg.VerbEdit, "one, edited").ID
+	change("1", msg.VerbEdit, "one, edited again")
+	change("2", msg.VerbEdit, "two, edited")
+	change("2", msg.VerbDelete, "")
+	denied := change("3", msg.VerbEdit, "three, denied")
+	storetest.Decide(t, s, denied.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess})
+	change("4", msg.VerbReaction, "👍")
+	own := func(kind msg.Kind, of *msg.Message, text string, state msg.OutState) {
+		storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Kind: kind, DerivedFrom: of.ID, Content: text, Source: msg.SourceTool, OutState: state})
+	}
+	own(msg.KindEdit, answer, "answer", msg.OutQueued)
+	own(msg.KindEdit, answer, "refused", msg.OutFailed)
+	own(msg.KindReaction, answer, "👍", msg.OutSent)
+	own(msg.KindDelete, wrong, "", msg.OutSent)
+
+	scope := rows.Scope{ChatJID: storetest.Chat}
+	if diff := cmp.Diff([]string{"one, edited again", "three", "four", "answer"}, recentTexts(t, s, scope, everything)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"one, edited", "two", "three", "four", "anser", "wrong"}, recentTexts(t, s, scope, before)); diff != "" {
+		t.Errorf("before later changes (-want +got):\n%s", diff)
+	}
+
+	if got := storetest.Must(s.LastChange(t.Context(), first.ID, everything))(t); *got != (store.Change{Content: "one, edited again"}) {
+		t.Errorf("change of an edited row: %+v", got)
+	}
+	if got := storetest.Must(s.LastChange(t.Context(), wrong.ID, everything))(t); !got.Deleted {
+		t.Errorf("change of a deleted row: %+v", got)
+	}
+	if got := storetest.Must(s.LastChange(t.Context(), first.ID, first.ID))(t); got != nil {
+		t.Errorf("change before the edit: %+v", got)
+	}
+}
+
+func TestRecent_LinksReplies(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	put := func(m *msg.Message) int64 { m.ChatJID = storetest.Chat; return storetest.Stored(t, s, m).ID }
+	root := put(&msg.Message{Direction: msg.In, PlatformID: "10", Content: "root"})
+	answer := put(&msg.Message{Direction: msg.Out, Content: "long", ReplyToID: "10", Source: msg.SourceAgent, OutState: msg.OutQueued})
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		if err := tx.ClaimOutbound(answer, 2, 5); err != nil {
+			return err
+		}
+		for part, id := range []string{"11", "12"} {
+			err := tx.PutDelivery(store.Delivery{MessageID: answer, Part: part, State: msg.OutSent, PlatformID: id}, 5)
+			if err != nil {
+				return err
+			}
+		}
+		return tx.SettleOutbound(answer, msg.OutSent, "11")
+	})
+	put(&msg.Message{Direction: msg.In, Content: "to a part", ReplyToID: "12"})
+	put(&msg.Message{Direction: msg.In, Content: "to nothing", ReplyToID: "99"})
+	rows := storetest.Must(rows.Recent(t.Context(), s.Reader, rows.Scope{ChatJID: storetest.Chat}, everything))(t)
+	var parents []int64
+	for _, m := range rows {
+		parents = append(parents, m.Parent)
+	}
+	if diff := cmp.Diff([]int64{0, root, answer, 0}, parents); diff != "" {
+		t.Errorf("parents (-want +got):\n%s", diff)
+	}
+}
+
+func TestRecent_ThreadsAndTopics(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	for _, m := range []msg.Message{
+		{ChatJID: storetest.Chat, Content: "top"}, {ChatJID: storetest.Chat, Content: "in 7", ThreadID: "7"}, {ChatJID: storetest.Chat, Content: "in 8", ThreadID: "8"},
+		{ChatJID: "web:acme", Content: "main"}, {ChatJID: "web:acme", Content: "tab", Topic: "#a"},
+	} {
+		m.Direction = msg.In
+		storetest.Stored(t, s, &m)
+	}
+	general, tab := "", "#a"
+	for _, tt := range []struct {
+		scope rows.Scope
+		want  []string
+	}{
+		{rows.Scope{ChatJID: storetest.Chat}, []string{"top", "in 7", "in 8"}},
+		{rows.Scope{ChatJID: storetest.Chat, ThreadID: "7"}, []string{"in 7"}},
+		{rows.Scope{ChatJID: "web:acme", WebTopic: &general}, []string{"main"}},
+		{rows.Scope{ChatJID: "web:acme", WebTopic: &tab}, []string{"tab"}},
+	} {
+		if diff := cmp.Diff(tt.want, recentTexts(t, s, tt.scope, everything)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt.scope, diff)
+		}
+	}
+}
+
+// TestRecent_Thread_BeginsWithWhatItWasOpenedFrom: in a thread that was opened from the second part of an answer, from a message, and
+// from one that was deleted; and in a forum, whose thread has its first post itself.
+func TestRecent_Thread_BeginsWithWhatItWasOpenedFrom(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	put := func(m msg.Message) *msg.Message { m.ChatJID = storetest.Chat; return storetest.Stored(t, s, &m) }
+	long := put(msg.Message{Direction: msg.Out, Content: "long answer", Source: msg.SourceAgent, OutState: msg.OutQueued})
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`INSERT INTO deliveries (message_id, part, seq, state, platform_id, updated_at) VALUES (?1, 0, 1, 'sent', '20', 1), (?1, 1, 2, 'sent', '21', 1)`, long.ID)
+	})
+	post := put(msg.Message{Direction: msg.In, PlatformID: "30", Content: "post"})
+	put(msg.Message{Direction: msg.In, PlatformID: "40", Content: "regretted"})
+	put(msg.Message{Direction: msg.In, Verb: msg.VerbDelete, TargetID: "40"})
+	put(msg.Message{Direction: msg.In, PlatformID: "50", ThreadID: "50", Content: "of a forum"})
+	for _, thread := range []string{"21", "30", "40", "50", "60"} {
+		put(msg.Message{Direction: msg.In, ThreadID: thread, Content: "in " + thread})
+		put(msg.Message{Direction: msg.In, ThreadID: thread, Content: "also in " + thread})
+	}
+	for thread, want := range map[string][]rows.RecentRow{
+		"21": {{ID: long.ID, Content: "long answer", Opens: true}, {Parent: long.ID, Content: "in 21"}, {Parent: long.ID, Content: "also in 21"}},
+		"30": {{ID: post.ID, Content: "post", Opens: true}, {Parent: post.ID, Content: "in 30"}, {Parent: post.ID, Content: "also in 30"}},
+		"40": {{Content: "in 40"}, {Content: "also in 40"}},
+		"50": {{Content: "of a forum"}, {Content: "in 50"}, {Content: "also in 50"}},
+		"60": {{Content: "in 60"}, {Content: "also in 60"}},
+	} {
+		var got []rows.RecentRow
+		for _, m := range storetest.Must(rows.Recent(t.Context(), s.Reader, rows.Scope{ChatJID: storetest.Chat, ThreadID: thread}, everything))(t) {
+			short := rows.RecentRow{Content: m.Content, Opens: m.Opens}
+			if m.Opens {
+				short.ID = m.ID
+			} else if thread != "50" {
+				short.Parent = m.Parent
+			}
+			got = append(got, short)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(rows.RecentRow{})); diff != "" {
+			t.Errorf("thread %s (-want +got):\n%s", thread, diff)
+		}
+	}
+	last := put(msg.Message{Direction: msg.In, ThreadID: "30", Content: "last"})
+	if diff := cmp.Diff([]string{"post", "in 30", "also in 30", "last"}, textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, last, 5))(t))); diff != "" {
+		t.Errorf("around its last message (-want +got):\n%s", diff)
+	}
+	if got := recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat, ThreadID: "30"}, post.ID-1); len(got) != 0 {
+		t.Errorf("before it was there: %q", got)
+	}
+}
+
+func TestRecent_IsBounded(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		for i := range 1105 {
+			m := &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: fmt.Sprint(i)}
+			if i >= 150 {
+				m.Direction, m.Source, m.OutState = msg.Out, msg.SourceNotice, msg.OutSent
+			}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if got := recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, everything); len(got) != 45 || got[0] != "105" {
+		t.Errorf("of 1,000 rows %d count, from %q on", len(got), got[0])
+	}
+	if got := recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, 150); len(got) != 100 || got[0] != "50" {
+		t.Errorf("%d rows from %q on", len(got), got[0])
+	}
+	long := storetest.Stored(t, s, &msg.Message{ChatJID: "telegram:-2", Direction: msg.In, Content: fmt.Sprintf("%05000d", 1)})
+	rows := storetest.Must(rows.Recent(t.Context(), s.Reader, rows.Scope{ChatJID: long.ChatJID}, everything))(t)
+	if len(rows[0].Content) != 2048 || rows[0].Omitted != 5000-2048 {
+		t.Errorf("%d bytes, %d omitted", len(rows[0].Content), rows[0].Omitted)
+	}
+}
+
+func TestPromptFacts_Unseen(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := gatedtest.Queued(t, s)
+	run := gatedtest.Begun(t, s, turn)
+	unseen := func(turn *msg.Turn, upto int64) bool {
+		t.Helper()
+		return storetest.Must(rows.ReadPromptFacts(t.Context(), s.Reader, turn, run.ID, upto))(t).Unseen
+	}
+	if unseen(turn, 0) {
+		t.Error("a chat with nothing but the turn's row has others")
+	}
+	part := gatedtest.Answer(run, turn, "part")
+	part.Final = false
+	gatedtest.StoreReply(t, s, part, 300)
+	second := gatedtest.Piped(t, s, run)
+	storetest.Decide(t, s, second.TriggerMessageID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: storetest.Folder, TurnID: second.ID})
+	if unseen(second, turn.TriggerMessageID) {
+		t.Error("an answer of the run itself counts as unseen")
+	}
+	if !unseen(second, 0) {
+		t.Error("the first turn's row does not count for a run that was not shown it")
+	}
+	storetest.Inbound(t, s, storetest.Chat, "aside")
+	if !unseen(second, turn.TriggerMessageID) {
+		t.Error("another row does not count")
+	}
+}
+
+func BenchmarkRecent(b *testing.B) {
+	s := storetest.Open(b)
+	storetest.Write(b, s, func(tx *store.Tx) error {
+		for i := range 5000 {
+			m := &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, PlatformID: fmt.Sprint(i), ReplyToID: fmt.Sprint(i - 3), Sender: "telegram:7",
+				SenderName: "Alice", Content: "a line as users write them, of usual length"}
+			if i%2 == 1 {
+				m.Direction, m.Source, m.OutState = msg.Out, msg.SourceAgent, msg.OutSent
+			}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		if rows, err := rows.Recent(b.Context(), s.Reader, rows.Scope{ChatJID: storetest.Chat}, everything); err != nil || len(rows) != 100 {
+			b.Fatal(len(rows), err)
+		}
+	}
+}
+
+func BenchmarkPromptFacts(b *testing.B) {
+	s := storetest.Open(b)
+	turn := gatedtest.Queued(b, s)
+	run := gatedtest.Begun(b, s, turn)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := rows.ReadPromptFacts(b.Context(), s.Reader, turn, run.ID, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+// Package rows has the statements that onbod alone needs, about requests.
+package rows
+
+import (
+	"arizuko/pkg/store"
+)
+
+// Statements about requests of chats to be connected. The title is the chat's present one, if its
+// adapter knows it.
+const (
+	queryRequest         = store.RequestColumns + store.RequestChat + ` WHERE r.code = ?`
+	queryPendingRequests = store.RequestColumns + ` INDEXED BY onboarding_pending` + store.RequestChat +
+		` WHERE r.state = 'pending'`
+	queryRequestsOfSender  = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_sender WHERE sender = ? AND created_at > ? AND created_at <= ?`
+	queryRequestsSince     = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_created WHERE created_at > ? AND created_at <= ?`
+	queryRequestsPending   = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending'`
+	updateWithdrawApproval = `UPDATE onboarding_requests SET folder = NULL, decided_by = NULL WHERE code = ? AND state = 'pending'`
+	updateReopenRequest    = `UPDATE onboarding_requests SET state = 'pending', folder = NULL, decided_by = NULL, reason = '', decided_at = NULL, created_at = ?
+		WHERE code = ? AND state IN ('rejected', 'expired')`
+	deleteOldRequests = `DELETE FROM onboarding_requests WHERE code IN (SELECT code FROM onboarding_requests INDEXED BY onboarding_created
+		WHERE created_at < ?1 AND decided_at < ?1 ORDER BY created_at LIMIT ?2+0)`
+	// The time from which on the newest ?1 requests were made.
+	queryNthRequest = `SELECT created_at FROM onboarding_requests ORDER BY created_at DESC LIMIT 1 OFFSET ?+0`
+)
+
+// The statements on turns, runs, sessions and what belongs to them; see queries.go.
+const (
+	// A turn that never started has made no files.
+	queryFolderUsed = `SELECT EXISTS (SELECT 1 FROM registered_groups WHERE folder = ?1) OR EXISTS (SELECT 1 FROM sessions WHERE group_folder = ?1)
+		OR EXISTS (SELECT 1 FROM turns INDEXED BY turns_folder WHERE folder = ?1 AND started_at IS NOT NULL)`
+)

@@ -1,0 +1,272 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// maxCopies is how many further messages of a question lose their buttons: resends leave no more.
+const maxCopies = 3
+
+// EndCopy queues the edit that takes the buttons of an ended question away from another message that shows it, by its
+// platform id: a crash left it before its id was stored. The next calls for that message do nothing.
+func EndCopy(tx *store.Tx, a *msg.Ask, platformID string, now int64) error {
+	changes, err := tx.DerivedFrom(store.Uncancelled(), a.MessageID)
+	if err != nil {
+		return err
+	}
+	var edit *msg.Message
+	copies := 0
+	for _, c := range changes {
+		switch {
+		case c.Kind != msg.KindEdit || c.Source != msg.SourceNotice:
+		case c.TargetID == "":
+			edit = c
+		case c.TargetID == platformID:
+			return nil
+		default:
+			copies++
+		}
+	}
+	if edit == nil || copies == maxCopies {
+		return nil
+	}
+	_, _, err = tx.PutMessage(&msg.Message{
+		ChatJID: edit.ChatJID, Direction: msg.Out, Kind: msg.KindEdit, IsBot: true, Sender: edit.Sender,
+		SenderName: edit.SenderName, Content: edit.Content, DerivedFrom: a.MessageID, TargetID: platformID,
+		Topic: edit.Topic, ThreadID: edit.ThreadID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice,
+		OutState: store.OutStateOf(edit.ChatJID),
+	})
+	return err
+}
+
+// Thread returns a thread's row, nil if there is none.
+func Thread(ctx context.Context, r store.Reader, chatJID, id string) (*msg.Thread, error) {
+	t := msg.Thread{ChatJID: chatJID, ID: id}
+	found, err := r.Get(ctx, []any{&t.Kind, &t.Title, &t.Author},
+		`SELECT kind, title, parent_author FROM platform_threads WHERE chat_jid = ? AND thread_id = ?`, chatJID, id)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// RecentThreads lists the threads of a chat whose newest message was stored since a time, in unix ms, the
+// one with the oldest such message first.
+func RecentThreads(ctx context.Context, r store.Reader, chatJID string, since int64) ([]string, error) {
+	return store.All(ctx, r, func(scan store.Scan) (id string, err error) {
+		err = scan(&id)
+		return id, err
+	}, queryRecentThreads, chatJID, since)
+}
+
+// AbandonFork ends a fork whose own thread cannot be opened, if it is open: the group's next prompt says so. what
+// became of the message for it is a sentence of that.
+func AbandonFork(tx *store.Tx, fork *msg.Fork, what string, now int64) error {
+	if fork.EndedAt != 0 {
+		return nil
+	}
+	if err := tx.EndFork(fork.ChatJID, fork.Topic, now); err != nil {
+		return err
+	}
+	body := fmt.Sprintf("The fork %s of chat %s is over: its thread could not be opened. %s Correct the answer in topic %q.", fork.Topic, fork.ChatJID, what, fork.Parent())
+	return tx.PutSystemMessage(fork.Folder, "gated", "fork_failed", body, now)
+}
+
+func scanLane(scan store.Scan) (l store.Lane, err error) {
+	err = scan(&l.ChatJID, &l.ThreadID, &l.Decorations)
+	return l, err
+}
+
+// OutboxLanes lists the threads of a platform with outbound rows to deliver, each as a lane of answers.
+func OutboxLanes(ctx context.Context, r store.Reader, platform string) ([]store.Lane, error) {
+	lanes, err := store.All(ctx, r, func(scan store.Scan) (l store.Lane, err error) {
+		err = scan(&l.ChatJID, &l.ThreadID)
+		return l, err
+	}, queryOutboxLanes, platform)
+	if err != nil {
+		return nil, err
+	}
+	moving, err := store.All(ctx, r, store.One[string], queryNotDelivered)
+	if len(moving) > 0 {
+		lanes = slices.DeleteFunc(lanes, func(l store.Lane) bool { return slices.Contains(moving, l.ChatJID) })
+	}
+	return lanes, err
+}
+
+// NewOutbound lists the lanes of a platform with outbound rows to deliver among the
+// rows after a row id, and returns the id of the last row there is.
+func NewOutbound(ctx context.Context, r store.Reader, platform string, after int64) (lanes []store.Lane, last int64,
+	err error) {
+	if last, err = r.LastMessageID(ctx); err != nil || last <= after {
+		return nil, after, err
+	}
+	lanes, err = store.All(ctx, r, scanLane, queryNewOutbound, after, last, platform)
+	return lanes, last, err
+}
+
+// OldOutbound lists the lanes of a platform with outbound rows to deliver that were received before a time, in
+// unix ms.
+func OldOutbound(ctx context.Context, r store.Reader, platform string, before int64) ([]store.Lane, error) {
+	return store.All(ctx, r, scanLane, queryOldOutbound, platform, before)
+}
+
+// ActiveLanes lists the lanes of a platform that have a running turn.
+func ActiveLanes(ctx context.Context, r store.Reader, platform string) ([]store.Lane, error) {
+	return store.All(ctx, r, func(scan store.Scan) (l store.Lane, err error) {
+		err = scan(&l.ChatJID, &l.ThreadID)
+		return l, err
+	}, queryActiveLanes, platform+":", platform+";") // all addresses that begin with the platform and a colon
+}
+
+// ActiveTriggers lists the platform ids of the messages that started a lane's running turns.
+func ActiveTriggers(ctx context.Context, r store.Reader, l store.Lane) ([]string, error) {
+	return store.All(ctx, r, func(scan store.Scan) (id string, err error) {
+		err = scan(&id)
+		return id, err
+	}, queryActiveTriggers, l.ChatJID, l.ThreadID)
+}
+
+// NextOutbound is the oldest queued or sending row of a lane, nil if there is none. Decorations of messages that are
+// still being delivered come after all others.
+func NextOutbound(ctx context.Context, r store.Reader, l store.Lane) (*msg.Message, error) {
+	platform, _ := msg.SplitJID(l.ChatJID)
+	query := queryNextOutbound
+	if l.Decorations {
+		query = queryNextDecoration
+	}
+	return store.First(r.Messages(ctx, query, platform, l.ChatJID, l.ThreadID))
+}
+
+// Superseded reports whether a newer row that is to be delivered makes a decoration needless: one of the same kind for
+// the same message, and with the same emoji, or the deletion of that message.
+func Superseded(ctx context.Context, r store.Reader, m *msg.Message) (yes bool, err error) {
+	platform, _ := msg.SplitJID(m.ChatJID)
+	_, err = r.Get(ctx, []any{&yes}, querySuperseded, platform, m.ChatJID, m.ThreadID, m.ID, m.Kind,
+		strings.TrimPrefix(m.Content, "-"), m.TargetID, m.DerivedFrom)
+	return yes, err
+}
+
+// Target returns the outbound row that an outbound row is about, as it was delivered, with its edits before
+// that row; nil if the row names none.
+func Target(ctx context.Context, r store.Reader, m *msg.Message) (*msg.Target, error) {
+	if m.DerivedFrom == 0 || endsCopy(m) {
+		return nil, nil
+	}
+	target, err := r.Message(ctx, m.DerivedFrom)
+	if err != nil || target == nil || target.Direction != msg.Out {
+		return nil, err
+	}
+	t := &msg.Target{
+		Kind: target.Kind, Files: len(target.Attachments),
+		Open: target.OutState == msg.OutQueued || target.OutState == msg.OutSending,
+	}
+	if t.Parts, err = sentParts(ctx, r, target.ID); err != nil {
+		return nil, err
+	}
+	changes, err := r.DerivedFrom(ctx, target.ID)
+	for _, c := range changes {
+		if err != nil || c.ID >= m.ID || c.Kind != msg.KindEdit || endsCopy(c) {
+			continue
+		}
+		e := msg.SentEdit{Content: c.Content}
+		e.Parts, err = sentParts(ctx, r, c.ID)
+		t.Edits = append(t.Edits, e)
+	}
+	return t, err
+}
+
+// endsCopy reports whether a row is one of EndCopy: about the message that it names itself.
+func endsCopy(m *msg.Message) bool { return m.Source == msg.SourceNotice && m.TargetID != "" }
+
+func sentParts(ctx context.Context, r store.Reader, id int64) (parts []msg.SentPart, err error) {
+	all, err := r.Deliveries(ctx, id)
+	for _, d := range all {
+		sent := d.State == msg.OutSent || d.State == msg.OutAmbiguous
+		parts = append(parts, msg.SentPart{PlatformID: d.PlatformID, Sent: sent})
+	}
+	return parts, err
+}
+
+// Posts returns the rows of a chat whose platform ids are from the first id on and before the second, in the order of
+// their bytes, at most limit. Where ids begin with the time, as on Slack, they are those of a span of time with all
+// changes of them.
+func Posts(ctx context.Context, r store.Reader, chatJID, from, before string, limit int) ([]*msg.Message, error) {
+	return r.Messages(ctx, queryPosts, chatJID, from, before, limit)
+}
+
+// ThreadPosts returns the platform ids of the newest posts in a thread, the newest first, at most limit.
+func ThreadPosts(ctx context.Context, r store.Reader, chatJID, threadID string, limit int) ([]string, error) {
+	return store.All(ctx, r, func(scan store.Scan) (id string, err error) {
+		err = scan(&id)
+		return id, err
+	}, queryThreadPosts, chatJID, threadID, limit)
+}
+
+const (
+	// eventUndelivered is the event of the lines about rows that failed.
+	eventUndelivered = "undelivered"
+	// maxUndelivered is how many of these lines wait for a group's next prompt: an outage may cost a thousand rows.
+	maxUndelivered = 10
+	// maxProblem bounds what a line says of the reason, in bytes.
+	maxProblem = 300
+)
+
+// ReportUndelivered tells the agent whose row failed for good, in the next prompt of its group. A fork whose own thread
+// the row was to open is over.
+func ReportUndelivered(tx *store.Tx, row *msg.Message, problem string, now int64) error {
+	fork, err := unopenedFork(tx, row)
+	if err != nil {
+		return err
+	}
+	if fork != nil {
+		return AbandonFork(tx, fork, "Users have not read what you wrote there.", now)
+	}
+	folder := msg.AgentOf(row.Sender)
+	if folder == "" || !slices.Contains([]string{msg.SourceAgent, msg.SourceTool, msg.SourceReminder,
+		msg.SourceBroadcast}, row.Source) {
+		return nil
+	}
+	var waiting int
+	if _, err := tx.Find([]any{&waiting}, queryUnreadSystem, folder, eventUndelivered, maxUndelivered); err != nil ||
+		waiting >= maxUndelivered {
+		return err
+	}
+	what, where := "Message", ""
+	if row.Kind.Changes() {
+		what = "The " + string(row.Kind) + " with id"
+	}
+	if row.ThreadID != "" {
+		where = " in thread " + row.ThreadID
+	}
+	body := fmt.Sprintf("%s %d to chat %s%s was not delivered: %s.", what, row.ID, row.ChatJID, where,
+		store.Truncate(store.CleanText(problem), maxProblem))
+	if reminder, _, err := tx.ReminderOf(store.Uncancelled(), row.ID); err != nil {
+		return err
+	} else if reminder != nil {
+		body += fmt.Sprintf(" It is of reminder %d.", reminder.ID)
+	}
+	return tx.PutSystemMessage(folder, "gated", eventUndelivered, body, now)
+}
+
+// unopenedFork is the open fork whose own thread a failed row was for, if no message is in that thread: it could not be
+// opened, for example. It is nil for any other row.
+func unopenedFork(tx *store.Tx, row *msg.Message) (*msg.Fork, error) {
+	if row.ThreadID == "" {
+		return nil, nil
+	}
+	fork, err := tx.ForkOfThread(store.Uncancelled(), row.ChatJID, row.ThreadID)
+	if err != nil || fork == nil || fork.EndedAt != 0 {
+		return nil, err
+	}
+	var used bool
+	if _, err := tx.Find([]any{&used}, queryThreadUsed, row.ChatJID, row.ThreadID); err != nil || used {
+		return nil, err
+	}
+	return fork, nil
+}

@@ -1,0 +1,35 @@
+package rows
+
+import (
+	"context"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// PollsOpen returns the open polls that users of a platform can see, the newest first, at most limit.
+func PollsOpen(ctx context.Context, r store.Reader, platform string, limit int) ([]*msg.StoredPoll, error) {
+	return r.Polls(ctx, queryPollsOpen, platform, limit)
+}
+
+// MessageByPollRef returns the outbound row of the poll that a platform calls by a name of its own, nil
+// if there is none.
+func MessageByPollRef(ctx context.Context, r store.Reader, daemon, ref string) (*msg.Message, error) {
+	var id int64
+	if found, err := r.Get(ctx, []any{&id}, queryPollRef, daemon, ref); err != nil || !found {
+		return nil, err
+	}
+	return r.Message(ctx, id)
+}
+
+// PollsSending returns the outbound rows of polls that are being sent just now, so that their ids may be
+// known soon: in a chat, or with chatJID "" on a platform. Those that wait for another attempt are none.
+func PollsSending(ctx context.Context, r store.Reader, platform, chatJID string) ([]int64, error) {
+	return store.All(ctx, r, func(scan store.Scan) (id int64, err error) { return id, scan(&id) }, queryPollsSending,
+		platform, chatJID)
+}
+
+// PutPollRef stores what a daemon's platform calls the poll of an outbound row.
+func PutPollRef(tx *store.Tx, daemon, ref string, messageID int64) error {
+	return tx.Exec(insertPollRef, daemon, ref, messageID)
+}

@@ -1,0 +1,109 @@
+package rows
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+
+	"arizuko/pkg/store"
+)
+
+// Claim is a turn that claims its place for its folder, from the arrival of the first row that
+// claims on. Times are unix ms.
+type Claim struct {
+	Folder string
+	At     int64 // when the turn's first row that claims arrived: a mention, a reply or a row of an engaged place
+	LastAt int64 // when the last one did
+	OverAt int64 // when the turn and all deliveries of its replies had ended, 0 before that
+}
+
+// ClaimCache keeps claims that are over: nothing changes them unless their turn is retried. It is safe
+// for concurrent use.
+type ClaimCache struct {
+	mu     sync.Mutex
+	claims map[int64]endedClaim // by turn
+}
+
+type endedClaim struct {
+	Claim
+	endedAt int64 // of the turn
+}
+
+// maxCachedClaims bounds a ClaimCache, to about 5 MiB.
+const maxCachedClaims = 50_000
+
+func (c *ClaimCache) get(turnID, endedAt int64) (claim Claim, found bool) {
+	if c == nil || endedAt == 0 {
+		return claim, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ended, found := c.claims[turnID]
+	return ended.Claim, found && ended.endedAt == endedAt
+}
+
+func (c *ClaimCache) put(turnID int64, claim endedClaim) {
+	if c == nil || claim.OverAt == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.claims == nil || len(c.claims) >= maxCachedClaims {
+		c.claims = map[int64]endedClaim{}
+	}
+	c.claims[turnID] = claim
+}
+
+// Claims returns claims on a place of a chat: the newest 32, ended or not, newest first, and the newest
+// 8 whose turn is open. 32 is twice the number of a mention and all turns it may delegate. cache may
+// be nil.
+func Claims(ctx context.Context, r store.Reader, chatJID, place string, cache *ClaimCache) ([]Claim, error) {
+	type turn struct{ id, endedAt int64 }
+	turns, err := store.All(ctx, r, func(scan store.Scan) (t turn, err error) {
+		err = scan(&t.id, &t.endedAt)
+		return t, err
+	}, queryClaimTurns, chatJID, place)
+	if err != nil {
+		return nil, err
+	}
+	var claims []Claim
+	for i, t := range turns {
+		if slices.ContainsFunc(turns[:i], func(other turn) bool { return other.id == t.id }) {
+			continue
+		}
+		claim, found := cache.get(t.id, t.endedAt)
+		if !found {
+			var read endedClaim
+			if found, err = r.Get(ctx, []any{&read.Folder, &read.At, &read.LastAt, &read.OverAt, &read.endedAt},
+				queryClaim, t.id); err != nil {
+				return nil, err
+			}
+			cache.put(t.id, read)
+			claim = read.Claim
+		}
+		if found {
+			claims = append(claims, claim)
+		}
+	}
+	return claims, nil
+}
+
+// DeliveriesRead returns the seq up to which routd has stored what deliveries change, and the last
+// one there is.
+func DeliveriesRead(ctx context.Context, r store.Reader) (read, last int64, err error) {
+	_, err = r.Get(ctx, []any{&read, &last}, queryDeliveriesRead)
+	return read, last, err
+}
+
+// PutDeliveriesRead stores the seq up to which routd has stored what deliveries change.
+func PutDeliveriesRead(tx *store.Tx, seq int64) error {
+	return tx.PutCursor("routd", "deliveries", strconv.FormatInt(seq, 10))
+}
+
+// DeleteGroup removes a group and reports whether there was one. The caller has
+// checked that no route and no child group refers to it.
+func DeleteGroup(tx *store.Tx, folder string) (found bool, err error) {
+	n, err := tx.Change(`DELETE FROM registered_groups WHERE folder = ?`, folder)
+	return n > 0, err
+}
