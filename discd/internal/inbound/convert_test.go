@@ -61,26 +61,12 @@ func TestConvert_Events_GiveGoldenRows(t *testing.T) {
 		known := home(t)
 		for i, e := range examples(t, path) {
 			in, lacks, err := e.convert(known, i)
-			r := inboundtest.Converted(e.What, in, err)
+			r := inboundtest.Converted(e.What, e.Why, in, err)
 			r.Lacks = lacks
 			all = append(all, r)
 		}
 		return all
 	})
-}
-
-// The README lists what a user can send, and what the agent gets of it.
-func TestReadmeTable_Sent(t *testing.T) {
-	known := home(t)
-	var all []inboundtest.Sent
-	for i, e := range examples(t, "testdata/sent.json") {
-		in, _, err := e.convert(known, i)
-		if err != nil {
-			t.Errorf("%s: %v", e.What, err)
-		}
-		all = append(all, inboundtest.Sent{What: e.What, Why: e.Why, In: in})
-	}
-	inboundtest.CheckTable(t, "../../../docs/reference/discord.md", all)
 }
 
 // An edit that is delivered again has the same id, even if the message has changed since.

@@ -50,14 +50,15 @@ func Read[E any](t testing.TB, path string) (examples []E) {
 // Result is what a converter made of an example.
 type Result struct {
 	What    string          `json:"what"`
+	Why     string          `json:"why"`   // the agent gets nothing, or less than was sent
 	Lacks   string          `json:"lacks"` // what has to be known before it can be converted
 	Inbound adapter.Inbound `json:"result"`
 	Error   string          `json:"error"`
 }
 
 // Converted makes a Result.
-func Converted(what string, in adapter.Inbound, err error) Result {
-	r := Result{What: what, Inbound: in}
+func Converted(what, why string, in adapter.Inbound, err error) Result {
+	r := Result{What: what, Why: why, Inbound: in}
 	if err != nil {
 		r.Error = err.Error()
 	}
@@ -65,12 +66,16 @@ func Converted(what string, in adapter.Inbound, err error) Result {
 }
 
 // Compare converts each file of examples, and compares the results with the golden file beside it.
-// Empty fields are left out.
+// Empty fields are left out. In sent.json, which has every kind of message that users can send, each example without a
+// row needs a reason.
 func Compare(t *testing.T, convert func(t *testing.T, path string) []Result) {
 	for _, path := range Paths(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			var all []any
 			for _, r := range convert(t, path) {
+				if filepath.Base(path) == "sent.json" && len(r.Inbound.Messages) == 0 && r.Why == "" {
+					t.Errorf("%s: no row, and no reason why", r.What)
+				}
 				all = append(all, withoutEmpty(t, r))
 			}
 			var b bytes.Buffer

@@ -66,24 +66,10 @@ func TestConvert_Events_GiveGoldenRows(t *testing.T) {
 	inboundtest.Compare(t, func(t *testing.T, path string) (all []inboundtest.Result) {
 		for _, e := range inboundtest.Read[example](t, path) {
 			in, err := convert(payload(e.Event))
-			all = append(all, inboundtest.Converted(e.What, in, err))
+			all = append(all, inboundtest.Converted(e.What, e.Why, in, err))
 		}
 		return all
 	})
-}
-
-// TestReadme_Table_SaysWhatOfAMessageIsRead keeps the README's table, made of Slack's reference of messages, blocks, cards and
-// files.
-func TestReadme_Table_SaysWhatOfAMessageIsRead(t *testing.T) {
-	var all []inboundtest.Sent
-	for _, e := range inboundtest.Read[example](t, "testdata/sent.json") {
-		in, err := convert(payload(e.Event))
-		if err != nil {
-			t.Errorf("%s: %v", e.What, err)
-		}
-		all = append(all, inboundtest.Sent{What: e.What, Why: e.Why, In: in})
-	}
-	inboundtest.CheckTable(t, "../../../docs/reference/slack.md", all)
 }
 
 // named is the result of an example.

@@ -29,7 +29,7 @@ func TestConvert_Updates_GiveGoldenRows(t *testing.T) {
 	inboundtest.Compare(t, func(t *testing.T, path string) (all []inboundtest.Result) {
 		for _, e := range inboundtest.Read[example](t, path) {
 			in, err := Convert(&e.Update, us)
-			all = append(all, inboundtest.Converted(e.What, in, err))
+			all = append(all, inboundtest.Converted(e.What, e.Why, in, err))
 		}
 		return all
 	})

@@ -11,20 +11,8 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-func TestSent_ReadmeHasTheTable(t *testing.T) {
-	var all []inboundtest.Sent
-	for _, e := range examples(t, "sent") {
-		in, err := Convert(&e.Update, us)
-		if err != nil {
-			t.Errorf("%s: %v", e.What, err)
-		}
-		all = append(all, inboundtest.Sent{What: e.What, Why: e.Why, In: in})
-	}
-	inboundtest.CheckTable(t, "../../../docs/reference/telegram.md", all)
-}
-
-// Every field of the Bot API's message stands in the table, or has a reason why it need not; and what the converter reads is on
-// that list.
+// Every field of the Bot API's message stands in sent.json, or has a reason why it need not; and every field that the
+// converter reads is on that list.
 func TestSent_EveryFieldOfAMessageIsConsidered(t *testing.T) {
 	text, err := os.ReadFile("testdata/fields.txt")
 	if err != nil {
@@ -47,7 +35,7 @@ func TestSent_EveryFieldOfAMessageIsConsidered(t *testing.T) {
 		}
 		listed[name] = true
 		if excused == shown[name] {
-			t.Errorf("%s: in the table: %t, reason why not: %q", name, shown[name], why)
+			t.Errorf("%s: in sent.json: %t, reason why not: %q", name, shown[name], why)
 		}
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[telegramapi.Message]()) {
