@@ -23,7 +23,7 @@ const (
 	queryNthRequest = `SELECT created_at FROM onboarding_requests ORDER BY created_at DESC LIMIT 1 OFFSET ?+0`
 )
 
-// The statements on turns, runs, sessions and what belongs to them; see queries.go.
+// The statements on turns, runs and sessions; see queries.go.
 const (
 	// A turn that never started has made no files.
 	queryFolderUsed = `SELECT EXISTS (SELECT 1 FROM registered_groups WHERE folder = ?1) OR EXISTS (SELECT 1 FROM sessions WHERE group_folder = ?1)
