@@ -35,15 +35,15 @@ func TestQueryPlans(t *testing.T) {
 		"queryIsForum": {queryIsForum, "SCAN CONSTANT ROW\n" +
 			"SCALAR SUBQUERY 1\n" +
 			"SEARCH platform_threads USING PRIMARY KEY (chat_jid=?)"},
-		"queryContextOfChat":  {queryContextOfChat, "SEARCH context_objects USING PRIMARY KEY (chat_id=?)"},
-		"queryContextObjects": {queryContextObjects, "SCAN context_objects"}, // all of them, at start
-		// all of them, at start
+		"queryContextOfChat": {queryContextOfChat, "SEARCH context_objects USING PRIMARY KEY (chat_id=?)"},
 		"queryContextObject": {queryContextObject, "SEARCH context_objects USING PRIMARY KEY (chat_id=? AND object_id=?)"},
 		"queryContextOfSource": {queryContextOfSource, "SEARCH context_objects USING PRIMARY KEY (chat_id=?)\n" +
 			"USE TEMP B-TREE FOR ORDER BY"},
-		"queryContextIDsOf": {queryContextIDsOf, "SEARCH context_objects USING PRIMARY KEY (chat_id=?)"},
-		"queryContextExcess": {queryContextExcess, "SEARCH context_objects USING PRIMARY KEY (chat_id=?)\n" +
-			"USE TEMP B-TREE FOR ORDER BY"},
+		"deleteContextOfSource": {deleteContextOfSource, "SEARCH context_objects USING PRIMARY KEY (chat_id=?)"},
+		"deleteContextExcess": {deleteContextExcess, "SEARCH context_objects USING PRIMARY KEY (chat_id=? AND object_id=?)\n" +
+			"LIST SUBQUERY 1\n" +
+			"SEARCH context_objects USING PRIMARY KEY (chat_id=?)\n" +
+			"USE TEMP B-TREE FOR ORDER BY"}, // a chat has about a hundred
 		"putContextObject":    {putContextObject, ""},
 		"deleteContextObject": {deleteContextObject, "SEARCH context_objects USING PRIMARY KEY (chat_id=? AND object_id=?)"},
 		"deleteEndedContext": {deleteEndedContext, "SEARCH context_objects USING PRIMARY KEY (chat_id=? AND object_id=?)\n" +

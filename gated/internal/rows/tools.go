@@ -379,19 +379,6 @@ func scanContextObject(scan store.Scan) (*msg.ContextObject, error) {
 	return &o, nil
 }
 
-// EachContextObject calls fn for each object that is active at now, in unix ms, those of a chat one
-// after another.
-func EachContextObject(ctx context.Context, r store.Reader, now int64, fn func(msg.ContextObject)) error {
-	return r.Each(ctx, func(scan store.Scan) (bool, error) {
-		o, err := scanContextObject(scan)
-		if err != nil {
-			return false, err
-		}
-		fn(*o)
-		return true, nil
-	}, queryContextObjects, now)
-}
-
 // ContextObjectsOf returns the objects of a chat that are active at now, in unix ms.
 func ContextObjectsOf(ctx context.Context, r store.Reader, chatJID string, now int64) ([]msg.ContextObject, error) {
 	return store.All(ctx, r, func(scan store.Scan) (msg.ContextObject, error) {
@@ -421,12 +408,12 @@ func ChatHasTopics(ctx context.Context, r store.Reader, chatJID string) (bool, e
 	return store.Value[bool](ctx, r, queryChatHasTopics, chatJID)
 }
 
-// PutContextObject stores an object, and deletes those of its chat beyond the limit, whose ids it
-// returns: of those active at now the ones touched longest ago, open polls last.
-func PutContextObject(tx *store.Tx, o *msg.ContextObject, limit int, now int64) (removed []string, err error) {
+// PutContextObject stores an object, and deletes those of its chat beyond the limit: of those active at now
+// the ones touched longest ago, open polls last.
+func PutContextObject(tx *store.Tx, o *msg.ContextObject, limit int, now int64) error {
 	reasons, err := o.Reasons.MarshalJSON()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	err = tx.Exec(putContextObject, o.ChatJID, o.ID, o.Kind, o.Topic, store.Null(o.SourceMessageID), o.Label, o.URL,
 		o.CreatedAt,
@@ -434,19 +421,9 @@ func PutContextObject(tx *store.Tx, o *msg.ContextObject, limit int, now int64) 
 		store.Null(o.DueAt),
 		o.ActiveUntil, o.Kind.TTL())
 	if err != nil {
-		return nil, fmt.Errorf("put context object %s: %w", o.ID, err)
+		return fmt.Errorf("put context object %s: %w", o.ID, err)
 	}
-	removed, err = store.All(store.Uncancelled(), tx.Reader, store.One[string], queryContextExcess, o.ChatJID, o.ID,
-		now, limit-1)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range removed {
-		if err := DeleteContextObject(tx, o.ChatJID, id); err != nil {
-			return nil, err
-		}
-	}
-	return removed, nil
+	return tx.Exec(deleteContextExcess, o.ChatJID, o.ID, now, limit-1)
 }
 
 // DeleteContextObject deletes an object, if it is stored.
@@ -454,15 +431,9 @@ func DeleteContextObject(tx *store.Tx, chatJID, id string) error {
 	return tx.Exec(deleteContextObject, chatJID, id)
 }
 
-// DeleteContextObjectsOf deletes the objects of a chat that come from a message and returns their ids.
-func DeleteContextObjectsOf(tx *store.Tx, chatJID string, messageID int64) (ids []string, err error) {
-	ids, err = store.All(store.Uncancelled(), tx.Reader, store.One[string], queryContextIDsOf, chatJID, messageID)
-	for _, id := range ids {
-		if err == nil {
-			err = DeleteContextObject(tx, chatJID, id)
-		}
-	}
-	return ids, err
+// DeleteContextObjectsOf deletes the objects of a chat that come from a message.
+func DeleteContextObjectsOf(tx *store.Tx, chatJID string, messageID int64) error {
+	return tx.Exec(deleteContextOfSource, chatJID, messageID)
 }
 
 // DeleteEndedContextObjects deletes at most limit objects that ended before now and returns how many.

@@ -85,20 +85,13 @@ func (c *Caller) contextTopic(ctx context.Context, r store.Reader) (topic string
 	return t.Topic, true, nil
 }
 
-// contextChat is the chat that the index has the caller's objects of, which may have been moved since its run
-// began.
-func (c *Caller) contextChat(ctx context.Context) (string, error) {
-	return c.Services.Objects.Follow(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Services.now())
-}
-
-// contextQuery is a query for what the caller sees, of the chat that contextChat returns. replyTo is the message
-// that is answered, 0 for none.
-func (c *Caller) contextQuery(ctx context.Context, r store.Reader, chat string, in contextIn) (q *contextobjects.Query,
-	replyTo int64, err error) {
+// contextQuery is a query for the objects that the caller sees. replyTo is the message that is answered, 0 for none.
+func (c *Caller) contextQuery(ctx context.Context, r store.Reader, in contextIn) (q *contextobjects.Query, replyTo int64,
+	err error) {
 	if in.ChatID != nil && *in.ChatID != c.Turn.ChatJID {
 		return nil, 0, refuse("chat %.100q is out of reach here: leave chat_id out, only objects of this chat are listed", *in.ChatID)
 	}
-	q = &contextobjects.Query{ChatJID: chat, Sender: in.SenderUserID, Now: c.Services.now()}
+	q = &contextobjects.Query{ChatJID: c.Turn.ChatJID, Sender: in.SenderUserID, Now: c.Services.now()}
 	if q.Topic, q.TopicKnown, err = c.contextTopic(ctx, r); err != nil {
 		return nil, 0, err
 	}

@@ -68,9 +68,9 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	f.services = &Services{Store: f.st, Runs: f, MediaDaily: 1 << 20, Now: func() time.Time { return f.clock }}
 	f.services.Asks = f
 	f.services.Log = slog.New(slog.NewTextHandler(f.log, nil))
-	f.services.Objects = contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{
+	f.services.Objects = &contextobjects.Objects{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{
 		Medium: 2 * time.Hour, Media: time.Hour, Short: 20 * time.Minute, PollGrace: 15 * time.Minute, Max: 24 * time.Hour,
-	}})
+	}}
 	f.services.Chats, f.services.Zone, f.services.Reminders = &chats.Chats{}, "UTC", f
 	f.routd = newFakeRoutd(f)
 	if tools == nil {

@@ -42,11 +42,8 @@ func listActiveContextObjects() Tool {
 		if err != nil {
 			return out, refuse("%v", err)
 		}
-		chat, err := c.contextChat(ctx)
-		if err != nil {
-			return out, err
-		}
-		q, _, err := c.contextQuery(ctx, c.Services.Store.Reader, chat, contextIn{
+		r := c.Services.Store.Reader
+		q, _, err := c.contextQuery(ctx, r, contextIn{
 			ChatID: in.ChatID, TopicID: in.TopicID, CurrentMessageID: in.CurrentMessageID,
 			ReplyToMessageID: in.ReplyToMessageID, SenderUserID: in.SenderUserID,
 		})
@@ -54,7 +51,10 @@ func listActiveContextObjects() Tool {
 			return out, err
 		}
 		q.Kinds, q.Max = kinds, results(in.MaxResults)
-		res := c.Services.Objects.Lookup(q, nil)
+		res, err := c.Services.Objects.Lookup(ctx, r, q)
+		if err != nil {
+			return out, err
+		}
 		c.objectLog(q, len(res.Matches), res.Scope, res.Matches, res.Truncated).Info("context objects listed")
 		return listContextOut{Objects: describeMatches(q, res.Matches), ScopeUsed: string(res.Scope),
 			GeneratedAt: q.Now, Truncated: res.Truncated}, nil

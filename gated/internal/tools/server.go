@@ -56,7 +56,7 @@ type Services struct {
 	// Reminders schedules again after a change.
 	Reminders interface{ Changed() }
 	// Objects are the active context objects of all chats.
-	Objects *contextobjects.Index
+	Objects *contextobjects.Objects
 	Log     *slog.Logger
 }
 

@@ -10,6 +10,7 @@ import (
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // turnCase is a turn of one of the kinds that there are, and the topic to which what it speaks about belongs.
@@ -89,7 +90,8 @@ func TestContextTools_EachKindOfTurn_HaveItsTopic(t *testing.T) {
 			}
 		}
 		q := contextobjects.Query{ChatJID: c.turn.ChatJID, Topic: c.topic, TopicKnown: true, Topics: true, Max: 20, Now: f.services.now()}
-		if !slices.ContainsFunc(f.services.Objects.Lookup(&q, nil).Matches, func(m contextobjects.Match) bool { return m.Object.Label == label }) {
+		found := storetest.Must(f.services.Objects.Lookup(t.Context(), f.st.Reader, &q))(t)
+		if !slices.ContainsFunc(found.Matches, func(m contextobjects.Match) bool { return m.Object.Label == label }) {
 			t.Errorf("%s: the object is not of topic %q", name, c.topic)
 		}
 	}
@@ -104,7 +106,7 @@ func TestContextQuery_TriggerOfAnotherChat_IsLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		q, _, err := caller.contextQuery(t.Context(), f.st.Reader, caller.Turn.ChatJID, contextIn{})
+		q, _, err := caller.contextQuery(t.Context(), f.st.Reader, contextIn{})
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -187,11 +187,10 @@ var wholeReadsOnAServer = map[string]bool{
 	"deleteOldRequests":  true,
 	// The newest rows, which the server sees from the parameters: without them it could be a third of all.
 	"queryDeliveryChanges": true,
-	// All rows, once: at a start, for a page of the dashboard, for the few chats that are being moved.
-	"queryContextObjects": true,
-	"queryDirectChat":     true,
-	"queryFoldersEver":    true,
-	"queryUnmoved":        true,
+	// All rows, once: for a page of the dashboard, for the few chats that are being moved.
+	"queryDirectChat":  true,
+	"queryFoldersEver": true,
+	"queryUnmoved":     true,
 }
 
 // fillTables fills all tables of a migrated database with rows that only have the right types.

@@ -77,7 +77,7 @@ type Config struct {
 	ResolveTimeout time.Duration // of one lookup; 0: 2 s
 	CommandWait    time.Duration // how long commands wait for routd's answer; 0: 50 ms
 
-	Objects *contextobjects.Index // which deletions and the ends of polls change; nil for none
+	Objects *contextobjects.Objects // which deletions and the ends of polls change; nil for none
 
 	Report func(waits []string) // receives the daemons that messages wait for, in words, at each change; may be nil
 }

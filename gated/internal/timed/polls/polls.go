@@ -30,7 +30,7 @@ type Closer struct {
 	Now   func() time.Time
 	Log   *slog.Logger
 	// Objects are the active context objects, of which a closed poll is one for a short time.
-	Objects *contextobjects.Index
+	Objects *contextobjects.Objects
 
 	started, lookedAt time.Time
 }

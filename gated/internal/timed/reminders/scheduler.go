@@ -47,7 +47,7 @@ type Config struct {
 	MaxAgents int // how many agents may be busy at once
 	Now       func() time.Time
 	Operators map[string]bool
-	Objects   *contextobjects.Index // of which reminders may be some; nil for none
+	Objects   *contextobjects.Objects // of which reminders may be some; nil for none
 	Chats     *chats.Chats
 	Charged   func(folder string)     // a turn was stored that counts against a rate of the group; nil for nothing
 	Report    func(problems []string) // what is overdue, in words for operators

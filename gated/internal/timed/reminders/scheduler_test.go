@@ -414,7 +414,7 @@ func TestScheduler_Overdue_Named(t *testing.T) {
 func TestScheduler_End_ObjectHasNoDueTime(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.s.cfg.Objects = contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{Short: time.Hour, Max: 24 * time.Hour}})
+	h.s.cfg.Objects = &contextobjects.Objects{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{Short: time.Hour, Max: 24 * time.Hour}}
 	r, id := h.daily(), ""
 	h.write(func(tx *store.Tx) error {
 		o, err := h.s.cfg.Objects.Activate(tx, contextobjects.ReminderCreated, msg.ContextObject{

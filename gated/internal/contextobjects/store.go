@@ -20,54 +20,31 @@ const (
 	MaxURL      = 2048 // characters
 	maxLabel    = 200  // characters
 	pruneEvery  = time.Minute
-	prunePage   = 500             // rows a commit
-	maxAddress  = 16              // moves of one chat that are followed, as in the store
-	followDelay = 2 * time.Second // how late a move is noticed at most
-	maxIDLength = 200             // bytes
+	prunePage   = 500 // rows a commit
+	maxIDLength = 200 // bytes
+	// maxPerChat bounds the objects of a chat, and so the time of a lookup. Beyond it the objects that were touched
+	// longest ago end, open polls last.
+	maxPerChat = 100
 )
 
 // ErrInactive means that an object is not active any more, or never was.
 var ErrInactive = errors.New("the object is not active")
 
-// Open makes an index with what the journal has of it.
-func Open(ctx context.Context, set Settings, st *store.Store, now int64) (*Index, error) {
-	x := New(set)
-	var objects []Object
-	flush := func() {
-		if len(objects) > 0 {
-			x.chats[objects[0].ChatJID] = newChat(objects, &x.set)
-		}
-		objects = nil
-	}
-	err := rows.EachContextObject(ctx, st.Reader, now, func(o Object) {
-		if len(objects) > 0 && objects[0].ChatJID != o.ChatJID {
-			flush()
-		}
-		objects = append(objects, set.limited(o))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read active context objects: %w", err)
-	}
-	flush()
-	return x, nil
+// Objects reads, ranks and stores active context objects.
+type Objects struct {
+	TTLs    TTLs
+	Weights Weights
 }
 
-// limited is a stored object, which ends no later than the TTLs allow, that may be shorter now.
-func (s *Settings) limited(o Object) Object {
-	o.ActiveUntil = min(o.ActiveUntil, s.TTLs.until(&o))
-	return o
-}
-
-// Activate makes an object active, or touches one that is, in the transaction of what it is about.
-// The index has it once that is committed. The caller fills in ChatJID, Topic, Kind and
-// SourceMessageID, ID unless it is the kind's of that message, and what it knows of Label, URL,
+// Activate makes an object active, or touches one that is. The caller fills in ChatJID, Topic, Kind and
+// SourceMessageID, ID unless it is the kind's of that message, and if known Label, URL,
 // CreatedBy, CreatedByBot, ClosedAt of a poll and DueAt of a reminder. now is unix ms.
 //
-// An object that is active keeps its CreatedAt, and what the caller leaves out. It goes to the
+// An object that is active keeps its CreatedAt, and all that the caller leaves out. It goes to the
 // event's topic, unless the event is the resolver's. A closed poll whose grace is over is not stored:
 // then the ActiveUntil returned is not after now. ErrInactive is returned where the resolver touches
 // an object that is not active and no message.
-func (x *Index) Activate(tx *store.Tx, event Event, o Object, now int64) (Object, error) {
+func (x *Objects) Activate(tx *store.Tx, event Event, o Object, now int64) (Object, error) {
 	if err := complete(&o); err != nil {
 		return o, err
 	}
@@ -96,11 +73,11 @@ func (x *Index) Activate(tx *store.Tx, event Event, o Object, now int64) (Object
 		merge(&o, old, event)
 	}
 	o.LastTouchedAt = now
-	o.ActiveUntil = x.set.TTLs.until(&o)
+	o.ActiveUntil = x.TTLs.until(&o)
 	return o, x.store(tx, o, now)
 }
 
-// merge takes over from the stored object what an event does not change.
+// merge takes over the parts of the stored object that an event does not change.
 func merge(o, old *Object, event Event) {
 	o.CreatedAt, o.Reasons = old.CreatedAt, o.Reasons|old.Reasons
 	if event == ResolvedByResolver {
@@ -128,7 +105,7 @@ func merge(o, old *Object, event Event) {
 
 // ClosePoll ends a poll that was closed at a time: that touches it, and it stays active for
 // CONTEXT_POLL_GRACE. It does nothing if the poll is not active, or was closed before.
-func (x *Index) ClosePoll(tx *store.Tx, chatJID string, pollID, closedAt, now int64) error {
+func (x *Objects) ClosePoll(tx *store.Tx, chatJID string, pollID, closedAt, now int64) error {
 	return x.update(tx, chatJID, msg.ContextObjectID(msg.ContextPoll, pollID), now, func(o *Object) {
 		if o.ClosedAt == 0 {
 			o.ClosedAt, o.LastTouchedAt = closedAt, now
@@ -137,26 +114,22 @@ func (x *Index) ClosePoll(tx *store.Tx, chatJID string, pollID, closedAt, now in
 }
 
 // EndOf ends the objects that come from a message, which was deleted.
-func (x *Index) EndOf(tx *store.Tx, chatJID string, messageID int64) error {
+func (x *Objects) EndOf(tx *store.Tx, chatJID string, messageID int64) error {
 	jid, err := tx.Address(context.Background(), chatJID)
 	if err != nil {
 		return err
 	}
-	ended, err := rows.DeleteContextObjectsOf(tx, jid, messageID)
-	for _, id := range ended {
-		tx.AfterCommit(func() { x.remove(jid, id) })
-	}
-	return err
+	return rows.DeleteContextObjectsOf(tx, jid, messageID)
 }
 
 // SetReminderDue says when a reminder fires next, 0 if it does not any more. It does nothing if the
 // reminder is not active. It does not count as a touch.
-func (x *Index) SetReminderDue(tx *store.Tx, chatJID string, reminderID, dueAt, now int64) error {
+func (x *Objects) SetReminderDue(tx *store.Tx, chatJID string, reminderID, dueAt, now int64) error {
 	return x.update(tx, chatJID, msg.ContextObjectID(msg.ContextReminder, reminderID), now,
 		func(o *Object) { o.DueAt = dueAt })
 }
 
-func (x *Index) update(tx *store.Tx, chatJID, id string, now int64, change func(*Object)) error {
+func (x *Objects) update(tx *store.Tx, chatJID, id string, now int64, change func(*Object)) error {
 	jid, err := tx.Address(context.Background(), chatJID)
 	if err != nil {
 		return err
@@ -166,25 +139,15 @@ func (x *Index) update(tx *store.Tx, chatJID, id string, now int64, change func(
 		return err
 	}
 	change(o)
-	o.ActiveUntil = x.set.TTLs.until(o)
+	o.ActiveUntil = x.TTLs.until(o)
 	return x.store(tx, *o, now)
 }
 
-// store writes an object to the journal, and to memory after the commit.
-func (x *Index) store(tx *store.Tx, o Object, now int64) error {
+func (x *Objects) store(tx *store.Tx, o Object, now int64) error {
 	if o.ActiveUntil <= now {
-		if err := rows.DeleteContextObject(tx, o.ChatJID, o.ID); err != nil {
-			return err
-		}
-		tx.AfterCommit(func() { x.remove(o.ChatJID, o.ID) })
-		return nil
+		return rows.DeleteContextObject(tx, o.ChatJID, o.ID)
 	}
-	removed, err := rows.PutContextObject(tx, &o, maxPerChat, now)
-	if err != nil {
-		return err
-	}
-	tx.AfterCommit(func() { x.put(o, removed, now) })
-	return nil
+	return rows.PutContextObject(tx, &o, maxPerChat, now)
 }
 
 // complete checks an object, sets its id and cuts its texts.
@@ -216,58 +179,13 @@ func cleanLabel(text string) string {
 	return text
 }
 
-// Follow returns the present address of a chat that may have been moved, under which the index has its
-// objects. The journal's rows move with the chat. It reads the moves of chats if it did not lately, or knows
-// no objects of the chat, and the chat's objects if others activate some, too: not in a write, which others wait for.
-func (x *Index) Follow(ctx context.Context, r store.Reader, jid string, now int64) (string, error) {
-	present, known := x.address(jid, now)
-	if !known {
-		if err := x.followAll(ctx, r, now); err != nil {
-			return present, err
-		}
-		present, _ = x.address(jid, now)
-	}
-	if !x.set.Shared {
-		return present, nil
-	}
-	return present, x.read(ctx, r, present, now)
-}
-
-// read reads the active objects of a chat again.
-func (x *Index) read(ctx context.Context, r store.Reader, jid string, now int64) error {
-	all, err := rows.ContextObjectsOf(ctx, r, jid, now)
-	if err != nil {
-		return fmt.Errorf("read active context objects: %w", err)
-	}
-	for i := range all {
-		all[i] = x.set.limited(all[i])
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.replace(jid, all)
-	return nil
-}
-
-// followAll gives the objects of all chats that were moved their present address.
-func (x *Index) followAll(ctx context.Context, r store.Reader, now int64) error {
-	moves, _, err := r.ChatMoves(ctx)
-	if err == nil {
-		x.follow(moves, now)
-	}
-	return err
-}
-
-// Run deletes what has ended, in memory and in the journal, until ctx ends.
-func (x *Index) Run(ctx context.Context, st *store.Store, log *slog.Logger, now func() time.Time) error {
+// Run deletes the objects that have ended until ctx ends.
+func Run(ctx context.Context, st *store.Store, log *slog.Logger, now func() time.Time) error {
 	ticker := time.NewTicker(pruneEvery)
 	defer ticker.Stop()
 	outage := store.NewOutage(log, "context objects")
 	for {
-		at := now().UnixMilli()
-		err := x.followAll(ctx, st.Reader, at)
-		if err == nil {
-			err = x.Prune(ctx, st, at)
-		}
+		err := Prune(ctx, st, now().UnixMilli())
 		if ctx.Err() == nil {
 			_ = outage.Note(ctx, err) // the next pass repeats it
 		}
@@ -279,9 +197,8 @@ func (x *Index) Run(ctx context.Context, st *store.Store, log *slog.Logger, now 
 	}
 }
 
-// Prune deletes what ended before now, page by page.
-func (x *Index) Prune(ctx context.Context, st *store.Store, now int64) error {
-	x.prune(now)
+// Prune deletes the objects that ended before now, page by page.
+func Prune(ctx context.Context, st *store.Store, now int64) error {
 	for deleted := int64(prunePage); deleted == prunePage; {
 		err := st.Write(ctx, func(tx *store.Tx) (err error) {
 			deleted, err = rows.DeleteEndedContextObjects(tx, now, prunePage)
