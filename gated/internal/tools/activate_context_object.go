@@ -34,8 +34,6 @@ func activateContextObject() Tool {
 		Bounds: map[string]Bound{"event": OneOf(names(contextobjects.AgentEvents())...),
 			"kind": OneOf(names(msg.ContextKinds())...), "label": Text(0, maxUser),
 			"url": Text(0, contextobjects.MaxURL), "source_message_id": Clamped()},
-		Example: `{"event":"url_discussed","kind":"link","url":"https://example.org/tides","label":"Tides"}`,
-		Foreign: []string{`{"event":"article_summarized","kind":"article","source_message_id":FOREIGN_MESSAGE}`},
 	}, activate)
 }
 

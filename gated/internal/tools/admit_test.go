@@ -309,9 +309,8 @@ func TestAdmit_NoRoom_ClientMayTryAgain(t *testing.T) {
 	}
 	const n = maxConcurrentCalls + maxQueuedCalls
 	answered := make(chan int, n)
-	hangs := Tool{Name: "hangs", Example: "{}"}
 	for range n {
-		go func() { answered <- f.post(hangs, bearer(f.access.Token())) }()
+		go func() { answered <- f.post("hangs", "{}", bearer(f.access.Token())) }()
 	}
 	for range maxConcurrentCalls {
 		<-begun

@@ -41,7 +41,6 @@ func askUser() Tool {
 			"question": Text(1, agentproto.MaxQuestion), "options": List(agentproto.MinOptions, agentproto.MaxOptions),
 			"options[]": Text(1, agentproto.MaxOption),
 		},
-		Example: `{"question":"Which environment?","options":["staging","production"]}`,
 	}, func(ctx context.Context, c *Caller, in askUserIn) (out askUserOut, err error) {
 		ask := agentproto.Ask{Question: oneLine(c.clean(in.Question))}
 		for _, option := range in.Options {

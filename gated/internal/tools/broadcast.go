@@ -35,9 +35,6 @@ func broadcast() Tool {
 			"since it disturbs every reader. Answers to it start no conversation by themselves. A group can do so 10 times an hour. For this chat alone use send_message.",
 		Bounds: map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats),
 			"chats[]": Text(3, maxJID)},
-		Example: `{"text":"the server is back","chats":["OWN_CHAT"]}`,
-		Foreign: []string{`{"text":"hi","chats":["FOREIGN_CHAT"]}`,
-			`{"text":"hi","chats":["OWN_CHAT","FOREIGN_CHAT"]}`},
 	}, func(ctx context.Context, c *Caller, in broadcastIn) (out broadcastOut, err error) {
 		in.Text = c.markdown(in.Text)
 		if in.Text == "" {

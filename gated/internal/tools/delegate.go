@@ -23,9 +23,7 @@ func delegate() Tool {
 		Name: delegateName, Title: "Delegate work to a group below", Kind: Adds,
 		Description: "Gives work to the agent of a group below yours, which answers straight into this chat, beside your own answer. Use it for what that group knows or owns. " +
 			"You get no answer back: do not wait for one, and do not do the same work yourself. Tell the user briefly who works on what.",
-		Bounds:  map[string]Bound{"folder": Text(1, maxTopic), "prompt": Text(1, maxText)},
-		Example: `{"folder":"acme/eng","prompt":"find out why the build is red"}`,
-		Foreign: []string{`{"folder":"other","prompt":"hi"}`, `{"folder":"acmeother","prompt":"hi"}`},
+		Bounds: map[string]Bound{"folder": Text(1, maxTopic), "prompt": Text(1, maxText)},
 	}, func(ctx context.Context, c *Caller, in delegateIn) (out messageOut, err error) {
 		if err := c.CheckFolder(in.Folder); err != nil {
 			return out, err

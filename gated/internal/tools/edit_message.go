@@ -22,9 +22,7 @@ func editMessage() Tool {
 		Name: "edit_message", Title: "Edit a message", Kind: Sets,
 		Description: "Replaces the text of a message that you have sent into this chat, or the caption of a file. Use it to correct a mistake or to update a sign of life. " +
 			"Users are not notified: if they must notice it, send a new message. You can edit only your own messages.",
-		Bounds:  map[string]Bound{"message_id": Number(1, maxID), "text": Text(1, maxText)},
-		Example: `{"message_id":OWN_ANSWER,"text":"done at **noon**"}`,
-		Foreign: []string{`{"message_id":FOREIGN_MESSAGE,"text":"x"}`, `{"message_id":FOREIGN_ANSWER,"text":"x"}`},
+		Bounds: map[string]Bound{"message_id": Number(1, maxID), "text": Text(1, maxText)},
 	}, func(ctx context.Context, c *Caller, in editMessageIn) (out changedOut, err error) {
 		if in.Text = c.markdown(in.Text); in.Text == "" {
 			return out, refuse("text is empty: give the whole new text")

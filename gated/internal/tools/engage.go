@@ -36,8 +36,6 @@ func engage() Tool {
 		Name: "engage", Title: "Listen in a place", Kind: Sets,
 		Description: "Makes every message of a place start a turn of your group for a while, without a mention. Use it when a user asks you to follow a conversation, or to hear the answers in a thread that you have begun.",
 		Bounds:      engageBounds(),
-		Example:     `{"jid":"OWN_CHAT","topic":""}`,
-		Foreign:     []string{`{"jid":"FOREIGN_CHAT","topic":""}`},
 	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
 		return onceAfter(ctx, c, in, func() (err error) {
 			out, err = c.engage(ctx, in)

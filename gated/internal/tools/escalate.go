@@ -16,8 +16,7 @@ func escalate() Tool {
 		Name: escalateName, Title: "Ask the group above", Kind: Adds,
 		Description: "Asks the agent of the group above yours, whose answer comes back to you as a message in this topic. Use it for a decision or for knowledge that you do not have. " +
 			"Finish your turn after the call, with a short word to the user if the answer may take a while: you continue when the answer arrives.",
-		Bounds:  map[string]Bound{"prompt": Text(1, maxText)},
-		Example: `{"prompt":"may we deploy on a Friday?"}`,
+		Bounds: map[string]Bound{"prompt": Text(1, maxText)},
 	}, func(ctx context.Context, c *Caller, in escalateIn) (out messageOut, err error) {
 		in.Prompt = c.clean(in.Prompt)
 		if in.Prompt == "" {

@@ -29,9 +29,7 @@ func forkTopic() Tool {
 			"Then send_message with that topic asks the users there. Where the fork has a thread of its own (Discord and Slack, outside of threads), all that they write in it runs in the fork; elsewhere, what replies to the fork's messages does; in the web chat the fork is a tab. " +
 			"A Slack thread does not show what a message replies to: there all messages run in the fork until it answers the parent topic. " +
 			"From the fork, post one corrected answer with send_message and the parent topic, and disengage the fork.",
-		Bounds:  map[string]Bound{"topic": Text(0, maxTopic), "off_message_id": Number(0, maxID)},
-		Example: `{"off_message_id":OWN_MESSAGE}`,
-		Foreign: []string{`{"off_message_id":FOREIGN_MESSAGE}`},
+		Bounds: map[string]Bound{"topic": Text(0, maxTopic), "off_message_id": Number(0, maxID)},
 	}, func(ctx context.Context, c *Caller, in forkTopicIn) (out forkTopicOut, err error) {
 		var run int64
 		out, err = once(ctx, c, in, func(tx *store.Tx) (forkTopicOut, error) {

@@ -34,9 +34,7 @@ func getAttachment() Tool {
 		Name: "get_attachment", Title: "Get a file of a message", Kind: Sets,
 		Description: "Puts a file of a message into your folder, and returns its path. Files of the messages that you answer are there already, at the paths in the prompt: " +
 			"use this for files of other messages, such as observed ones or search results.",
-		Bounds:  map[string]Bound{"message_id": Number(1, maxID), "n": Number(0, 100)},
-		Example: `{"message_id":OWN_FILE}`,
-		Foreign: []string{`{"message_id":FOREIGN_MESSAGE}`, `{"message_id":FOREIGN_ANSWER,"n":1}`},
+		Bounds: map[string]Bound{"message_id": Number(1, maxID), "n": Number(0, 100)},
 	}, func(ctx context.Context, c *Caller, in getAttachmentIn) (out getAttachmentOut, err error) {
 		n := max(in.N, 1)
 		m, err := c.fetched(ctx, in.MessageID, n)

@@ -34,9 +34,6 @@ func listActiveContextObjects() Tool {
 			"sender_user_id": Text(0, maxUser), "current_message_id": Clamped(),
 			"reply_to_message_id": Clamped(), "allowed_kinds": List(0, 12),
 			"allowed_kinds[]": OneOf(names(msg.ContextKinds())...), "max_results": Clamped()},
-		Example: `{"allowed_kinds":["poll","media.image"],"max_results":3}`,
-		Foreign: []string{`{"chat_id":"FOREIGN_CHAT"}`, `{"current_message_id":FOREIGN_MESSAGE}`,
-			`{"reply_to_message_id":FOREIGN_MESSAGE}`},
 	}, func(ctx context.Context, c *Caller, in listContextIn) (out listContextOut, err error) {
 		kinds, err := contextobjects.KindsOf(in.AllowedKinds)
 		if err != nil {

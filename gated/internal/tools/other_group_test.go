@@ -22,7 +22,7 @@ func TestTools_RunOfAnotherGroup_LearnsAndChangesNothing(t *testing.T) {
 		f.route("chat_jid=telegram:-4", "third")
 		_, _, other := f.startRun("third", "telegram:-4", "hello there")
 		before := f.stateOfAcme()
-		text, isError := f.callAs(other, tool.Name, tool.Example)
+		text, isError := f.callAs(other, tool.Name, tool.example())
 		if after := f.stateOfAcme(); after != before {
 			t.Errorf("before:\n%s\nafter:\n%s", before, after)
 		}

@@ -43,7 +43,6 @@ func pollCreate() Tool {
 			"options[]": Text(1, maxPollOption),
 			"closes_at": Text(0, 40), "topic": Text(0, maxTopic),
 		},
-		Example: `{"question":"Where do we eat?","options":["Pizza","Sushi"]}`,
 	}, func(ctx context.Context, c *Caller, in pollCreateIn) (out pollCreateOut, err error) {
 		return once(ctx, c, in, func(tx *store.Tx) (out pollCreateOut, err error) {
 			poll, err := c.newPoll(in)

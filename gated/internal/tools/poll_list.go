@@ -54,7 +54,6 @@ func pollList() Tool {
 		Name: "poll_list", Title: "List polls", Kind: Lists,
 		Description: "Lists your group's polls in this chat with their votes so far, or the final ones of closed polls. Use it before you speak about a poll's result, and to find a poll's id.",
 		Bounds:      map[string]Bound{"state": OneOf(string(msg.PollOpen), string(msg.PollClosed))},
-		Example:     `{}`,
 	}, func(ctx context.Context, c *Caller, in pollListIn) (out pollListOut, err error) {
 		out.Polls = []pollLine{}
 		state := msg.PollState(cmp.Or(in.State, string(msg.PollOpen)))

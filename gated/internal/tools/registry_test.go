@@ -39,7 +39,7 @@ func TestTools_Example_WorksAndIsLogged(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
 		f := fixtureFor(t, tool)
-		result := f.works(tool.Name, tool.Example)
+		result := f.works(tool.Name, tool.example())
 		if !json.Valid([]byte(result)) {
 			t.Errorf("the result is not JSON: %s", result)
 		}
@@ -82,20 +82,20 @@ func TestTools_TokenOfNoLiveRun_IsUnauthorized(t *testing.T) {
 			if token == f.access.Token() {
 				continue
 			}
-			if status := f.post(tool, bearer(token)); status != http.StatusUnauthorized {
+			if status := f.post(tool.Name, tool.example(), bearer(token)); status != http.StatusUnauthorized {
 				t.Errorf("token %s: status %d", name, status)
 			}
 		}
-		if status := f.post(tool, bearer(f.access.Token())); status != http.StatusOK {
+		if status := f.post(tool.Name, tool.example(), bearer(f.access.Token())); status != http.StatusOK {
 			t.Errorf("its own token: status %d", status)
 		}
 	})
 }
 
 // post calls a tool without a client's library, and returns the status.
-func (f *fixture) post(tool Tool, token bearer) int {
+func (f *fixture) post(tool, arguments string, token bearer) int {
 	f.t.Helper()
-	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool.Name + `","arguments":` + f.fill(tool.Example) + `}}`
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + f.fill(arguments) + `}}`
 	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body))
 	if err != nil {
 		f.t.Fatal(err)
@@ -113,11 +113,11 @@ func (f *fixture) post(tool Tool, token bearer) int {
 func TestTools_WhatIsOfAnotherGroup_IsRefused(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
-		if names := namesOthers(tool.input); len(names) > 0 && len(tool.Foreign) == 0 {
-			t.Errorf("it takes %q, and has no Foreign example", names)
+		if names := namesOthers(tool.input); len(names) > 0 && len(examples()[tool.Name].foreign) == 0 {
+			t.Errorf("it takes %q, and has no foreign example", names)
 		}
 		f := fixtureFor(t, tool)
-		for _, arguments := range tool.Foreign {
+		for _, arguments := range examples()[tool.Name].foreign {
 			f.refused(tool.Name, arguments, "reach")
 		}
 		if sent := f.outbound(); len(sent) > 0 {
@@ -142,7 +142,7 @@ func TestTools_UnknownField_IsRefused(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
 		f := fixtureFor(t, tool)
-		with := strings.TrimSuffix(tool.Example, "}") + `,"nosuch_field":1}`
+		with := strings.TrimSuffix(tool.example(), "}") + `,"nosuch_field":1}`
 		with = strings.Replace(with, "{,", "{", 1)
 		f.refused(tool.Name, with, "nosuch_field")
 		if sent := f.outbound(); len(sent) > 0 {
@@ -177,7 +177,7 @@ func TestTools_NoOpenTurn_IsRefused(t *testing.T) {
 	eachTool(t, func(t *testing.T, tool Tool) {
 		f := fixtureFor(t, tool)
 		f.access.SetTurn(0)
-		f.refused(tool.Name, tool.Example, "no message is being answered now")
+		f.refused(tool.Name, tool.example(), "no message is being answered now")
 	})
 }
 
@@ -186,7 +186,7 @@ func TestTools_CancelledTurn_IsRefused(t *testing.T) {
 	eachTool(t, func(t *testing.T, tool Tool) {
 		f := fixtureFor(t, tool)
 		f.cancelTurn()
-		f.refused(tool.Name, tool.Example, "was cancelled or has ended")
+		f.refused(tool.Name, tool.example(), "was cancelled or has ended")
 		if sent := f.outbound(); len(sent) > 0 {
 			t.Errorf("%d messages were sent", len(sent))
 		}
@@ -229,7 +229,7 @@ func takesText(t *testing.T, tool Tool, fields map[string]any) {
 	t.Helper()
 	f := fixtureFor(t, tool)
 	var arguments map[string]any
-	if err := json.Unmarshal([]byte(f.fill(tool.Example)), &arguments); err != nil {
+	if err := json.Unmarshal([]byte(f.fill(tool.example())), &arguments); err != nil {
 		t.Fatal(err)
 	}
 	maps.Copy(arguments, fields)

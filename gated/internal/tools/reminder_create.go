@@ -25,8 +25,7 @@ func reminderCreate() Tool {
 		Name: "reminder_create", Title: "Make a reminder", Kind: Adds,
 		Description: "Makes a reminder in this chat: a text to send, or a prompt for yourself, once at due_at or regularly by cron. Use it when a user wants to be reminded, or wants something done later or regularly. " +
 			"It is sent to the thread or forum topic where you make it, or else to the top level of the chat; in Slack channels always to the top level. Tell the user when it fires: next_at.",
-		Bounds:  reminderBounds(),
-		Example: `{"kind":"text","body":"stand-up in 5 minutes","cron":"25 9 * * mon-fri","time_zone":"Europe/Berlin"}`,
+		Bounds: reminderBounds(),
 	}, func(ctx context.Context, c *Caller, in reminderCreateIn) (out reminderOut, err error) {
 		topic, err := c.reminderTopic(in.Topic)
 		if err != nil {

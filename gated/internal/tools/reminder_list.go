@@ -31,7 +31,6 @@ func reminderList() Tool {
 			"state": OneOf(string(msg.ReminderActive), string(msg.ReminderDone), string(msg.ReminderCancelled)),
 			"after": Number(0, maxID),
 		},
-		Example: `{}`,
 	}, func(ctx context.Context, c *Caller, in reminderListIn) (out reminderListOut, err error) {
 		const pageRows = 50
 		state := msg.ReminderState(in.State)

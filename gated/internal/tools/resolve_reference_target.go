@@ -34,8 +34,6 @@ func resolveReferenceTarget() Tool {
 		Bounds: map[string]Bound{"raw_text": Text(0, maxPhrase), "kind": OneOf(names(msg.ContextKinds())...),
 			"ordinal": Number(-100, 100), "label_words": List(0, 20),
 			"label_words[]": Text(1, 100), "reply_to_message_id": Clamped()},
-		Example: `{"kind":"poll","ordinal":-1}`,
-		Foreign: []string{`{"reply_to_message_id":FOREIGN_MESSAGE}`},
 	}, resolve)
 }
 

@@ -31,7 +31,7 @@ func TestOnce_RetriedTurnInAChangedWorld_ReturnsFirstResult(t *testing.T) {
 		if tool.Kind.ReadOnly || repeated[tool.Name] {
 			return
 		}
-		for _, arguments := range append([]string{tool.Example}, further[tool.Name]...) {
+		for _, arguments := range append([]string{tool.example()}, further[tool.Name]...) {
 			f := fixtureFor(t, tool)
 			first := f.works(tool.Name, arguments)
 			f.changeWorld()

@@ -52,7 +52,6 @@ func searchMessages() Tool {
 			"get_thread shows the messages around one.",
 		Bounds: map[string]Bound{"text": Text(1, maxTopic), "before": Text(0, maxPosition),
 			"limit": Number(0, maxFound)},
-		Example: `{"text":"deploys"}`,
 	}, func(ctx context.Context, c *Caller, in searchMessagesIn) (out searchMessagesOut, err error) {
 		if strings.TrimSpace(in.Text) == "" {
 			return out, refuse("text is blank: name a word that the message has")

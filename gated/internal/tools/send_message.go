@@ -23,8 +23,7 @@ func sendMessage() Tool {
 		Name: "send_message", Title: "Send a message", Kind: Adds,
 		Description: "Sends a message into this chat at once, before your answer. Use it for a sign of life during long work, or for a text that belongs in another topic of this chat. " +
 			"Your answer is sent when your turn ends: do not send it with this tool, too.",
-		Bounds:  map[string]Bound{"text": Text(1, maxText), "topic": Text(0, maxTopic)},
-		Example: `{"text":"still at work"}`,
+		Bounds: map[string]Bound{"text": Text(1, maxText), "topic": Text(0, maxTopic)},
 	}, func(ctx context.Context, c *Caller, in sendMessageIn) (out sendMessageOut, err error) {
 		in.Text = c.markdown(in.Text)
 		if in.Text == "" {

@@ -17,7 +17,7 @@ type nothing struct{}
 
 // probe is a tool of a test.
 func probe(name string, handle func(ctx context.Context, c *Caller) error) Tool {
-	return define(Tool{Name: name, Title: name, Description: name, Example: "{}"}, func(ctx context.Context, c *Caller, _ nothing) (nothing, error) {
+	return define(Tool{Name: name, Title: name, Description: name}, func(ctx context.Context, c *Caller, _ nothing) (nothing, error) {
 		return nothing{}, handle(ctx, c)
 	})
 }
@@ -126,9 +126,8 @@ func TestServer_ForeignOriginOrHost_IsForbidden(t *testing.T) {
 func TestServer_TooLargeBody_IsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	tool := sendMessage()
-	tool.Example = `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
-	if status := f.post(tool, bearer(f.access.Token())); status < 400 || status >= 500 {
+	arguments := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
+	if status := f.post("send_message", arguments, bearer(f.access.Token())); status < 400 || status >= 500 {
 		t.Errorf("status %d", status)
 	}
 }
