@@ -152,8 +152,17 @@ func (c *Caller) CheckMessage(ctx context.Context, r store.Reader, id int64) (*m
 	return nil, refuse("no message %d is in reach: take an id from the prompt, or from search_messages", id)
 }
 
-// observes reports whether the run may read what was written in a chat: in its own all, in others what the group's
-// configuration lets it observe.
+// shows reports whether the caller may learn of something that a group has in a chat, such as a reminder.
+func (c *Caller) shows(ctx context.Context, r store.Reader, folder, jid string) (bool, error) {
+	reaches, err := c.reachesFor(ctx, r, folder)
+	if err != nil || !reaches {
+		return false, err
+	}
+	return c.observes(ctx, r, jid)
+}
+
+// observes reports whether the run may read the messages of a chat: always its own, others if the group's
+// configuration lets it observe them.
 func (c *Caller) observes(ctx context.Context, r store.Reader, jid string) (bool, error) {
 	if c.isOwn(jid) {
 		return true, nil

@@ -29,18 +29,15 @@ func pollClose() Tool {
 				return out, err
 			}
 			shown := false
-			reaches := false
-			if poll != nil {
-				if reaches, err = c.reachesFor(ctx, tx.Reader, poll.Folder); err != nil {
-					return out, err
-				}
+			switch {
+			case poll == nil:
+			case poll.ChatJID == c.Turn.ChatJID: // also where the chat is another group's
+				shown, err = c.reachesFor(ctx, tx.Reader, poll.Folder)
+			default:
+				shown, err = c.shows(ctx, tx.Reader, poll.Folder, poll.ChatJID)
 			}
-			if reaches {
-				if poll.ChatJID == c.Turn.ChatJID {
-					shown = true
-				} else if shown, err = c.observes(ctx, tx.Reader, poll.ChatJID); err != nil {
-					return out, err
-				}
+			if err != nil {
+				return out, err
 			}
 			if !shown {
 				// The same words for both: whether other groups have a poll of that id is not said.

@@ -76,18 +76,12 @@ func reminderList() Tool {
 
 // shownReminders leaves out reminders of groups out of reach, and of chats that the run may not read.
 func (c *Caller) shownReminders(ctx context.Context, all []*msg.Reminder) (shown []*msg.Reminder, err error) {
-	may := map[string]bool{}
 	for _, r := range all {
-		if _, known := may[r.ChatJID]; !known {
-			if may[r.ChatJID], err = c.observes(ctx, c.Services.Store.Reader, r.ChatJID); err != nil {
-				return nil, err
-			}
-		}
-		open, err := c.reachesFor(ctx, c.Services.Store.Reader, r.Folder)
+		may, err := c.shows(ctx, c.Services.Store.Reader, r.Folder, r.ChatJID)
 		if err != nil {
 			return nil, err
 		}
-		if may[r.ChatJID] && open {
+		if may {
 			shown = append(shown, r)
 		}
 	}

@@ -68,10 +68,7 @@ func (c *Caller) ownReminder(ctx context.Context, r store.Reader, id int64) (*ms
 	}
 	shown := false
 	if stored != nil {
-		if shown, err = c.reachesFor(ctx, r, stored.Folder); err == nil && shown {
-			shown, err = c.observes(ctx, r, stored.ChatJID)
-		}
-		if err != nil {
+		if shown, err = c.shows(ctx, r, stored.Folder, stored.ChatJID); err != nil {
 			return nil, err
 		}
 	}
