@@ -126,7 +126,7 @@ func drawObject(t *rapid.T) Object {
 
 func drawQuery(t *rapid.T) Query {
 	return Query{ChatJID: chatA, Topic: rapid.SampledFrom([]string{"", "#a"}).Draw(t, "topic"), TopicKnown: rapid.Bool().Draw(t, "known"),
-		Topics: rapid.Bool().Draw(t, "topics"), ReplyChain: rapid.SliceOfN(rapid.Int64Range(1, 40), 0, 5).Draw(t, "chain"),
+		Topics: rapid.Bool().Draw(t, "topics"), ReplyChain: rapid.SliceOfN(rapid.Int64Range(0, 40), 0, 5).Draw(t, "chain"),
 		Sender: rapid.SampledFrom([]string{"", alice}).Draw(t, "sender"), Kinds: drawKinds(t),
 		Max: rapid.IntRange(-1, 30).Draw(t, "max"), Now: start + ms(time.Minute)*rapid.Int64Range(0, 150).Draw(t, "now")}
 }
@@ -142,7 +142,7 @@ func drawKinds(t *rapid.T) []Kind {
 func checkResult(t *rapid.T, q *Query, objects []Object, res Result) {
 	for i, m := range res.Matches {
 		o := m.Object
-		inChain := slices.Contains(q.ReplyChain, o.SourceMessageID)
+		inChain := o.SourceMessageID != 0 && slices.Contains(q.ReplyChain, o.SourceMessageID)
 		switch {
 		case o.ActiveUntil <= q.Now:
 			t.Fatalf("%s has ended", o.ID)
