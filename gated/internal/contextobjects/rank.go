@@ -3,11 +3,8 @@ package contextobjects
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-
-	"arizuko/gated/internal/rows"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -77,22 +74,6 @@ func (x *Objects) lookup(q *Query, objects []Object) Result {
 	return Result{Matches: all[:limit], Scope: narrowest(all, scope), Found: len(all), Truncated: limit < len(all)}
 }
 
-// active reads the objects of the query's chat. None outlives the TTLs, which may be shorter than when it was stored.
-func (x *Objects) active(ctx context.Context, r store.Reader, q *Query) ([]Object, error) {
-	jid, err := r.Address(ctx, q.ChatJID)
-	if err != nil {
-		return nil, err
-	}
-	all, err := rows.ContextObjectsOf(ctx, r, jid, q.Now)
-	if err != nil {
-		return nil, fmt.Errorf("read active context objects: %w", err)
-	}
-	for i := range all {
-		all[i].ActiveUntil = min(all[i].ActiveUntil, x.TTLs.until(&all[i]))
-	}
-	return all, nil
-}
-
 func (q *Query) limit() int { return min(max(q.Max, 1), MaxResults) }
 
 // narrowest is the reply chain if an object in it was found.
@@ -117,7 +98,8 @@ type ranking struct {
 func (x *Objects) rank(q *Query, objects []Object) ([]Match, Scope) {
 	topics := q.Topics || q.TopicKnown && q.Topic != "" ||
 		slices.ContainsFunc(objects, func(o Object) bool { return o.Topic != "" })
-	r := ranking{Query: q, set: x, scope: ScopeChat, penalty: topics && !q.TopicKnown, highest: x.Weights.highest(topics)}
+	r := ranking{Query: q, set: x, scope: ScopeChat, penalty: topics && !q.TopicKnown,
+		highest: x.Weights.highest(topics)}
 	if topics && q.TopicKnown {
 		r.scope = ScopeTopic
 	}

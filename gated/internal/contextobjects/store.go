@@ -36,6 +36,22 @@ type Objects struct {
 	Weights Weights
 }
 
+// active reads the objects of the query's chat. None outlives the TTLs, which may be shorter than when it was stored.
+func (x *Objects) active(ctx context.Context, r store.Reader, q *Query) ([]Object, error) {
+	jid, err := r.Address(ctx, q.ChatJID)
+	if err != nil {
+		return nil, err
+	}
+	all, err := rows.ContextObjectsOf(ctx, r, jid, q.Now)
+	if err != nil {
+		return nil, fmt.Errorf("read active context objects: %w", err)
+	}
+	for i := range all {
+		all[i].ActiveUntil = min(all[i].ActiveUntil, x.TTLs.until(&all[i]))
+	}
+	return all, nil
+}
+
 // Activate makes an object active, or touches one that is. The caller fills in ChatJID, Topic, Kind and
 // SourceMessageID, ID unless it is the kind's of that message, and if known Label, URL,
 // CreatedBy, CreatedByBot, ClosedAt of a poll and DueAt of a reminder. now is unix ms.

@@ -86,8 +86,8 @@ func (c *Caller) contextTopic(ctx context.Context, r store.Reader) (topic string
 }
 
 // contextQuery is a query for the objects that the caller sees. replyTo is the message that is answered, 0 for none.
-func (c *Caller) contextQuery(ctx context.Context, r store.Reader, in contextIn) (q *contextobjects.Query, replyTo int64,
-	err error) {
+func (c *Caller) contextQuery(ctx context.Context, r store.Reader, in contextIn) (q *contextobjects.Query,
+	replyTo int64, err error) {
 	if in.ChatID != nil && *in.ChatID != c.Turn.ChatJID {
 		return nil, 0, refuse("chat %.100q is out of reach here: leave chat_id out, only objects of this chat are listed", *in.ChatID)
 	}
