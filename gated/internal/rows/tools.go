@@ -368,10 +368,9 @@ func scanContextObject(scan store.Scan) (*msg.ContextObject, error) {
 	var o msg.ContextObject
 	var reasons string
 	err := scan(&o.ChatJID, &o.ID, &o.Kind, &o.Topic, &o.SourceMessageID, &o.Label, &o.URL, &o.CreatedAt,
-		&o.LastTouchedAt,
-		&reasons, &o.CreatedBy, &o.CreatedByBot, &o.ClosedAt, &o.DueAt, &o.ActiveUntil)
+		&o.LastTouchedAt, &reasons, &o.CreatedBy, &o.CreatedByBot, &o.ClosedAt, &o.DueAt, &o.ActiveUntil)
 	if err == nil {
-		err = json.Unmarshal([]byte(reasons), &o.Reasons)
+		err = o.Reasons.UnmarshalJSON([]byte(reasons))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("scan context object: %w", err)
