@@ -339,7 +339,7 @@ func TestAdmit_ArgumentsOutOfBounds_AreNotEchoed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for _, arguments := range []string{`{"text":"` + strings.Repeat("x", 2*maxText) + `"}`, `{"` + strings.Repeat("ж", maxText) + `":1}`} {
-		if text, isError := f.call("send_message", arguments); !isError || len(text) > 2*maxRefusal {
+		if text, isError := f.call("send_message", arguments); !isError || len(text) > 2*(maxErrorHead+maxErrorTail) {
 			t.Errorf("%v, an answer of %d bytes", isError, len(text))
 		}
 	}

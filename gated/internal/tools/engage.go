@@ -69,20 +69,16 @@ func (c *Caller) placeToHear(ctx context.Context, in engageIn, fork *msg.Fork) (
 	case fork != nil:
 		return fork.Place(), nil
 	case !strings.Contains(in.Topic, msg.TopicSigil):
-		return in.Topic, c.checkThread(ctx, c.Services.Store.Reader, in.JID, in.Topic)
+		return in.Topic, checkThread(ctx, c.Services.Store.Reader, c.Turn, in.JID, in.Topic)
 	}
-	there := *c
-	if in.JID != c.Turn.ChatJID {
-		there.Turn = &msg.Turn{Folder: c.Turn.Folder, ChatJID: in.JID}
-	}
-	_, place, err = there.placeOf(ctx, c.Services.Store.Reader, in.Topic)
+	_, place, err = placeOf(ctx, c.Services.Store.Reader, c.turnIn(in.JID), in.Topic)
 	return place, err
 }
 
-// checkThread returns a refusal for what is no thread of a chat: a window there would hear nothing, and its end would
+// checkThread returns a refusal unless a chat has a thread: a window elsewhere would hear nothing, and its end would
 // leave the one that is meant. Where messages begin threads, each message is one.
-func (c *Caller) checkThread(ctx context.Context, r store.Reader, jid, thread string) error {
-	if thread == "" || jid == c.Turn.ChatJID && thread == c.Turn.ThreadID {
+func checkThread(ctx context.Context, r store.Reader, t *msg.Turn, jid, thread string) error {
+	if thread == "" || jid == t.ChatJID && thread == t.ThreadID {
 		return nil
 	}
 	has, err := rows.HasThread(ctx, r, jid, thread)
@@ -93,7 +89,7 @@ func (c *Caller) checkThread(ctx context.Context, r store.Reader, jid, thread st
 		return err
 	}
 	return refuse("chat %.100q has no thread %.80q: give the place of <turn>, which is %q here, a topic such as #deploy, or \"\" for the chat outside of threads",
-		jid, thread, c.Turn.Place)
+		jid, thread, t.Place)
 }
 
 // checkEngagement returns a refusal unless a chat is the caller's, or one that it may write to. Routd has a check of

@@ -35,12 +35,9 @@ func asRefusal(err error) error {
 	return err
 }
 
-// platform is that of the caller's chat, without the account.
-func (c *Caller) platform() string { return msg.FamilyOf(c.Turn.ChatJID) }
-
 // checkReaders returns a refusal in a chat between groups, which no adapter delivers to.
 func (c *Caller) checkReaders() error {
-	if c.platform() == msg.PlatformGroup {
+	if msg.FamilyOf(c.Turn.ChatJID) == msg.PlatformGroup {
 		return refuse("no user reads this chat, which is between groups: put it into your answer")
 	}
 	return nil

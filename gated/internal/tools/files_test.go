@@ -220,6 +220,8 @@ func TestReact(t *testing.T) {
 	}
 	f.refused("react", `{"message_id":OWN_MESSAGE,"emoji":"🍕"}`, "give one of")
 	f.refused("react", `{"message_id":OWN_FILE,"emoji":"👍"}`, "not on the platform")
+	f.in("telegram+work:-5", "", "") // the emoji are those of the platform, whatever the account
+	f.refused("react", `{"message_id":OWN_MESSAGE,"emoji":"🍕"}`, "give one of")
 }
 
 func TestGetAttachment_Stored_IsCopiedIntoTheFolder(t *testing.T) {
@@ -311,12 +313,4 @@ func TestGetAttachment_TurnCancelled_Ends(t *testing.T) {
 	}
 	f.access.Close()
 	<-done
-}
-
-// Emoji and sizes of files depend on the platform, whatever the account.
-func TestCaller_Platform_IsWithoutAccount(t *testing.T) {
-	c := &Caller{Turn: &msg.Turn{ChatJID: "telegram+work:-5"}}
-	if got := c.platform(); got != "telegram" {
-		t.Errorf("%q", got)
-	}
 }

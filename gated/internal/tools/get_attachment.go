@@ -67,7 +67,7 @@ func (c *Caller) inspected(ctx context.Context, m *msg.Message, a *msg.Attachmen
 	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
 		o := contextobjects.Object{ChatJID: m.ChatJID, Kind: msg.MediaKind(a.MIME), SourceMessageID: m.ID,
 			Label: c.clean(a.Name)}
-		same, err := c.sameTopic(ctx, tx.Reader, m)
+		same, err := sameTopic(ctx, tx.Reader, c.Turn, m)
 		if err != nil || !same {
 			return err
 		}

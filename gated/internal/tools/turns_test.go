@@ -77,7 +77,7 @@ func TestContextTools_EachKindOfTurn_HaveItsTopic(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		topic, known, err := caller.contextTopic(t.Context(), f.st.Reader)
+		topic, known, err := contextTopic(t.Context(), f.st.Reader, caller.Turn)
 		if err != nil || topic != c.topic || known != c.known {
 			t.Errorf("%s: topic %q, known %v, %v, want %q, %v", name, topic, known, err, c.topic, c.known)
 		}
