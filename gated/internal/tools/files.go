@@ -85,7 +85,7 @@ func (c *Caller) discard(files ...msg.Attachment) {
 // splitLong makes files of the long blocks of a text, if the group asks for that, and returns the text with a line in
 // place of each. A block for which there is no room as a file stays in the text.
 func (c *Caller) splitLong(ctx context.Context, text string) (short string, files []msg.Attachment) {
-	if c.Long != groupconfig.LongFile {
+	if c.Config.Long != groupconfig.LongFile {
 		return text, nil
 	}
 	return groupfiles.SplitLong(c.Turn.ChatJID, text, func(name, text string, before int64) (a msg.Attachment,

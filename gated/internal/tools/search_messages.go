@@ -57,7 +57,7 @@ func searchMessages() Tool {
 			return out, refuse("text is blank: name a word that the message has")
 		}
 		s := rows.Search{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Text: in.Text, Limit: in.Limit,
-			Others: rows.ObserveScope(c.Observe)}
+			Others: rows.ObserveScope(c.Config.Observe)}
 		if !c.isOwn(s.ChatJID) {
 			s.ChatJID = ""
 		}

@@ -98,7 +98,7 @@ func (c *Caller) outbound() (*msg.Message, error) {
 	now := c.Services.now()
 	return &msg.Message{
 		ChatJID: c.Turn.ChatJID, Topic: c.Turn.Place, ThreadID: c.Turn.ThreadID, TurnID: c.Turn.ID,
-		Sender: msg.AgentSender(c.Turn.Folder), SenderName: c.AssistantName, IsBot: true, Source: msg.SourceTool,
+		Sender: msg.AgentSender(c.Turn.Folder), SenderName: c.Config.AssistantName, IsBot: true, Source: msg.SourceTool,
 		Direction: msg.Out, Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(c.Turn.ChatJID),
 	}, nil
 }
