@@ -170,23 +170,6 @@ func TestLookup_StaleObjects_Expire(t *testing.T) {
 	}
 }
 
-func TestLookup_NearExpiry_ComesBehindFresherOnes(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.activate(ReminderListed, Object{ChatJID: chatA, Kind: msg.ContextReminder, ID: "reminder:1", DueAt: start + ms(time.Hour)})
-	f.activate(FollowupAttached, object(msg.ContextMessage, 2))
-	f.pass(15 * time.Minute)
-	f.want("before the last fifth", f.query(""), ScopeChat, "reminder:1", "message:2")
-	f.pass(time.Minute)
-	f.activate(FollowupAttached, object(msg.ContextMessage, 3))
-	res := f.want("in the last fifth", f.query(""), ScopeChat, "message:3", "reminder:1", "message:2")
-	for i, near := range []bool{false, true, true} {
-		if has(res.Matches[i].Reasons, msg.NearExpiry) != near {
-			t.Errorf("%s: %v", res.Matches[i].Object.ID, res.Matches[i].Reasons.Codes())
-		}
-	}
-}
-
 // TestActivate_Resolver_RefreshesWithinTheTTLOnly touches an image, whose TTL is an hour.
 func TestActivate_Resolver_RefreshesWithinTheTTLOnly(t *testing.T) {
 	t.Parallel()
@@ -264,15 +247,6 @@ func TestSetReminderDue_Cancelled_IsNoFutureReminder(t *testing.T) {
 	if has(res.Matches[0].Reasons, msg.FutureReminder) {
 		t.Errorf("reasons %v", res.Matches[0].Reasons.Codes())
 	}
-}
-
-func TestLookup_OldArticleAndNewPoll_AreBothListed(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
-	f.pass(110 * time.Minute)
-	f.activate(PollCreated, poll(2))
-	f.want("both", f.query(""), ScopeChat, "poll:2", "article:1")
 }
 
 // TestLookup_MixedObjects_AreOrderedByScore has ties: the one touched last is first, then the smallest id.

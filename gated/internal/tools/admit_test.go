@@ -290,12 +290,8 @@ func TestPark_LargeCall_IsRefusedKeepsItsPlace(t *testing.T) {
 // A client of the SDK gets an error for the call, and its session goes on.
 func TestAdmit_NoRoom_ClientMayTryAgain(t *testing.T) {
 	t.Parallel()
-	begun, release := make(chan struct{}, maxConcurrentCalls+maxQueuedCalls), make(chan struct{})
-	f := newFixture(t, append(Registry(), probe("hangs", func(context.Context, *Caller) error {
-		begun <- struct{}{}
-		<-release
-		return nil
-	}))...)
+	hangs, begun, release := holding("hangs", Adds)
+	f := newFixture(t, append(Registry(), hangs)...)
 	session, err := f.client(f.access.Token())
 	if err != nil {
 		t.Fatal(err)

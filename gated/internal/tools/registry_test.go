@@ -136,19 +136,6 @@ func namesOthers(s *jsonschema.Schema) (names []string) {
 	return names
 }
 
-func TestTools_UnknownField_IsRefused(t *testing.T) {
-	t.Parallel()
-	eachTool(t, func(t *testing.T, tool Tool) {
-		f := fixtureFor(t, tool)
-		with := strings.TrimSuffix(tool.example(), "}") + `,"nosuch_field":1}`
-		with = strings.Replace(with, "{,", "{", 1)
-		f.refused(tool.Name, with, "nosuch_field")
-		if sent := f.outbound(); len(sent) > 0 {
-			t.Errorf("%d messages were sent", len(sent))
-		}
-	})
-}
-
 // TestTools_ArgumentsThatDoNotFit_AreNamed: a refusal says which argument is wrong and what it may be.
 func TestTools_ArgumentsThatDoNotFit_AreNamed(t *testing.T) {
 	t.Parallel()
@@ -170,19 +157,15 @@ func TestTools_ArgumentsThatDoNotFit_AreNamed(t *testing.T) {
 	}
 }
 
-func TestTools_NoOpenTurn_IsRefused(t *testing.T) {
+func TestTools_UnknownFieldOrNoOpenTurn_IsRefused(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
 		f := fixtureFor(t, tool)
+		with := strings.TrimSuffix(tool.example(), "}") + `,"nosuch_field":1}`
+		f.refused(tool.Name, strings.Replace(with, "{,", "{", 1), "nosuch_field")
 		f.access.SetTurn(0)
 		f.refused(tool.Name, tool.example(), "no message is being answered now")
-	})
-}
-
-func TestTools_CancelledTurn_IsRefused(t *testing.T) {
-	t.Parallel()
-	eachTool(t, func(t *testing.T, tool Tool) {
-		f := fixtureFor(t, tool)
+		f.access.SetTurn(f.turn.ID)
 		f.cancelTurn()
 		f.refused(tool.Name, tool.example(), "was cancelled or has ended")
 		if sent := f.outbound(); len(sent) > 0 {
