@@ -19,7 +19,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// gate is the admission of requests without what answers them: their bodies are read, and kept until release is closed.
+// gate admits requests that nothing answers: their bodies are read, and kept until release is closed.
 type gate struct {
 	t       *testing.T
 	server  *Server
@@ -54,7 +54,7 @@ func (g *gate) run(id int64) *Access {
 	return access
 }
 
-// counted is a body that counts what is read of it.
+// counted is a body that counts the bytes read of it.
 type counted struct {
 	io.Reader
 	read *atomic.Int64
@@ -184,7 +184,7 @@ func TestAdmit_BodyTooLargeOrBatch_IsRefused(t *testing.T) {
 	}
 }
 
-// What a tool's schema allows fits into a request, even if a client escapes each character of a text as a surrogate pair.
+// The largest arguments that a tool's schema allows fit into a request, even if a client escapes each character of a text as a surrogate pair.
 func TestAdmit_LargestArgumentsOfEachTool_Fit(t *testing.T) {
 	t.Parallel()
 	for _, tool := range Registry() {
@@ -239,7 +239,7 @@ func (f *fixture) parkedCalls(n int, tool, arguments string) (release func()) {
 	}
 }
 
-// until waits for what other goroutines do.
+// until waits for other goroutines.
 func (f *fixture) until(happened func() bool) {
 	f.t.Helper()
 	for end := time.Now().Add(30 * time.Second); !happened(); <-time.After(time.Millisecond) {

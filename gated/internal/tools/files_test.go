@@ -250,7 +250,7 @@ func TestGetAttachment_Stored_IsCopiedIntoTheFolder(t *testing.T) {
 	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "not for your group")
 }
 
-// A file of another topic can be had, but what this conversation is about it is not.
+// A file of another topic can be had, but this conversation is not about it.
 func TestGetAttachment_OfAnotherTopic_IsNoActiveObject(t *testing.T) {
 	f := newFixture(t)
 	f.exec(`UPDATE messages SET thread_id = '9' WHERE id = ?`, f.file.ID)

@@ -195,7 +195,7 @@ func (f *fixture) begin(run msg.Run, turn int64) *Access {
 	return access
 }
 
-// observe configures what the run may read of other chats.
+// observe sets which other chats the run may read.
 func (f *fixture) observe(o groupconfig.Observe) {
 	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: o})
 }
@@ -307,7 +307,7 @@ func (f *fixture) outbound() []*msg.Message {
 	return sent
 }
 
-// caller is who calls, for tests below the server.
+// caller is the run that calls, for tests below the server.
 func (f *fixture) caller(tool string) *Caller {
 	f.t.Helper()
 	c, err := f.services.caller(f.t.Context(), f.access, tool)

@@ -318,7 +318,7 @@ func TestSendMessage_ForkToParent(t *testing.T) {
 	}
 }
 
-// In a Slack thread, the answer to the parent ends the fork: what follows is for the parent.
+// In a Slack thread, the answer to the parent ends the fork: later messages are for the parent.
 func TestSendMessage_ForkInSlackThread_EndsIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

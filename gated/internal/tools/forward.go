@@ -23,7 +23,7 @@ var (
 	errTooDeep = refuse("the request that you work on has been passed on %d levels deep, which is the limit: answer it yourself, or say in your answer what is left undone", msg.MaxDelegationDepth)
 )
 
-// limitNotice is what the chat reads, once for each of its requests.
+// limitNotice is sent to the chat, once for each of its requests.
 const limitNotice = "(My agents passed this request on to each other more often than they may. What is left of it is not done.)"
 
 // forward writes a row by which an agent makes a group work, in the transaction of the

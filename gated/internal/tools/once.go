@@ -32,8 +32,8 @@ func once[In, Out any](ctx context.Context, c *Caller, in In, effect func(tx *st
 }
 
 // onceAfter is once for calls that need something outside of the transaction: a file, an answer of another daemon, a
-// look at many rows. prepare does that, and only if no result is stored: what it checks may have changed since. It must
-// be harmless when repeated, since a kill may follow it.
+// look at many rows. prepare does that, and only if no result is stored: the facts that it checks may have changed
+// since. It must be harmless when repeated, since a kill may follow it.
 func onceAfter[In, Out any](ctx context.Context, c *Caller, in In, prepare func() error,
 	effect func(tx *store.Tx) (Out, error)) (out Out, err error) {
 	hash, err := hashCall(c.Tool, in)

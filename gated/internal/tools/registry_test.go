@@ -124,7 +124,7 @@ func TestTools_WhatIsOfAnotherGroup_IsRefused(t *testing.T) {
 	})
 }
 
-// namesOthers are fields that could name what another group has.
+// namesOthers are fields that could name something of another group.
 func namesOthers(s *jsonschema.Schema) (names []string) {
 	for name := range s.Properties {
 		for _, part := range []string{"folder", "chat", "jid", "message", "group"} {
@@ -188,7 +188,7 @@ func TestTools_Schemas_DescribeAndBoundEachField(t *testing.T) {
 	})
 }
 
-// What a schema allows a tool takes, or refuses in words: bounds are in characters, wherever a text ends up.
+// A tool takes whatever its schema allows, or refuses it in words: bounds are in characters, wherever a text ends up.
 func TestTools_LargestTexts_AreNoErrorOfTheTool(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
@@ -205,7 +205,7 @@ func TestTools_LargestTexts_AreNoErrorOfTheTool(t *testing.T) {
 	})
 }
 
-// takesText calls a tool with its example, of which some fields are replaced.
+// takesText calls a tool with its example, some fields of it replaced.
 func takesText(t *testing.T, tool Tool, fields map[string]any) {
 	t.Helper()
 	f := fixtureFor(t, tool)
@@ -310,8 +310,7 @@ func TestServer_ToolsList_IsTheRegistry(t *testing.T) {
 	}
 }
 
-// A run reaches what its folder reaches, however its folder and the named one are made:
-// the folder itself and what lies below it.
+// A run reaches its folder and those below it, however its folder and the named one are made.
 func TestCaller_Reach_NeverExceedsItsFolder(t *testing.T) {
 	t.Parallel()
 	segment := rapid.StringMatching(`[a-z0-9][a-z0-9_-]{0,3}`)
@@ -332,7 +331,7 @@ func TestCaller_Reach_NeverExceedsItsFolder(t *testing.T) {
 		if err != nil && below && msg.ValidFolder(named) == nil {
 			t.Fatalf("%s does not reach %s: %v", own, named, err)
 		}
-		// What it may pass on is within what it has.
+		// It passes on no more than it has.
 		if child := (&Caller{Turn: &msg.Turn{Folder: named}}); err == nil {
 			deeper := path.Draw(t, "deeper")
 			if child.Reaches(deeper) && !c.Reaches(deeper) {

@@ -113,7 +113,8 @@ func (c *Caller) planned(ctx context.Context, err error) error {
 	return err
 }
 
-// plan changes a reminder as the caller asks, whose turn's sender pays for it from now on, or returns a refusal.
+// plan changes a reminder as the caller asks, or returns a refusal. From then on the sender of the caller's turn pays
+// for it.
 func (c *Caller) plan(ctx context.Context, tx *store.Tx, r *msg.Reminder, spec reminders.Spec) error {
 	was := *r
 	if err := spec.Apply(r, c.Services.Zone, c.Services.Now()); err != nil {

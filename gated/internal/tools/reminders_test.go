@@ -127,7 +127,7 @@ func (f *fixture) forum() (jid, post string) {
 	return jid, post
 }
 
-// A forum takes messages in its posts alone: what would be outside of them is refused at the call.
+// A forum takes messages in its posts alone: a call that would write outside of them is refused.
 func TestForum_OutsideOfPosts_IsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -73,7 +73,7 @@ func putWithFiles(tx *store.Tx, m *msg.Message, text string, files []msg.Attachm
 }
 
 const (
-	// maxText bounds a text that an agent sends, in characters: a quarter of what a row holds.
+	// maxText bounds a text that an agent sends, in characters: a quarter of a row's size.
 	maxText = 32 << 10
 	// maxTopic bounds the name of a topic or thread, in characters.
 	maxTopic = 200

@@ -194,7 +194,7 @@ func TestServer_ManyCalls_AreBoundedPerRun(t *testing.T) {
 	waitOther()
 }
 
-// Some models send null for what they leave out.
+// Some models send null for arguments that they leave out.
 func TestServer_NullArgument_IsLeftOut(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -223,8 +223,8 @@ func TestServer_UndeclaredMethods_AreUnknown(t *testing.T) {
 	}
 }
 
-// Searches of all runs together leave connections to the database for messages; what acts, or reads little, waits for
-// none of them.
+// Searches of all runs together leave connections to the database for messages; calls that act, or read little, wait
+// for none of them.
 func TestServer_ManySearches_AreBoundedForAllRuns(t *testing.T) {
 	t.Parallel()
 	reads, begun, release := holding("reads", Searches)

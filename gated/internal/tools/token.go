@@ -26,7 +26,7 @@ type Tokens struct {
 	offered []string // the names of the tools that are served
 }
 
-// Access is what a token gives: the tools, on behalf of one run.
+// Access is the access to the tools on behalf of one run, which has its token.
 type Access struct {
 	tokens   *Tokens
 	run      msg.Run
@@ -44,7 +44,7 @@ type Access struct {
 	acted  map[int64]map[string]int    // turn → calls that acted in this attempt, by hash
 }
 
-// Issue makes a token for a run. redact hides the run's secrets in what it writes. The
+// Issue makes a token for a run. redact hides the run's secrets in texts that it writes. The
 // caller closes the Access with the run.
 func (t *Tokens) Issue(run msg.Run, redact func(string) string) *Access {
 	secret := make([]byte, tokenBytes)
@@ -115,14 +115,14 @@ func (a *Access) Begin(turn int64, c *groupconfig.Config) {
 	a.config = *c
 }
 
-// BeforeCalls sets what each call waits for before it is attributed to the turn at work.
+// BeforeCalls sets a function that each call waits for before it is attributed to the turn at work.
 func (a *Access) BeforeCalls(wait func(context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.before = wait
 }
 
-// await waits for what must precede a call. It returns the error of ctx.
+// await waits for the function of BeforeCalls. It returns the error of ctx.
 func (a *Access) await(ctx context.Context) error {
 	a.mu.Lock()
 	wait := a.before

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// turnCase is a turn of one of the kinds that there are, and the topic to which what it speaks about belongs.
+// turnCase is a turn of one of the kinds that there are, and the topic that its objects belong to.
 type turnCase struct {
 	turn   *msg.Turn
 	access *Access
