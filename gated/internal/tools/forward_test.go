@@ -193,4 +193,9 @@ func TestInjectMessage_Row_IsLikeAUsers(t *testing.T) {
 	if m := rows[1]; m.SenderName != "acme" || m.ChatJID != "group:acme/eng" {
 		t.Errorf("%+v", m)
 	}
+	f.in(chat, "33", "#deploy") // in another chat the topic is not where the turn is
+	f.works("inject_message", `{"chat_jid":"group:acme/eng","content":"go on","topic":"#deploy"}`)
+	if m := f.last(); m.Topic != "#deploy" || m.ThreadID != "" {
+		t.Errorf("%+v", m)
+	}
 }
