@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
 // gate admits requests that nothing answers: their bodies are read, and kept until release is closed.
@@ -230,21 +231,11 @@ func (f *fixture) parkedCalls(n int, tool, arguments string) (release func()) {
 			}
 		}()
 	}
-	f.until(func() bool { return len(f.access.capacity.parked) == n })
+	storetest.Eventually(f.t, "the calls to wait", func() bool { return len(f.access.capacity.parked) == n })
 	return func() {
 		cancel()
 		for range n {
 			<-done
-		}
-	}
-}
-
-// until waits for other goroutines.
-func (f *fixture) until(happened func() bool) {
-	f.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !happened(); <-time.After(time.Millisecond) {
-		if time.Now().After(end) {
-			f.t.Fatal("it does not happen")
 		}
 	}
 }
@@ -274,10 +265,7 @@ func TestAdmit_CallsThatWaitForUserOrFile_HoldUpNoOthers(t *testing.T) {
 func TestPark_LargeCall_IsRefusedKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	r, all := newCapacity(), semaphore.NewWeighted(maxAllBytes)
-	p, err := r.take(t.Context(), all, maxParkedBody+1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := storetest.Must(r.take(t.Context(), all, maxParkedBody+1))(t)
 	if err := p.park(); err == nil || !strings.Contains(err.Error(), "shorten its arguments") || len(r.parked) != 0 || len(r.slots) != 1 {
 		t.Errorf("%v, %d parked, %d slots", err, len(r.parked), len(r.slots))
 	}
@@ -292,10 +280,7 @@ func TestAdmit_NoRoom_ClientMayTryAgain(t *testing.T) {
 	t.Parallel()
 	hangs, begun, release := holding("hangs", Adds)
 	f := newFixture(t, append(Registry(), hangs)...)
-	session, err := f.client(f.access.Token())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := storetest.Must(f.client(f.access.Token()))(t)
 	const n = maxConcurrentCalls + maxQueuedCalls
 	answered := make(chan int, n)
 	for range n {
@@ -304,11 +289,8 @@ func TestAdmit_NoRoom_ClientMayTryAgain(t *testing.T) {
 	for range maxConcurrentCalls {
 		<-begun
 	}
-	f.until(func() bool { return len(f.access.capacity.entered) == n })
-	text, err := json.Marshal(map[string]string{"text": strings.Repeat("x", maxText)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Eventually(t, "the queue to be full", func() bool { return len(f.access.capacity.entered) == n })
+	text := storetest.Must(json.Marshal(map[string]string{"text": strings.Repeat("x", maxText)}))(t)
 	params := &mcp.CallToolParams{Name: "send_message", Arguments: rawJSON(text)}
 	if _, err := session.CallTool(t.Context(), params); err == nil || !strings.Contains(err.Error(), http.StatusText(http.StatusTooManyRequests)) {
 		t.Errorf("without room: %v", err)

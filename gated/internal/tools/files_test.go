@@ -14,6 +14,7 @@ import (
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // addFiles gives the groups folders, a file each way, and an answer that is sent.
@@ -66,10 +67,7 @@ func (f *fixture) settle(m *msg.Message, state msg.OutState, platformID string) 
 // setFiles stores the files of a message, of which some are still to be downloaded.
 func (f *fixture) setFiles(m *msg.Message, pending int, files ...msg.Attachment) {
 	f.t.Helper()
-	text, err := json.Marshal(files)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	text := storetest.Must(json.Marshal(files))(f.t)
 	f.exec(`UPDATE messages SET attachments = ?, pending_files = ? WHERE id = ?`, string(text), pending, m.ID)
 }
 
@@ -83,10 +81,7 @@ func (f *fixture) exec(statement string, args ...any) {
 
 func (f *fixture) db() *sql.DB {
 	f.t.Helper()
-	db, err := sql.Open("sqlite3", f.path+"?_busy_timeout=10000")
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	db := storetest.Must(sql.Open("sqlite3", f.path+"?_busy_timeout=10000"))(f.t)
 	f.t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -103,10 +98,7 @@ func (f *fixture) row(id int64) *msg.Message {
 // last is the newest row.
 func (f *fixture) last() *msg.Message {
 	f.t.Helper()
-	id, err := f.st.LastMessageID(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	id := storetest.Must(f.st.LastMessageID(f.t.Context()))(f.t)
 	return f.row(id)
 }
 
@@ -280,7 +272,7 @@ func (f *fixture) download() (answer <-chan string) {
 		text, _ := f.call("get_attachment", `{"message_id":OWN_FILE}`)
 		done <- text
 	}()
-	f.until(func() bool {
+	storetest.Eventually(f.t, "the file to be wanted", func() bool {
 		wanted, err := f.st.WantedFiles(f.t.Context(), "telegram", 10)
 		return err == nil && len(wanted) == 1 && wanted[0].ID == f.file.ID
 	})

@@ -177,10 +177,7 @@ func (f *fixture) Drain(runID int64) {
 func (f *fixture) startRun(folder, chat, text string) (*msg.Message, *msg.Turn, *Access) {
 	f.t.Helper()
 	m := f.ask(folder, chat, text)
-	turn, err := f.st.Turn(f.t.Context(), m.TurnID)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	turn := storetest.Must(f.st.Turn(f.t.Context(), m.TurnID))(f.t)
 	return m, turn, f.begin(msg.Run{Folder: folder, ChatJID: chat}, turn.ID)
 }
 
@@ -259,10 +256,7 @@ func (f *fixture) call(tool, arguments string) (text string, isError bool) {
 
 func (f *fixture) callAs(access *Access, tool, arguments string) (text string, isError bool) {
 	f.t.Helper()
-	session, err := f.client(access.Token())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	session := storetest.Must(f.client(access.Token()))(f.t)
 	result, err := session.CallTool(f.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: rawJSON(f.fill(arguments))})
 	if err != nil {
 		f.t.Fatalf("%s %s: %v", tool, arguments, err)
@@ -301,21 +295,13 @@ func (f *fixture) refusedAs(access *Access, tool, arguments, want string) {
 // outbound returns the messages that a turn has sent.
 func (f *fixture) outbound() []*msg.Message {
 	f.t.Helper()
-	sent, err := f.st.TurnReplies(f.t.Context(), f.turn.ID)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return sent
+	return storetest.Must(f.st.TurnReplies(f.t.Context(), f.turn.ID))(f.t)
 }
 
 // caller is the run that calls, for tests below the server.
 func (f *fixture) caller(tool string) *Caller {
 	f.t.Helper()
-	c, err := f.services.caller(f.t.Context(), f.access, tool)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return c
+	return storetest.Must(f.services.caller(f.t.Context(), f.access, tool))(f.t)
 }
 
 type bearer string

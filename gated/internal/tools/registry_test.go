@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
 // Every test of this file holds for each tool of the registry.
@@ -86,23 +87,14 @@ func (f *fixture) post(tool, arguments, token string) int {
 // request sends a request of the run, as it is after change.
 func (f *fixture) request(body string, change func(*http.Request)) (status int, answer string) {
 	f.t.Helper()
-	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	r := storetest.Must(http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body)))(f.t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Authorization", "Bearer "+f.access.Token())
 	change(r)
-	res, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	res := storetest.Must(http.DefaultTransport.RoundTrip(r))(f.t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	text := storetest.Must(io.ReadAll(res.Body))(f.t)
 	return res.StatusCode, string(text)
 }
 
@@ -212,10 +204,7 @@ func takesText(t *testing.T, tool Tool, fields map[string]any) {
 		t.Fatal(err)
 	}
 	maps.Copy(arguments, fields)
-	body, err := json.Marshal(arguments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := storetest.Must(json.Marshal(arguments))(t)
 	text, _ := f.call(tool.Name, string(body))
 	if strings.Contains(text, "failed inside arizuko") || strings.Contains(text, "validating") {
 		t.Errorf("%v: %.200s\n%.400s", slices.Collect(maps.Keys(fields)), text, f.log.String())
@@ -283,14 +272,8 @@ func checkBounds(t *testing.T, tool Tool, at string, s *jsonschema.Schema) {
 func TestServer_ToolsList_IsTheRegistry(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	session, err := f.client(f.access.Token())
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := session.ListTools(t.Context(), &mcp.ListToolsParams{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := storetest.Must(f.client(f.access.Token()))(t)
+	list := storetest.Must(session.ListTools(t.Context(), &mcp.ListToolsParams{}))(t)
 	var got, want []string
 	for _, tool := range list.Tools {
 		got = append(got, tool.Name)

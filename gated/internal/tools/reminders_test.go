@@ -8,16 +8,13 @@ import (
 	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // ownReminders are the active ones of the fixture's chat.
 func (f *fixture) ownReminders() []*msg.Reminder {
 	f.t.Helper()
-	all, err := f.st.ChatReminders(f.t.Context(), chat, msg.ReminderActive, 0, 1000)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return all
+	return storetest.Must(f.st.ChatReminders(f.t.Context(), chat, msg.ReminderActive, 0, 1000))(f.t)
 }
 
 func TestReminderCreate_Reminder_FiresInItsZoneAndIsActive(t *testing.T) {
@@ -87,22 +84,12 @@ func TestBroadcast_AllChats_ReachesThoseOfTheGroupAtTheTopLevel(t *testing.T) {
 		}
 		return nil
 	})
-	last := func() int64 {
-		id, err := f.st.LastMessageID(f.t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id
-	}
-	before := last()
+	before := f.last().ID
 	f.works("broadcast", `{"text":"hello <internal>not this</internal>"}`)
 	f.refused("broadcast", `{"text":"hi","chats":["OWN_CHAT","OWN_CHAT"]}`, "twice")
-	if n := last() - before; n != 1 {
-		t.Fatalf("%d messages", n)
-	}
-	m, err := f.st.Message(t.Context(), before+1)
-	if err != nil {
-		t.Fatal(err)
+	m := f.last()
+	if m.ID != before+1 {
+		t.Fatalf("%d messages", m.ID-before)
 	}
 	if m.ChatJID != chat || m.Content != "hello" || m.Source != msg.SourceBroadcast || m.ThreadID != "" || m.OutState != msg.OutQueued {
 		t.Errorf("%+v", m)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/store/storetest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -83,10 +84,7 @@ func TestServer_Calls_AreCountedByToolAndOutcome(t *testing.T) {
 	f.works("send_message", `{"text":"x"}`)
 	f.refused("send_message", `{"text":"x","y":1}`, "y")
 	f.refused("reset_session", `{"groupFolder":"other"}`, "out of reach")
-	got, err := f.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := storetest.Must(f.metrics.Gather())(t)
 	counts := map[string]float64{}
 	for _, family := range got {
 		if family.GetName() != "arizuko_tool_calls_total" {
@@ -260,10 +258,7 @@ func TestServer_RefusedArguments_AreNotRepeatedWhole(t *testing.T) {
 			t.Errorf("error %v of %d bytes: %.100s", isError, len(text), text)
 		}
 	}
-	session, err := f.client(f.access.Token())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := storetest.Must(f.client(f.access.Token()))(t)
 	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: long}); err == nil || len([]rune(err.Error())) > 2300 {
 		t.Errorf("an unknown tool: %.200v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // decode returns a tool's result.
@@ -63,10 +64,7 @@ func TestSendMessage_GroupWantsFiles_LongBlockFollowsAsFile(t *testing.T) {
 				_, turn, access = f.startRun("acme/eng", tt.chat, "a table")
 			}
 			access.Begin(turn.ID, &groupconfig.Config{AssistantName: "ari", Long: tt.long})
-			in, err := json.Marshal(sendMessageIn{Text: text})
-			if err != nil {
-				t.Fatal(err)
-			}
+			in := storetest.Must(json.Marshal(sendMessageIn{Text: text}))(t)
 			result, failed := f.callAs(access, "send_message", string(in))
 			if failed {
 				t.Fatal(result)
