@@ -159,8 +159,11 @@ func (c *Caller) observes(ctx context.Context, r store.Reader, jid string) (bool
 	if c.isOwn(jid) {
 		return true, nil
 	}
-	if c.Config.Observe == groupconfig.ObserveAll || c.Config.Observe == groupconfig.ObserveNone {
-		return c.Config.Observe == groupconfig.ObserveAll, nil
+	switch c.Config.Observe {
+	case groupconfig.ObserveAll:
+		return true, nil
+	case groupconfig.ObserveNone:
+		return false, nil
 	}
 	kind, err := rows.ChatKind(ctx, r, jid)
 	return kind != msg.ChatDM, err

@@ -83,7 +83,6 @@ func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 		tokens: tokens, services: services, log: log, calls: newCalls(metrics, tools), known: map[string]Kind{},
 		bytes: semaphore.NewWeighted(maxAllBytes), reading: make(chan struct{}, maxReading),
 	}
-	tokens.offer(tools)
 	server := mcp.NewServer(&mcp.Implementation{Name: "arizuko", Title: "arizuko", Version: buildinfo.Version()},
 		&mcp.ServerOptions{
 			Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},

@@ -7,7 +7,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -21,9 +20,8 @@ const tokenBytes = 32
 // Tokens are the tokens of live runs. They exist in memory alone: a restart of gated
 // ends all runs. The zero value is empty.
 type Tokens struct {
-	mu      sync.Mutex
-	live    map[[sha256.Size]byte]*Access
-	offered []string // the names of the tools that are served
+	mu   sync.Mutex
+	live map[[sha256.Size]byte]*Access
 }
 
 // Access is the access to the tools on behalf of one run, which has its token.
@@ -64,16 +62,6 @@ func (t *Tokens) Issue(run msg.Run, redact func(string) string) *Access {
 	return a
 }
 
-// offer says which tools are served.
-func (t *Tokens) offer(tools []Tool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.offered = nil
-	for _, tool := range tools {
-		t.offered = append(t.offered, tool.Name)
-	}
-}
-
 // Find returns the access of a request's bearer token, nil if no live run has it.
 func (t *Tokens) Find(r *http.Request) *Access {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -92,11 +80,12 @@ func (t *Tokens) Find(r *http.Request) *Access {
 // Token is the bearer token.
 func (a *Access) Token() string { return a.token }
 
-// Tools are the names of the tools that it gives.
-func (a *Access) Tools() []string {
-	a.tokens.mu.Lock()
-	defer a.tokens.mu.Unlock()
-	return slices.Clone(a.tokens.offered)
+// Tools are the names of the tools.
+func (a *Access) Tools() (names []string) {
+	for _, tool := range Registry() {
+		names = append(names, tool.Name)
+	}
+	return names
 }
 
 // Close makes the token invalid and ends its calls. It may be called more than once.
