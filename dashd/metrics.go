@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	factrows "arizuko/pkg/facts/rows"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/dashd/internal/backup"
@@ -51,7 +53,7 @@ func (d *dashd) measure() {
 		if done, _ := backup.Last(d.cfg.Data); !done.IsZero() {
 			saved.Set(float64(done.Unix()))
 		}
-		platforms, err := d.Store.WaitingByPlatform(ctx)
+		platforms, err := factrows.WaitingByPlatform(ctx, d.Store.Reader)
 		oldest := 0.0
 		for _, w := range platforms {
 			if msg.DaemonOf(w.ChatJID) == "" {

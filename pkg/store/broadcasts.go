@@ -38,11 +38,6 @@ func (r Reader) BroadcastByKey(ctx context.Context, key string) (*Broadcast, err
 	return First(All(ctx, r, scanBroadcast, queryBroadcastByKey, key))
 }
 
-// BroadcastOf returns the broadcast that made a row, nil if none did. It reads all broadcasts.
-func (r Reader) BroadcastOf(ctx context.Context, message int64) (*Broadcast, error) {
-	return First(All(ctx, r, scanBroadcast, queryBroadcastOf, message))
-}
-
 // OpenBroadcast returns the oldest broadcast with rows missing, nil if there is none.
 func (r Reader) OpenBroadcast(ctx context.Context) (*Broadcast, error) {
 	return First(All(ctx, r, scanBroadcast, queryOpenBroadcast))

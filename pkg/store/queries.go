@@ -56,19 +56,6 @@ const (
 		not_before = excluded.not_before, platform_id = excluded.platform_id, error_class = excluded.error_class,
 		error = excluded.error, updated_at = excluded.updated_at`
 
-	queryWaitingIn = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_undecided
-		WHERE direction = 'in' AND disposition IS NULL) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-	queryWaitingBefore = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_undecided
-		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND received_at <= ?) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-	queryWaitingOut = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_outbox
-		WHERE out_state IN ('queued', 'sending')) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-	queryWaitingOutBefore = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_outbox
-		WHERE out_state IN ('queued', 'sending') AND platform = ? AND chat_jid = ? AND received_at <= ?) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-
 	queryChat = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)
 		FROM chats WHERE jid = ?`
 	queryThreadTopic = `SELECT topic FROM topic_threads WHERE chat_jid = ? AND thread_id = ?`

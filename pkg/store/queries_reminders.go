@@ -19,9 +19,7 @@ const (
 	queryReminderOf = `SELECT reminder_id, slot FROM reminder_slots WHERE message_id = ?`
 
 	queryBroadcastByKey = `SELECT id, key, text, created_by, chats, message_ids, created_at, ifnull(ended_at, 0) FROM broadcasts WHERE key = ?`
-	// For operators who ask about one message: there are few broadcasts.
-	queryBroadcastOf = `SELECT id, key, text, created_by, chats, message_ids, created_at, ifnull(ended_at, 0) FROM broadcasts
-		WHERE EXISTS (SELECT 1 FROM json_each(message_ids) WHERE CAST(value AS INTEGER) = ?)`
+
 	queryOpenBroadcast = `SELECT id, key, text, created_by, chats, message_ids, created_at, 0 FROM broadcasts INDEXED BY broadcasts_open
 		WHERE ended_at IS NULL ORDER BY id LIMIT 1`
 )

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
+
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
@@ -35,7 +37,7 @@ func answered() *Path {
 		},
 		Batch: []int64{811, 812},
 		Usage: agentproto.Usage{Input: 5120, Output: 310, ContextUsed: 6000, ContextSize: 200_000, CostUSD: 0.021},
-		Runs:  []*store.RunResult{{Run: msg.Run{ID: 55, Runtime: "process", PID: 4711, StartedAt: at(40), EndedAt: at(62540)}, Result: "ok"}},
+		Runs:  []*factrows.RunResult{{Run: msg.Run{ID: 55, Runtime: "process", PID: 4711, StartedAt: at(40), EndedAt: at(62540)}, Result: "ok"}},
 		Replies: []*Reply{{
 			Message: &msg.Message{ID: 813, ChatJID: m.ChatJID, Direction: msg.Out, Source: msg.SourceAgent, Content: "hi bob",
 				ReceivedAt: at(2540), OutState: msg.OutSent, TurnID: 97},
@@ -56,7 +58,7 @@ func failing() *Path {
 	turn := p.Turns[0]
 	turn.State, turn.Reason, turn.Attempts, turn.Frames = msg.TurnFailed, msg.ReasonAgentError, 2, 0
 	turn.Error, turn.EndedAt = "the agent ended without an answer: exit code 3", at(6000)
-	turn.Runs = []*store.RunResult{
+	turn.Runs = []*factrows.RunResult{
 		{Run: msg.Run{ID: 55, Runtime: "docker", Label: "arizuko-run-55", StartedAt: at(40), EndedAt: at(500)}, Result: "error", Error: turn.Error},
 		{Run: msg.Run{ID: 56, Runtime: "docker", Label: "arizuko-run-56", StartedAt: at(5500), EndedAt: at(6000)}, Result: "error", Error: turn.Error},
 	}

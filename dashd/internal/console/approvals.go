@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/pkg/facts/rows"
+
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
@@ -59,7 +61,7 @@ func (c *Console) requests(ctx context.Context) (pages.Approvals, error) {
 	if err != nil {
 		return none, err
 	}
-	waiting, _, err := c.Store.WaitingRequests(ctx)
+	waiting, _, err := rows.WaitingRequests(ctx, c.Store)
 	if err != nil {
 		return none, err
 	}

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"arizuko/pkg/facts/rows"
+
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
@@ -164,7 +166,7 @@ func (c *Console) page(v view) http.HandlerFunc {
 			writeFragment(w, r, fragment, tag)
 			return
 		}
-		requests, _, err := c.Store.WaitingRequests(r.Context())
+		requests, _, err := rows.WaitingRequests(r.Context(), c.Store)
 		if err != nil {
 			c.failed(w, r, err)
 			return

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
+
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
@@ -29,7 +31,7 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 	if err != nil {
 		return none, err
 	}
-	requests, _, err := c.Store.WaitingRequests(ctx)
+	requests, _, err := factrows.WaitingRequests(ctx, c.Store)
 	if err != nil {
 		return none, err
 	}

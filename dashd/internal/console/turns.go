@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	factrows "arizuko/pkg/facts/rows"
+
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
@@ -242,7 +244,7 @@ func turnMessage(m *msg.Message) pages.TurnMessage {
 // addRuns adds the processes that worked on a turn, the newest last, and the end of the last one's log.
 func (c *Console) addRuns(ctx context.Context, page *pages.TurnPage, t *msg.Turn) error {
 	until := cmp.Or(t.EndedAt, page.Now)
-	runs, err := c.Store.RunsDuring(ctx, t.Folder, t.Topic, t.CreatedAt, until, maxRuns)
+	runs, err := factrows.RunsDuring(ctx, c.Store, t.Folder, t.Topic, t.CreatedAt, until, maxRuns)
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"arizuko/pkg/facts/rows"
+
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // maxListed is how many running and how many queued turns are listed.
@@ -75,8 +76,8 @@ type Facts struct {
 	RunningCount int
 	Queued       []*msg.Turn // the same of those in the queue
 	QueuedCount  int
-	Inbound      store.Waiting // rows without a decision
-	Outbound     store.Waiting // rows that are not delivered
+	Inbound      rows.Waiting // rows without a decision
+	Outbound     rows.Waiting // rows that are not delivered
 }
 
 // Instance gathers the facts for the overview.
@@ -88,16 +89,16 @@ func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	if f.Machines, err = s.machines(ctx); err != nil {
 		return f, err
 	}
-	if f.Running, f.RunningCount, err = s.cfg.Store.RunningTurns(ctx, maxListed); err != nil {
+	if f.Running, f.RunningCount, err = rows.RunningTurns(ctx, s.cfg.Store.Reader, maxListed); err != nil {
 		return f, err
 	}
-	if f.Queued, f.QueuedCount, err = s.cfg.Store.QueuedTurns(ctx, maxListed); err != nil {
+	if f.Queued, f.QueuedCount, err = rows.QueuedTurns(ctx, s.cfg.Store.Reader, maxListed); err != nil {
 		return f, err
 	}
-	if f.Inbound, err = s.cfg.Store.WaitingInbound(ctx); err != nil {
+	if f.Inbound, err = rows.WaitingInbound(ctx, s.cfg.Store.Reader); err != nil {
 		return f, err
 	}
-	f.Outbound, err = s.cfg.Store.WaitingOutbound(ctx)
+	f.Outbound, err = rows.WaitingOutbound(ctx, s.cfg.Store.Reader)
 	return f, err
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
+
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/config"
 	"arizuko/pkg/httpx"
@@ -82,7 +84,7 @@ type chat struct {
 	engaged msg.Engagement // zero while no group is engaged
 	privacy bool           // the bot receives mentions and replies alone there
 	work    work
-	waiting store.Waiting
+	waiting factrows.Waiting
 	unsent  string // how many answers wait to be sent, and why; "" for none
 	spent   *spent
 	request *store.Request // the pending one of a chat without a group, nil for none
@@ -110,7 +112,7 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if known != nil {
 		c.info = *known
 	}
-	if c.waiting, err = st.WaitingInboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
+	if c.waiting, err = factrows.WaitingInboundBefore(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
 		return err
 	}
 	running, err := s.known(ctx, c.now)
@@ -118,7 +120,7 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 		return err
 	}
 	c.daemons = daemons(running, c.now)
-	unsent, err := st.WaitingOutboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds())
+	unsent, err := factrows.WaitingOutboundBefore(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds())
 	if err != nil {
 		return err
 	}
@@ -293,7 +295,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 	w.place = new(1 + before)
 	if err == nil {
 		var running []*msg.Turn
-		running, _, err = s.cfg.Store.RunningTurns(ctx, maxListed)
+		running, _, err = factrows.RunningTurns(ctx, s.cfg.Store.Reader, maxListed)
 		w.another = slices.ContainsFunc(running, func(t *msg.Turn) bool { return t.Lane() == oldest.Lane() })
 	}
 	return w, err

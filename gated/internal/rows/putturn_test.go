@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	factrows "arizuko/pkg/facts/rows"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/gatedtest"
@@ -32,7 +34,7 @@ func TestPutTurn(t *testing.T) {
 	if n := storetest.Must(rows.CountDelegations(t.Context(), s.Reader, root.ID))(t); n != 1 {
 		t.Errorf("%d delegations", n)
 	}
-	if diff := cmp.Diff([]*msg.Turn{want}, storetest.Must(s.Delegated(t.Context(), root.ID))(t)); diff != "" {
+	if diff := cmp.Diff([]*msg.Turn{want}, storetest.Must(factrows.Delegated(t.Context(), s.Reader, root.ID))(t)); diff != "" {
 		t.Errorf("delegated turns (-want +got):\n%s", diff)
 	}
 	if n := storetest.Must(rows.CountDelegations(t.Context(), s.Reader, want.ID))(t); n != 0 {

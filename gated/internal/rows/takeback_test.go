@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	factrows "arizuko/pkg/facts/rows"
+
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
@@ -167,7 +169,7 @@ func TestMark_NotDelivered_IsNoLostMessage(t *testing.T) {
 		return tx.Exec(`UPDATE messages SET out_state = 'failed' WHERE source = 'waiting'`)
 	})
 	lost, err := rows.LostRows(t.Context(), s.Reader, 0, "", 10)
-	undelivered, err2 := s.Undelivered(t.Context(), 0)
+	undelivered, err2 := factrows.Undelivered(t.Context(), s.Reader, 0)
 	if err := errors.Join(err, err2); err != nil || len(lost)+len(undelivered) > 0 {
 		t.Errorf("%v, lost %+v, undelivered %+v", err, lost, undelivered)
 	}

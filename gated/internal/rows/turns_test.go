@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/gatedtest"
@@ -242,7 +244,7 @@ func TestQueuedLanes_AreThoseOfTheCode(t *testing.T) {
 	if got := storetest.Must(rows.QueuedLanes(t.Context(), s.Reader))(t); !slices.Equal(got, want) {
 		t.Errorf("lanes %q, want %q", got, want)
 	}
-	if n := storetest.Must(s.CountQueued(t.Context()))(t); n != 6 {
+	if n := storetest.Must(factrows.CountQueued(t.Context(), s.Reader))(t); n != 6 {
 		t.Errorf("%d queued", n)
 	}
 }

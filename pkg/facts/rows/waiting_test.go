@@ -1,8 +1,10 @@
-package store_test
+package rows_test
 
 import (
 	"context"
 	"testing"
+
+	"arizuko/pkg/facts/rows"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -15,15 +17,23 @@ func TestWaiting(t *testing.T) {
 	put := func(chatJID string, direction msg.Direction, state msg.OutState, receivedAt int64) int64 {
 		return storetest.Stored(t, s, &msg.Message{ChatJID: chatJID, Direction: direction, OutState: state, ReceivedAt: receivedAt}).ID
 	}
-	verbs := map[string]func(context.Context) (store.Waiting, error){
-		"inbound":            s.WaitingInbound,
-		"in a before 20":     func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "a:1", 20) },
-		"in a before 5":      func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "a:1", 5) },
-		"nowhere":            func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "a:", 1000) },
-		"outbound":           s.WaitingOutbound,
-		"in b before it all": func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "b:1", 1000) },
+	verbs := map[string]func(context.Context) (rows.Waiting, error){
+		"inbound": func(ctx context.Context) (rows.Waiting, error) { return rows.WaitingInbound(ctx, s.Reader) },
+		"in a before 20": func(ctx context.Context) (rows.Waiting, error) {
+			return rows.WaitingInboundBefore(ctx, s.Reader, "a:1", 20)
+		},
+		"in a before 5": func(ctx context.Context) (rows.Waiting, error) {
+			return rows.WaitingInboundBefore(ctx, s.Reader, "a:1", 5)
+		},
+		"nowhere": func(ctx context.Context) (rows.Waiting, error) {
+			return rows.WaitingInboundBefore(ctx, s.Reader, "a:", 1000)
+		},
+		"outbound": func(ctx context.Context) (rows.Waiting, error) { return rows.WaitingOutbound(ctx, s.Reader) },
+		"in b before it all": func(ctx context.Context) (rows.Waiting, error) {
+			return rows.WaitingInboundBefore(ctx, s.Reader, "b:1", 1000)
+		},
 	}
-	expect := func(want map[string]store.Waiting) {
+	expect := func(want map[string]rows.Waiting) {
 		t.Helper()
 		for name, verb := range verbs {
 			if got := storetest.Must(verb(t.Context()))(t); got != want[name] {
@@ -46,7 +56,7 @@ func TestWaiting(t *testing.T) {
 	put("a:1", msg.In, "", 21)
 	sending := put("c:1", msg.Out, msg.OutSending, 40)
 	put("a:1", msg.Out, msg.OutQueued, 39)
-	expect(map[string]store.Waiting{
+	expect(map[string]rows.Waiting{
 		"inbound":            {4, b, "b:1", 30},
 		"in a before 20":     {2, a, "a:1", 10},
 		"in b before it all": {1, b, "b:1", 30},
