@@ -53,7 +53,7 @@ func (d *dashd) measure() {
 		if done, _ := backup.Last(d.cfg.Data); !done.IsZero() {
 			saved.Set(float64(done.Unix()))
 		}
-		platforms, err := factrows.WaitingByPlatform(ctx, d.Store.Reader)
+		platforms, err := factrows.UnsentByPlatform(ctx, d.Store.Reader)
 		oldest := 0.0
 		for _, w := range platforms {
 			if msg.DaemonOf(w.ChatJID) == "" {

@@ -98,7 +98,7 @@ func (f *finder) clock(ctx context.Context) error {
 
 // undecided finds rows that no decision was made for.
 func (f *finder) undecided(ctx context.Context) error {
-	w, err := factrows.WaitingInbound(ctx, f.Rows)
+	w, err := factrows.Undecided(ctx, f.Rows, "", 0)
 	if err != nil || w.Rows == 0 || w.Since > f.before(maxHeld) {
 		return err
 	}
@@ -190,11 +190,11 @@ func (f *finder) limited(ctx context.Context) error {
 
 // turns finds turns that no run takes, running turns without a run, and failed ones.
 func (f *finder) turns(ctx context.Context) error {
-	running, _, err := factrows.RunningTurns(ctx, f.Rows, maxTurns)
+	running, _, err := factrows.OldestTurns(ctx, f.Rows, msg.TurnRunning, maxTurns)
 	if err != nil {
 		return err
 	}
-	queued, total, err := factrows.QueuedTurns(ctx, f.Rows, maxTurns)
+	queued, total, err := factrows.OldestTurns(ctx, f.Rows, msg.TurnQueued, maxTurns)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (f *finder) queue(running, queued []*msg.Turn, total int) {
 
 // outbound finds messages that are not delivered.
 func (f *finder) outbound(ctx context.Context) error {
-	platforms, err := factrows.WaitingByPlatform(ctx, f.Rows)
+	platforms, err := factrows.UnsentByPlatform(ctx, f.Rows)
 	foreign := 0 // platforms that no adapter of this suite serves
 	for _, w := range platforms {
 		if w.Since > f.before(maxUnsent) {
@@ -381,7 +381,7 @@ func (f *finder) undelivered(ctx context.Context) error {
 
 // files finds attachments that were never downloaded.
 func (f *finder) files(ctx context.Context) error {
-	w, err := factrows.WantedWaiting(ctx, f.Rows, f.before(maxDownload))
+	w, err := factrows.WantedFiles(ctx, f.Rows, f.before(maxDownload))
 	if w.Rows > 0 {
 		f.Problem("files", "the files of "+Count(w.Rows, "message", "messages")+" were not downloaded"+
 			f.oldest(w, "in"),

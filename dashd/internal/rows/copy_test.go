@@ -211,14 +211,14 @@ func TestExamine_Rows(t *testing.T) {
 	waits := func(rows int, oldest int64, chat string, since int64) factrows.Waiting {
 		return factrows.Waiting{Rows: rows, Oldest: oldest, ChatJID: chat, Since: since}
 	}
-	same(t, "by platform", storetest.Must(factrows.WaitingByPlatform(t.Context(), s.Reader))(t), []factrows.PlatformWaiting{
+	same(t, "by platform", storetest.Must(factrows.UnsentByPlatform(t.Context(), s.Reader))(t), []factrows.PlatformWaiting{
 		{Platform: "telegram", Waiting: waits(2, 1, "telegram:1", 5)}, {Platform: "web", Waiting: waits(1, 3, "web:main", 4)},
 	})
 	same(t, "undelivered", storetest.Must(factrows.Undelivered(t.Context(), s.Reader, 2))(t), []factrows.UndeliveredRow{
 		{ID: 6, ChatJID: "telegram:3", State: msg.OutAmbiguous}, {ID: 4, ChatJID: "telegram:3", State: msg.OutFailed, ErrorClass: "permanent", Error: "blocked"},
 	})
 	same(t, "parked", storetest.Must(factrows.ParkedWithoutRequest(t.Context(), s.Reader, 50))(t), waits(1, 11, "telegram:5", 21))
-	same(t, "wanted", storetest.Must(factrows.WantedWaiting(t.Context(), s.Reader, 50))(t), waits(1, 20, "telegram:6", 30))
+	same(t, "wanted", storetest.Must(factrows.WantedFiles(t.Context(), s.Reader, 50))(t), waits(1, 20, "telegram:6", 30))
 	requests, code, err := factrows.WaitingRequests(t.Context(), s.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -89,16 +89,16 @@ func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	if f.Machines, err = s.machines(ctx); err != nil {
 		return f, err
 	}
-	if f.Running, f.RunningCount, err = rows.RunningTurns(ctx, s.cfg.Store.Reader, maxListed); err != nil {
+	if f.Running, f.RunningCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnRunning, maxListed); err != nil {
 		return f, err
 	}
-	if f.Queued, f.QueuedCount, err = rows.QueuedTurns(ctx, s.cfg.Store.Reader, maxListed); err != nil {
+	if f.Queued, f.QueuedCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnQueued, maxListed); err != nil {
 		return f, err
 	}
-	if f.Inbound, err = rows.WaitingInbound(ctx, s.cfg.Store.Reader); err != nil {
+	if f.Inbound, err = rows.Undecided(ctx, s.cfg.Store.Reader, "", 0); err != nil {
 		return f, err
 	}
-	f.Outbound, err = rows.WaitingOutbound(ctx, s.cfg.Store.Reader)
+	f.Outbound, err = rows.Unsent(ctx, s.cfg.Store.Reader, "", 0)
 	return f, err
 }
 

@@ -112,7 +112,7 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if known != nil {
 		c.info = *known
 	}
-	if c.waiting, err = factrows.WaitingInboundBefore(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
+	if c.waiting, err = factrows.Undecided(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
 		return err
 	}
 	running, err := s.known(ctx, c.now)
@@ -120,7 +120,7 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 		return err
 	}
 	c.daemons = daemons(running, c.now)
-	unsent, err := factrows.WaitingOutboundBefore(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds())
+	unsent, err := factrows.Unsent(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds())
 	if err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 	w.place = new(1 + before)
 	if err == nil {
 		var running []*msg.Turn
-		running, _, err = factrows.RunningTurns(ctx, s.cfg.Store.Reader, maxListed)
+		running, _, err = factrows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnRunning, maxListed)
 		w.another = slices.ContainsFunc(running, func(t *msg.Turn) bool { return t.Lane() == oldest.Lane() })
 	}
 	return w, err

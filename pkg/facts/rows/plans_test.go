@@ -16,7 +16,7 @@ func TestQueryPlans(t *testing.T) {
 			"SEARCH a USING INDEX asks_message (message_id=?)\n" +
 			"USE TEMP B-TREE FOR ORDER BY"},
 		"queryPresses": {queryPresses, "SEARCH m USING INDEX messages_target (chat_jid=? AND target_id=?)"},
-		"queryWaitingByPlatform": {queryWaitingByPlatform, "CO-ROUTINE w\n" +
+		"queryUnsentByPlatform": {queryUnsentByPlatform, "CO-ROUTINE w\n" +
 			"SCAN messages USING INDEX messages_outbox\n" +
 			"SCAN w\n" +
 			"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)"},
@@ -27,7 +27,7 @@ func TestQueryPlans(t *testing.T) {
 			"SCAN w\n" +
 			"SEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"queryWantedBefore": {queryWantedBefore, "CO-ROUTINE w\n" +
-			"SCAN messages USING INDEX messages_wanted\n" +
+			"SCAN m USING INDEX messages_wanted\n" +
 			"SCAN w\n" +
 			"SEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"queryWaitingRequests": {queryWaitingRequests, "CO-ROUTINE w\n" +
@@ -50,22 +50,22 @@ func TestQueryPlans(t *testing.T) {
 			"SCALAR SUBQUERY 1\n" +
 			"SEARCH messages"},
 		"queryBroadcastOf": {queryBroadcastOf, "SCAN broadcasts\n" +
-			"SCAN json_each EXISTS VIRTUAL TABLE INDEX 1:"}, // by hand
+			"SCAN json_each EXISTS VIRTUAL TABLE INDEX 1:"},
 		// All of a partial index, once per status request.
-		"queryWaitingIn": {queryWaitingIn, "CO-ROUTINE w\n" +
-			"SCAN messages USING INDEX messages_undecided\n" +
+		"queryUndecided": {queryUndecided, "CO-ROUTINE w\n" +
+			"SCAN m USING INDEX messages_undecided\n" +
 			"SCAN w\n" +
 			"SEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
-		"queryWaitingBefore": {queryWaitingBefore, "CO-ROUTINE w\n" +
-			"SEARCH messages USING INDEX messages_undecided (chat_jid=?)\n" +
+		"queryUndecidedInChat": {queryUndecidedInChat, "CO-ROUTINE w\n" +
+			"SEARCH m USING INDEX messages_undecided (chat_jid=?)\n" +
 			"SCAN w\n" +
 			"SEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
-		"queryWaitingOutBefore": {queryWaitingOutBefore, "CO-ROUTINE w\n" +
-			"SEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=?)\n" +
+		"queryUnsentInChat": {queryUnsentInChat, "CO-ROUTINE w\n" +
+			"SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=?)\n" +
 			"SCAN w\n" +
 			"SEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
-		"queryWaitingOut": {queryWaitingOut, "CO-ROUTINE w\n" +
-			"SCAN messages USING INDEX messages_outbox\n" +
+		"queryUnsent": {queryUnsent, "CO-ROUTINE w\n" +
+			"SCAN m USING INDEX messages_outbox\n" +
 			"SCAN w\n" +
 			"SEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"queryRunningTurns": {queryRunningTurns, "SCAN t USING INDEX turns_run\n" +
@@ -80,8 +80,7 @@ func TestQueryPlans(t *testing.T) {
 		// For one message that an operator asks about.
 		"queryRunsDuring": {queryRunsDuring, "SEARCH l USING INDEX session_log_topic (folder=? AND topic=?)\n" +
 			"SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"},
-		"queryOwnReplies": {queryOwnReplies, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)"},
-		// For a metric.
+		"queryOwnReplies":  {queryOwnReplies, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)"},
 		"queryQueuedCount": {queryQueuedCount, "SCAN turns USING COVERING INDEX turns_queued"},
 	})
 }

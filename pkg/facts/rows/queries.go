@@ -6,18 +6,19 @@ import (
 )
 
 const (
-	queryWaitingIn = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_undecided
-		WHERE direction = 'in' AND disposition IS NULL) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-	queryWaitingBefore = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_undecided
-		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND received_at <= ?) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-	queryWaitingOut = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_outbox
-		WHERE out_state IN ('queued', 'sending')) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-	queryWaitingOutBefore = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_outbox
-		WHERE out_state IN ('queued', 'sending') AND platform = ? AND chat_jid = ? AND received_at <= ?) w
-		LEFT JOIN messages f ON f.id = w.oldest`
+	// The number of rows of an index of those that wait, and the oldest of them.
+	countOf     = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages m INDEXED BY `
+	withOldest  = `) w LEFT JOIN messages f ON f.id = w.oldest`
+	isUndecided = `messages_undecided WHERE direction = 'in' AND disposition IS NULL`
+	isUnsent    = `messages_outbox WHERE out_state IN ('queued', 'sending')`
+
+	queryUndecided       = countOf + isUndecided + withOldest
+	queryUndecidedInChat = countOf + isUndecided + ` AND chat_jid = ? AND received_at <= ?` + withOldest
+	queryUnsent          = countOf + isUnsent + withOldest
+	queryUnsentInChat    = countOf + isUnsent + ` AND platform = ? AND chat_jid = ? AND received_at <= ?` + withOldest
+	queryParkedAlone     = countOf + `messages_parked WHERE disposition = 'onboarding' AND received_at <= ?
+		AND NOT EXISTS (SELECT 1 FROM onboarding_requests r INDEXED BY onboarding_pending WHERE r.state = 'pending' AND r.chat_jid = m.chat_jid)` + withOldest
+	queryWantedBefore = countOf + `messages_wanted WHERE pending_files > 0 AND files_wanted = 1 AND received_at <= ?` + withOldest
 
 	// Those that a text without a target may have answered at a time: they stand in the thread above it.
 	queryAsksOpenAt = `SELECT ` + store.AskColumns + ` FROM (SELECT m.id, m.thread_id FROM messages m INDEXED BY messages_chat
@@ -26,17 +27,10 @@ const (
 	queryPresses = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_target
 		WHERE m.chat_jid = ? AND m.target_id = ? AND m.direction = 'in' AND m.verb = 'answer' ORDER BY m.id LIMIT 20`
 
-	queryWaitingByPlatform = `SELECT w.platform, w.n, w.oldest, m.chat_jid, m.received_at FROM
+	queryUnsentByPlatform = `SELECT w.platform, w.n, w.oldest, m.chat_jid, m.received_at FROM
 		(SELECT platform, count(*) n, min(id) oldest FROM messages INDEXED BY messages_outbox
 			WHERE out_state IN ('queued', 'sending') GROUP BY platform) w
 		JOIN messages m ON m.id = w.oldest`
-	queryParkedAlone = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages m INDEXED BY messages_parked
-		WHERE disposition = 'onboarding' AND received_at <= ?
-		AND NOT EXISTS (SELECT 1 FROM onboarding_requests r INDEXED BY onboarding_pending WHERE r.state = 'pending' AND r.chat_jid = m.chat_jid)) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-	queryWantedBefore = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_wanted
-		WHERE pending_files > 0 AND files_wanted = 1 AND received_at <= ?) w
-		LEFT JOIN messages f ON f.id = w.oldest`
 	queryWaitingRequests = `SELECT w.n, ifnull(r.code,''), ifnull(r.chat_jid,''), ifnull(r.created_at,0)
 		FROM (SELECT count(*) AS n FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending') w
 		LEFT JOIN onboarding_requests r ON r.code = (SELECT code FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending'
