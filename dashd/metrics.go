@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/dashd/internal/backup"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
 )
@@ -37,7 +37,7 @@ func (d *dashd) measure() {
 		Name: "arizuko_backup_timestamp_seconds", Help: "When the last backup was completed, as unix time; 0: none was.",
 	})
 	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
-		rows, err := d.Store.Daemons(ctx)
+		rows, err := daemonrows.Daemons(ctx, d.Store.Reader)
 		if err != nil {
 			return err
 		}

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"arizuko/pkg/daemon"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )

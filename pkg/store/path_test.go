@@ -7,13 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/pkg/facts/rows"
-
-	"arizuko/gated/gatedtest"
-
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/migrations"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"

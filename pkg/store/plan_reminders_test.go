@@ -11,9 +11,5 @@ func reminderPlans() map[string][2]string {
 
 		"queryLastSlot":   {queryLastSlot, "SEARCH reminder_slots USING PRIMARY KEY (reminder_id=?)"},
 		"queryReminderOf": {queryReminderOf, "SEARCH reminder_slots USING COVERING INDEX reminder_slots_message (message_id=?)"},
-
-		"queryBroadcastByKey": {queryBroadcastByKey, "SEARCH broadcasts USING INDEX sqlite_autoindex_broadcasts_1 (key=?)"},
-
-		"queryOpenBroadcast": {queryOpenBroadcast, "SCAN broadcasts USING INDEX broadcasts_open"},
 	}
 }

@@ -43,8 +43,6 @@ func queryPlans() map[string][2]string {
 
 		"updateOtherFiles": {updateOtherFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 
-		"queryWantedFiles": {queryWantedFiles, "SEARCH m USING INDEX messages_wanted (platform=?)"},
-
 		"updateFiles":         {updateFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryDeliveries":     {queryDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
 		"updateClaimOutbound": {updateClaimOutbound, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
@@ -98,7 +96,6 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, searchPlans())
 	maps.Copy(all, dashboardRoutePlans())
 	maps.Copy(all, chatPlans())
-	maps.Copy(all, previewPlans())
 	maps.Copy(all, transcriptPlans())
 	return all
 }

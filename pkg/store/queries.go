@@ -40,9 +40,6 @@ const (
 	// See msg.Message.Decorates.
 	Decorates = `(m.kind IN ('edit', 'reaction', 'delete') OR m.kind = 'poll' AND m.target_id IS NOT NULL)`
 
-	queryWantedFiles = `SELECT ` + MessageColumns + ` FROM messages m INDEXED BY messages_wanted
-		WHERE m.pending_files > 0 AND m.files_wanted = 1 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
-
 	updateFiles = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
 
 	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,'')

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	factrows "arizuko/pkg/facts/rows"
-
 	"arizuko/pkg/msg"
 )
 

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -135,7 +135,7 @@ func hostile() *Path {
 func running() facts.Daemons {
 	all := facts.Daemons{}
 	for _, name := range append(facts.Deciders(), "teled") {
-		all[name] = &facts.Daemon{Daemon: store.Daemon{Name: name, Connection: string(daemon.Connected), HeartbeatAt: at(9_000)}}
+		all[name] = &facts.Daemon{Daemon: daemonrows.Daemon{Name: name, Connection: string(daemon.Connected), HeartbeatAt: at(9_000)}}
 	}
 	return all
 }

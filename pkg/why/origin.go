@@ -8,7 +8,6 @@ import (
 	"time"
 
 	factrows "arizuko/pkg/facts/rows"
-
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )

@@ -11,10 +11,9 @@ import (
 	"math"
 	"slices"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -192,7 +191,8 @@ func (l *loader) turn(ctx context.Context, id int64) {
 	if until == 0 {
 		until = math.MaxInt64
 	}
-	if t.Runs, l.err = factrows.RunsDuring(ctx, l.st, row.Folder, row.Topic, row.CreatedAt, until, maxRuns); l.err != nil {
+	if t.Runs, l.err = factrows.RunsDuring(ctx, l.st, row.Folder, row.Topic, row.CreatedAt, until,
+		maxRuns); l.err != nil {
 		return
 	}
 	if t.Calls, l.err = l.st.ToolCalls(ctx, id); l.err != nil {

@@ -9,13 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"arizuko/pkg/facts/rows"
-
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/match"
 	"arizuko/pkg/store"
 )

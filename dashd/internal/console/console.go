@@ -15,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"arizuko/pkg/facts/rows"
-
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
@@ -24,6 +22,7 @@ import (
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/facts"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
 )

@@ -14,13 +14,12 @@ import (
 	"strconv"
 	"strings"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	factrows "arizuko/pkg/facts/rows"
-
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )

@@ -5,13 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/gated/gatedtest"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"

@@ -9,12 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/migrations"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"

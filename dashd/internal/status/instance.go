@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/pkg/facts/rows"
-
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -89,7 +88,8 @@ func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	if f.Machines, err = s.machines(ctx); err != nil {
 		return f, err
 	}
-	if f.Running, f.RunningCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnRunning, maxListed); err != nil {
+	if f.Running, f.RunningCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnRunning,
+		maxListed); err != nil {
 		return f, err
 	}
 	if f.Queued, f.QueuedCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnQueued, maxListed); err != nil {

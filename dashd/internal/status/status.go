@@ -12,10 +12,9 @@ import (
 	"strings"
 	"time"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/config"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/pkg/facts/rows"
-
 	"arizuko/pkg/cli"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
 

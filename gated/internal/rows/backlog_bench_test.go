@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"

@@ -4,12 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"

@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"

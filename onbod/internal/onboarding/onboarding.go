@@ -8,10 +8,9 @@ import (
 	"log/slog"
 	"time"
 
-	"arizuko/pkg/facts/rows"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"arizuko/pkg/facts/rows"
-
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"

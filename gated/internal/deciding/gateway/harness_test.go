@@ -13,11 +13,10 @@ import (
 	"testing"
 	"time"
 
-	factrows "arizuko/pkg/facts/rows"
-
 	"go.uber.org/goleak"
 
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
