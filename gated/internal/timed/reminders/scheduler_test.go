@@ -276,7 +276,7 @@ func TestScheduler_CrashAtAnyStep_FiresOnce(t *testing.T) {
 	h := newHarness(t)
 	r := h.daily()
 	h.now = instant(t, "2026-11-23T08:30:00Z")
-	stale, err := h.st.DueReminders(t.Context(), h.now.UnixMilli(), 1)
+	stale, err := h.st.Reminders(t.Context(), store.ReminderList{DueBy: h.now.UnixMilli(), Limit: 1})
 	if err != nil || len(stale) != 1 {
 		t.Fatal(stale, err)
 	}
