@@ -29,8 +29,8 @@ const (
 	claimEvery = time.Second
 )
 
-// Leases are what a process does alone among those that work on one database, and its own lease, which it renews. Nil
-// ones are those of a process that works on a file, which it shares with no other machine: it has all there are.
+// Leases are the jobs that a process does alone among those that share a database, and its own lease, which it renews.
+// Nil ones are those of a process that works on a file, which it shares with no other machine: it has all there are.
 type Leases struct {
 	ID     int64   // of the process
 	Former []int64 // processes of the same daemon and place, which this process has fenced: they run no more
@@ -270,7 +270,7 @@ func (l *Leases) end(cause error) {
 	close(l.ended)
 }
 
-// leave gives up what the process has, so that others take over at once. Without an answer of the database in time the
+// leave releases the process's leases, so that others take over at once. Without an answer of the database in time the
 // lease ends by itself.
 func (l *Leases) leave(ctx context.Context) error {
 	if l.isOver() {

@@ -57,7 +57,7 @@ func check(a *onboardapi.Ask) error {
 	return nil
 }
 
-// known returns what is decided about the chat without a new request; zero if it may make one.
+// known returns the decision about the chat if it needs no new request; zero if it may make one.
 func (o *Onboarding) known(ctx context.Context, r store.Reader, a onboardapi.Ask) (onboardapi.Asked, error) {
 	pending, err := r.PendingRequest(ctx, a.ChatJID)
 	if err != nil || pending != nil {

@@ -291,7 +291,7 @@ func (o *Onboarding) finish(ctx context.Context, r *store.Request, done routeapi
 	return Decided{r.Code, store.RequestApproved, r.Folder, r.DecidedBy, text}, nil
 }
 
-// approvedText says what a chat was connected to, and which chats share the group.
+// approvedText names the group that a chat was connected to, and the chats that share it.
 func (o *Onboarding) approvedText(ctx context.Context, r *store.Request, done routeapi.Approved) (string, error) {
 	if done.Created {
 		text, err := o.above(ctx, r.Folder)

@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// history is what a property test has seen of its requests.
+// history is a property test's record of its requests.
 type history struct {
 	*fixture
 	rt      *rapid.T
@@ -28,7 +28,7 @@ type history struct {
 }
 
 // Whatever chats, operators, clocks and crashes do: a chat has one pending request, a request is decided
-// once, and what was approved is connected and greeted once.
+// once, and approved chats are connected and greeted once.
 func TestOnboarding_RandomSteps_KeepInvariants(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

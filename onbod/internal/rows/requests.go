@@ -39,7 +39,7 @@ func CountRequests(ctx context.Context, r store.Reader, sender string, after, un
 	return c, err
 }
 
-// WithdrawApproval takes back what NoteApproval noted. It returns ErrStale if the request is decided.
+// WithdrawApproval undoes NoteApproval. It returns ErrStale if the request is decided.
 func WithdrawApproval(tx *store.Tx, code string) error {
 	return ChangeRequest(tx, code, updateWithdrawApproval, code)
 }

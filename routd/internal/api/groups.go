@@ -138,7 +138,7 @@ func checkUnused(ctx context.Context, tx *store.Tx, folder string) error {
 }
 
 // decodeGroup reads a group. folder is the one in the path, "" where the body must name it.
-// created_at is ignored: clients may send what GET answered.
+// created_at is ignored: clients may send the answer of a GET.
 func decodeGroup(r *http.Request, folder string) (msg.Group, error) {
 	g, err := httpx.Decode[msg.Group](r)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"arizuko/routd/internal/rows"
 )
 
-// patchGroup changes what the body names and keeps the rest, in one transaction: two changes of different settings
+// patchGroup changes the fields in the body and keeps the rest, in one transaction: two changes of different settings
 // never undo each other.
 func (a *API) patchGroup(r *http.Request) (*httpx.Answer, error) {
 	folder := folderOf(r)

@@ -67,7 +67,7 @@ type replacement struct {
 	done   routeapi.Replaced
 }
 
-// read checks a table against what is stored, in the transaction, so that nothing changes in between.
+// read checks a table against the stored one, in the transaction, so that nothing changes in between.
 func (c *replacement) read(ctx context.Context, tx *store.Tx, table *routeapi.Table) error {
 	stored, err := tx.Routes(ctx)
 	if err != nil {
