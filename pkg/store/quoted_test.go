@@ -3,6 +3,7 @@ package store_test
 import (
 	"testing"
 
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -12,7 +13,7 @@ import (
 func quotedPost(t *testing.T, s *store.Store, m *msg.Message) (fresh bool) {
 	t.Helper()
 	storetest.Write(t, s, func(tx *store.Tx) (err error) {
-		fresh, err = tx.PutQuoted(m)
+		fresh, err = rows.PutQuoted(tx, m)
 		return err
 	})
 	return fresh

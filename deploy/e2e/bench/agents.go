@@ -18,6 +18,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
@@ -145,7 +146,7 @@ func (b *bench) serveKind(ctx context.Context, setup *agentSetup, chats int) (*s
 	}
 	return s, s.adapter.store.Write(ctx, func(tx *store.Tx) error {
 		for i := range chats {
-			if _, err := tx.UpdateGroup(&msg.Group{Folder: groupFolder(i), Config: config}); err != nil {
+			if err := storetest.SetConfig(tx, groupFolder(i), config); err != nil {
 				return err
 			}
 		}

@@ -621,5 +621,11 @@ func TestQueryPlans(t *testing.T) {
 		"updateDrainIdle": {updateDrainIdle, "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"SCALAR SUBQUERY 1\n" +
 			"SEARCH turns USING COVERING INDEX turns_run (run_id=?)"},
+		"queryPoll":           {queryPoll, "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryPollVote":       {queryPollVote, "SEARCH poll_votes USING PRIMARY KEY (poll_id=? AND voter=?)"},
+		"putPollVote":         {putPollVote, ""},
+		"deletePollVote":      {deletePollVote, "SEARCH poll_votes USING PRIMARY KEY (poll_id=? AND voter=?)"},
+		"queryBroadcastByKey": {queryBroadcastByKey, "SEARCH broadcasts USING INDEX sqlite_autoindex_broadcasts_1 (key=?)"},
+		"queryOpenBroadcast":  {queryOpenBroadcast, "SCAN broadcasts USING INDEX broadcasts_open"},
 	})
 }

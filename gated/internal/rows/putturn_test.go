@@ -8,6 +8,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -32,7 +33,7 @@ func TestPutTurn(t *testing.T) {
 	if n := storetest.Must(rows.CountDelegations(t.Context(), s.Reader, root.ID))(t); n != 1 {
 		t.Errorf("%d delegations", n)
 	}
-	if diff := cmp.Diff([]*msg.Turn{want}, storetest.Must(s.Delegated(t.Context(), root.ID))(t)); diff != "" {
+	if diff := cmp.Diff([]*msg.Turn{want}, storetest.Must(factrows.Delegated(t.Context(), s.Reader, root.ID))(t)); diff != "" {
 		t.Errorf("delegated turns (-want +got):\n%s", diff)
 	}
 	if n := storetest.Must(rows.CountDelegations(t.Context(), s.Reader, want.ID))(t); n != 0 {

@@ -636,3 +636,17 @@ const (
 	queryRecentParts = `SELECT d.platform_id, d.message_id FROM json_each(?) own CROSS JOIN deliveries d ON d.message_id = CAST(own.value AS INTEGER)
 		WHERE d.platform_id IS NOT NULL`
 )
+
+const (
+	queryPoll     = `SELECT ` + store.PollColumns + ` FROM polls p WHERE p.id = ?`
+	queryPollVote = `SELECT options FROM poll_votes WHERE poll_id = ? AND voter = ?`
+	putPollVote   = `INSERT INTO poll_votes (poll_id, voter, name, options, at) VALUES (?,?,?,?,?)
+		ON CONFLICT (poll_id, voter) DO UPDATE SET name = excluded.name, options = excluded.options, at = excluded.at`
+	deletePollVote = `DELETE FROM poll_votes WHERE poll_id = ? AND voter = ?`
+)
+
+const (
+	queryBroadcastByKey = `SELECT id, key, text, created_by, chats, message_ids, created_at, ifnull(ended_at, 0) FROM broadcasts WHERE key = ?`
+	queryOpenBroadcast  = `SELECT id, key, text, created_by, chats, message_ids, created_at, 0 FROM broadcasts INDEXED BY broadcasts_open
+		WHERE ended_at IS NULL ORDER BY id LIMIT 1`
+)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"arizuko/gated/internal/rows"
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -13,7 +14,7 @@ import (
 func quotedPost(t *testing.T, s *store.Store, m *msg.Message) (fresh bool) {
 	t.Helper()
 	storetest.Write(t, s, func(tx *store.Tx) (err error) {
-		fresh, err = tx.PutQuoted(m)
+		fresh, err = adapterrows.PutQuoted(tx, m)
 		return err
 	})
 	return fresh

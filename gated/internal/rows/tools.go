@@ -264,7 +264,7 @@ func expireAsks(tx *store.Tx, turnID, now int64) error {
 }
 
 // PutBroadcast stores a broadcast without its rows. fresh is false if its key is stored already.
-func PutBroadcast(tx *store.Tx, b *store.Broadcast) (fresh bool, err error) {
+func PutBroadcast(tx *store.Tx, b *Broadcast) (fresh bool, err error) {
 	chats, err := json.Marshal(b.Chats)
 	if err != nil {
 		return false, err
@@ -279,7 +279,7 @@ func PutBroadcast(tx *store.Tx, b *store.Broadcast) (fresh bool, err error) {
 // is true if no row is missing any more.
 func PutBroadcastPage(tx *store.Tx, key string, limit int, now int64) (done bool, err error) {
 	tx.Note(failpoint.PutBroadcast)
-	b, err := tx.BroadcastByKey(store.Uncancelled(), key)
+	b, err := BroadcastByKey(store.Uncancelled(), tx.Reader, key)
 	if err != nil || b == nil || b.EndedAt != 0 {
 		return true, err
 	}
@@ -576,7 +576,7 @@ func EndPoll(tx *store.Tx, id int64, result *msg.PollResult, at int64) error {
 // longer knows, only the rows are changed: the result is then what was voted so far. A poll that has
 // ended already stays as it is.
 func QueuePollEnd(tx *store.Tx, id, now int64) (ended bool, err error) {
-	poll, err := tx.Poll(store.Uncancelled(), id)
+	poll, err := Poll(store.Uncancelled(), tx.Reader, id)
 	if err != nil || poll == nil || !poll.EndPending {
 		return err == nil, err
 	}

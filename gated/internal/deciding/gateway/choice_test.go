@@ -17,6 +17,7 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // withAgents makes the gateway one with the agents codex and gemini, whose routd stores the choice of main as it would.
@@ -56,10 +57,7 @@ func (h *harness) setConfig(config any) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.write(func(tx *store.Tx) error {
-		_, err := tx.UpdateGroup(&msg.Group{Folder: "main", Config: text})
-		return err
-	})
+	h.write(func(tx *store.Tx) error { return storetest.SetConfig(tx, "main", text) })
 }
 
 func TestAgent_OperatorSwitches(t *testing.T) {

@@ -1,9 +1,11 @@
-package store
+package rows
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"arizuko/pkg/store"
 )
 
 // Broadcast is a message to many chats. Its rows are stored in pages, in the order of Chats.
@@ -18,7 +20,7 @@ type Broadcast struct {
 	EndedAt    int64   // 0 while rows are missing
 }
 
-func scanBroadcast(scan Scan) (*Broadcast, error) {
+func scanBroadcast(scan store.Scan) (*Broadcast, error) {
 	var b Broadcast
 	var chats, ids string
 	if err := scan(&b.ID, &b.Key, &b.Text, &b.CreatedBy, &chats, &ids, &b.CreatedAt, &b.EndedAt); err != nil {
@@ -34,16 +36,11 @@ func scanBroadcast(scan Scan) (*Broadcast, error) {
 }
 
 // BroadcastByKey returns the broadcast of a request, nil if there is none.
-func (r Reader) BroadcastByKey(ctx context.Context, key string) (*Broadcast, error) {
-	return First(All(ctx, r, scanBroadcast, queryBroadcastByKey, key))
-}
-
-// BroadcastOf returns the broadcast that made a row, nil if none did. It reads all broadcasts.
-func (r Reader) BroadcastOf(ctx context.Context, message int64) (*Broadcast, error) {
-	return First(All(ctx, r, scanBroadcast, queryBroadcastOf, message))
+func BroadcastByKey(ctx context.Context, r store.Reader, key string) (*Broadcast, error) {
+	return store.First(store.All(ctx, r, scanBroadcast, queryBroadcastByKey, key))
 }
 
 // OpenBroadcast returns the oldest broadcast with rows missing, nil if there is none.
-func (r Reader) OpenBroadcast(ctx context.Context) (*Broadcast, error) {
-	return First(All(ctx, r, scanBroadcast, queryOpenBroadcast))
+func OpenBroadcast(ctx context.Context, r store.Reader) (*Broadcast, error) {
+	return store.First(store.All(ctx, r, scanBroadcast, queryOpenBroadcast))
 }
