@@ -24,7 +24,7 @@ func TestStopChat_RowsOfFormerAddressStillMove_EndsThemToo(t *testing.T) {
 		return err
 	})
 	moving := true
-	for stops := storetest.Must(gatedtest.Stops(t.Context(), s.Reader))(t); len(stops) > 0; stops = storetest.Must(gatedtest.Stops(t.Context(), s.Reader))(t) {
+	for stops := storetest.Must(gatedtest.Stops(t.Context(), s.Reader, ""))(t); len(stops) > 0; stops = storetest.Must(gatedtest.Stops(t.Context(), s.Reader, ""))(t) {
 		if moving { // a page of the move between two of the /stop
 			storetest.Write(t, s, func(tx *store.Tx) (err error) { moving, err = tx.MoveSome(oldJID, 51); return err })
 		}

@@ -17,15 +17,10 @@ func NotifiedOf(ctx context.Context, r store.Reader, chatJID string, kind msg.Er
 	return store.Value[bool](ctx, r, query, chatJID, since, kind)
 }
 
-// HasNotice reports whether arizuko itself has written to the chat about a turn.
-func HasNotice(ctx context.Context, r store.Reader, turnID int64) (bool, error) {
-	const query = `SELECT EXISTS (SELECT 1 FROM messages WHERE turn_id = ? AND direction = 'out' AND source = 'notice')`
-	return store.Value[bool](ctx, r, query, turnID)
-}
-
-// HasNoticeText reports whether a turn's chat has had a notice with this text.
-func HasNoticeText(ctx context.Context, r store.Reader, turnID int64, text string) (bool, error) {
-	const query = `SELECT EXISTS (SELECT 1 FROM messages WHERE turn_id = ? AND direction = 'out' AND source = 'notice' AND content = ?)`
+// HasNotice reports whether arizuko itself has written to the chat about a turn: a text, or "" for any.
+func HasNotice(ctx context.Context, r store.Reader, turnID int64, text string) (bool, error) {
+	const query = `SELECT EXISTS (SELECT 1 FROM messages WHERE turn_id = ?1 AND direction = 'out' AND source = 'notice'
+		AND (?2 = '' OR content = ?2))`
 	return store.Value[bool](ctx, r, query, turnID, text)
 }
 

@@ -105,7 +105,7 @@ func BenchmarkBacklog_Stop(b *testing.B) {
 			_, _, err := rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, BeforeMessage: 1}, 1000)
 			return err
 		})
-		for stops := storetest.Must(rows.Stops(b.Context(), s.Reader))(b); len(stops) > 0; stops = storetest.Must(rows.Stops(b.Context(), s.Reader))(b) {
+		for stops := storetest.Must(rows.Stops(b.Context(), s.Reader, ""))(b); len(stops) > 0; stops = storetest.Must(rows.Stops(b.Context(), s.Reader, ""))(b) {
 			page(func(tx *store.Tx) error { _, _, err := rows.ContinueStop(tx, stops[0], 1000); return err })
 		}
 		if n := storetest.Must(s.CountQueued(b.Context()))(b); n != 0 {

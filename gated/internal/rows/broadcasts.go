@@ -16,8 +16,7 @@ func PutBroadcast(tx *store.Tx, b *store.Broadcast) (fresh bool, err error) {
 		return false, err
 	}
 	n, err := tx.Change(query, b.Key, store.Cut(store.CleanText(b.Text), store.MaxContent), b.CreatedBy,
-		string(chats),
-		b.CreatedAt)
+		string(chats), b.CreatedAt)
 	return n > 0, err
 }
 
@@ -35,7 +34,7 @@ func PutBroadcastPage(tx *store.Tx, key string, limit int, now int64) (done bool
 		if at >= len(b.Chats) {
 			break
 		}
-		id, err := PutBroadcastMessage(tx, b.Chats[at], b.Text, now)
+		id, err := PutBroadcastMessage(tx, &msg.Message{ChatJID: b.Chats[at], Content: b.Text}, now)
 		if err != nil {
 			return false, err
 		}
@@ -53,18 +52,9 @@ func PutBroadcastPage(tx *store.Tx, key string, limit int, now int64) (done bool
 	return ended != 0, err
 }
 
-// PutBroadcastMessage stores a message at the top level of a chat that answers nothing.
-func PutBroadcastMessage(tx *store.Tx, chatJID, text string, now int64) (id int64, err error) {
-	return putBroadcastMessage(tx, &msg.Message{ChatJID: chatJID, Content: text}, now)
-}
-
-// PutBroadcastMessageFor stores one that a group's agent sends on behalf of a sender.
-func PutBroadcastMessageFor(tx *store.Tx, folder, payer, chatJID, text string, now int64) (id int64, err error) {
-	return putBroadcastMessage(tx, &msg.Message{ChatJID: chatJID, Content: text, Sender: msg.AgentSender(folder),
-		OnBehalfOf: payer}, now)
-}
-
-func putBroadcastMessage(tx *store.Tx, m *msg.Message, now int64) (id int64, err error) {
+// PutBroadcastMessage stores a message at the top level of a chat that answers nothing. The caller sets the chat and the
+// content, and of one that a group's agent sends on behalf of a sender both of these.
+func PutBroadcastMessage(tx *store.Tx, m *msg.Message, now int64) (id int64, err error) {
 	m.Direction, m.IsBot, m.Source, m.OutState = msg.Out, true, msg.SourceBroadcast, store.OutStateOf(m.ChatJID)
 	m.Timestamp, m.ReceivedAt = now, now
 	id, _, err = tx.PutMessage(m)

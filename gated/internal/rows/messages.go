@@ -2,7 +2,6 @@ package rows
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"arizuko/pkg/failpoint"
@@ -167,11 +166,7 @@ func WantFiles(tx *store.Tx, id int64) error {
 func ReplaceContent(tx *store.Tx, id int64, content string, addressed bool, verb string) error {
 	const query = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ? AND disposition IS NULL`
 	tx.Note(failpoint.ChangeContent)
-	n, err := tx.Change(query, store.Cut(store.CleanText(content), store.MaxContent), addressed, verb, id)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("edit row %d: %w", id, store.ErrStale)
-	}
-	return err
+	return change(tx, "edit row", id, query, store.Cut(store.CleanText(content), store.MaxContent), addressed, verb, id)
 }
 
 // FiredEdit returns the edit of a message that has started a turn, nil for none.

@@ -2,7 +2,6 @@ package rows
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"arizuko/pkg/failpoint"
@@ -73,11 +72,7 @@ func TakeUpRow(tx *store.Tx, id int64) error {
 	const query = `UPDATE messages SET disposition = NULL, reason = NULL, decided_at = NULL, decision_seq = NULL
 		WHERE id = ? AND disposition = 'onboarding'`
 	tx.Note(failpoint.TakeUp)
-	n, err := tx.Change(query, id)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("take up row %d: %w", id, store.ErrStale)
-	}
-	return err
+	return change(tx, "take up row", id, query, id)
 }
 
 // DropParked drops the parked rows of a chat.

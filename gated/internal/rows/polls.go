@@ -88,11 +88,7 @@ func PutPoll(tx *store.Tx, p *msg.StoredPoll) error {
 // votes that came before are counted. It returns ErrStale if the poll is closed.
 func ClosePoll(tx *store.Tx, id, at int64) error {
 	const query = `UPDATE polls SET state = 'closed', closed_at = ?, end_pending = 1 WHERE id = ? AND state = 'open'`
-	n, err := tx.Change(query, at, id)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("close poll %d: %w", id, store.ErrStale)
-	}
-	return err
+	return change(tx, "close poll", id, query, at, id)
 }
 
 // EndPoll records that a poll is closed on its platform, and its result, nil to leave it unknown.

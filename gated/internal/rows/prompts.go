@@ -3,7 +3,6 @@ package rows
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -26,10 +25,8 @@ func PutProgress(tx *store.Tx, run msg.Run, turnID int64, p *store.Progress) err
 	if err != nil {
 		return err
 	}
-	n, err := tx.Change(query, turnID, run.ID, p.State, p.Text, string(plan), string(tools), p.UpdatedAt)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("progress of turn %d: %w", turnID, store.ErrStale)
-	}
+	err = change(tx, "progress of turn", turnID, query, turnID, run.ID, p.State, p.Text, string(plan), string(tools),
+		p.UpdatedAt)
 	tx.Poke(msg.DaemonOf(run.ChatJID))
 	return err
 }

@@ -36,13 +36,9 @@ func QueuedLanes(ctx context.Context, r store.Reader) ([]string, error) {
 		SELECT min(lane) FROM turns INDEXED BY turns_queued WHERE state = 'queued'
 		UNION ALL SELECT (SELECT min(lane) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND lane > lanes.lane)
 		FROM lanes WHERE lanes.lane IS NOT NULL)
-		SELECT lane, (SELECT min(id) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND turns.lane = lanes.lane)
-		FROM lanes WHERE lane IS NOT NULL ORDER BY 2`
-	return store.All(ctx, r, func(scan store.Scan) (lane string, err error) {
-		var oldest int64
-		err = scan(&lane, &oldest)
-		return lane, err
-	}, query)
+		SELECT lane FROM lanes WHERE lane IS NOT NULL
+		ORDER BY (SELECT min(id) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND turns.lane = lanes.lane)`
+	return store.All(ctx, r, store.One[string], query)
 }
 
 // NextQueued is the result of a search for a lane's next turn.

@@ -2,7 +2,6 @@ package rows
 
 import (
 	"context"
-	"fmt"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -66,9 +65,8 @@ func PutReminder(tx *store.Tx, r *msg.Reminder) (err error) {
 	r.State = msg.ReminderActive
 	tx.PokePeers()
 	r.ID, err = tx.Insert(query, r.Folder, r.ChatJID, r.ThreadID, r.Topic, r.Kind,
-		store.Cut(store.CleanText(r.Body), store.MaxContent), store.Null(r.DueAt),
-		store.Null(r.Cron), r.TimeZone, r.Missed, store.Null(r.NextSlot), r.CreatedBy, r.UpdatedBy, r.CreatedAt,
-		r.UpdatedAt,
+		store.Cut(store.CleanText(r.Body), store.MaxContent), store.Null(r.DueAt), store.Null(r.Cron), r.TimeZone,
+		r.Missed, store.Null(r.NextSlot), r.CreatedBy, r.UpdatedBy, r.CreatedAt, r.UpdatedAt,
 		store.Null(r.RootTurnID), r.Depth)
 	return err
 }
@@ -78,25 +76,16 @@ func UpdateReminder(tx *store.Tx, r *msg.Reminder) error {
 	const query = `UPDATE reminders SET topic = ?, kind = ?, body = ?, due_at = ?, cron = ?, time_zone = ?, missed = ?, next_slot = ?,
 		updated_by = ?, root_turn_id = ?, depth = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
 	tx.PokePeers()
-	n, err := tx.Change(query, r.Topic, r.Kind, store.Cut(store.CleanText(r.Body), store.MaxContent),
-		store.Null(r.DueAt),
-		store.Null(r.Cron), r.TimeZone,
+	return change(tx, "update reminder", r.ID, query, r.Topic, r.Kind,
+		store.Cut(store.CleanText(r.Body), store.MaxContent), store.Null(r.DueAt), store.Null(r.Cron), r.TimeZone,
 		r.Missed, store.Null(r.NextSlot), r.UpdatedBy, store.Null(r.RootTurnID), r.Depth, r.UpdatedAt, r.ID)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("update reminder %d: %w", r.ID, store.ErrStale)
-	}
-	return err
 }
 
 // EndReminder ends an active reminder; problem is why gated does so itself, "" for another reason. It returns
 // ErrStale if the reminder is not active.
 func EndReminder(tx *store.Tx, id int64, state msg.ReminderState, by, problem string, now int64) error {
 	const query = `UPDATE reminders SET state = ?, next_slot = NULL, error = ?, updated_by = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
-	n, err := tx.Change(query, state, store.CleanName(problem), by, now, id)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("end reminder %d: %w", id, store.ErrStale)
-	}
-	return err
+	return change(tx, "end reminder", id, query, state, store.CleanName(problem), by, now, id)
 }
 
 // Firing is how a due reminder ends.
@@ -121,17 +110,12 @@ func FireReminder(tx *store.Tx, r *msg.Reminder, f Firing, now int64) (fired boo
 	if f.Next == 0 {
 		state = msg.ReminderDone
 	}
-	n, err := tx.Change(updateFireReminder, state, store.Null(f.Next), r.ID, store.Null(r.NextSlot), r.UpdatedAt)
-	if err != nil {
+	err = change(tx, "fire reminder", r.ID, updateFireReminder, state, store.Null(f.Next), r.ID, store.Null(r.NextSlot),
+		r.UpdatedAt)
+	if err != nil || f.Slot == 0 {
 		return false, err
 	}
-	if n == 0 {
-		return false, fmt.Errorf("fire reminder %d: %w", r.ID, store.ErrStale)
-	}
-	if f.Slot == 0 {
-		return false, nil
-	}
-	if n, err = tx.Change(insertSlot, r.ID, f.Slot); err != nil || n == 0 {
+	if n, err := tx.Change(insertSlot, r.ID, f.Slot); err != nil || n == 0 {
 		return false, err
 	}
 	if _, _, err := tx.PutMessage(f.Message); err != nil {

@@ -54,11 +54,10 @@ func RunIsLive(ctx context.Context, r store.Reader, id int64) (bool, error) {
 	return store.Value[bool](ctx, r, `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND closed_at IS NULL)`, id)
 }
 
-const queryRunTakes = `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND closed_at IS NULL AND draining = 0)`
-
 // RunTakes reports whether a run may get further turns.
 func RunTakes(ctx context.Context, r store.Reader, id int64) (bool, error) {
-	return store.Value[bool](ctx, r, queryRunTakes, id)
+	const query = `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND closed_at IS NULL AND draining = 0)`
+	return store.Value[bool](ctx, r, query, id)
 }
 
 // StartRun inserts a run for a queued turn and marks the turn as running. It sets
@@ -194,13 +193,14 @@ func FreeSlot(tx *store.Tx, maxAgents int) (bool, error) {
 func TakeTurn(tx *store.Tx, id, runID, now int64) error {
 	const query = `SELECT count(*), ifnull(max(CASE WHEN attempts > 0 OR kind = 'delegated' THEN 1 ELSE 0 END), 0) FROM turns INDEXED BY turns_run
 		WHERE state = 'running' AND run_id = ?`
-	var live, alone bool
+	var alone bool
 	var open int
 	t, err := tx.Turn(store.Uncancelled(), id)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Find([]any{&live}, queryRunTakes, runID); err != nil {
+	live, err := RunTakes(store.Uncancelled(), tx.Reader, runID)
+	if err != nil {
 		return err
 	}
 	if _, err := tx.Find([]any{&open, &alone}, query, runID); err != nil {
@@ -223,11 +223,7 @@ func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
 	if stopped || waits(t, now) {
 		return fmt.Errorf("give turn %d to run %d: it is stopped or waits: %w", t.ID, runID, store.ErrStale)
 	}
-	n, err := tx.Change(query, runID, now, t.ID)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("give turn %d to run %d: %w", t.ID, runID, store.ErrStale)
-	}
-	if err != nil {
+	if err := change(tx, fmt.Sprintf("give run %d turn", runID), t.ID, query, runID, now, t.ID); err != nil {
 		return err
 	}
 	return AttachNotes(tx, t)

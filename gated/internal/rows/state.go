@@ -27,10 +27,7 @@ func TableChangedAt(ctx context.Context, r store.Reader) (at int64, err error) {
 func FoldersEver(ctx context.Context, r store.Reader) ([]string, error) {
 	const query = `SELECT folder FROM registered_groups UNION SELECT group_folder FROM sessions
 		UNION SELECT folder FROM turns ORDER BY 1`
-	return store.All(ctx, r, func(scan store.Scan) (folder string, err error) {
-		err = scan(&folder)
-		return folder, err
-	}, query)
+	return store.All(ctx, r, store.One[string], query)
 }
 
 // Keys of router_state.

@@ -42,10 +42,6 @@ type Stop struct {
 	CreatedAt     int64
 }
 
-// stopColumns has what the row of the command says: it is the first one that is not covered.
-const stopColumns = `s.id, s.chat_jid, s.topic, s.sender, s.before_message, s.through_turn, s.after_message, s.after_turn, s.except_rows, s.created_at,
-	CASE WHEN s.topic IS NULL THEN m.thread_id END, COALESCE(m.sender, '')`
-
 func scanStop(scan store.Scan) (s Stop, err error) {
 	var except []byte
 	err = scan(&s.ID, &s.ChatJID, &s.Topic, &s.Sender, &s.BeforeMessage, &s.ThroughTurn, &s.AfterMessage, &s.AfterTurn,
@@ -56,17 +52,12 @@ func scanStop(scan store.Scan) (s Stop, err error) {
 	return s, err
 }
 
-// Stops returns every /stop that is not carried out yet, oldest first.
-func Stops(ctx context.Context, r store.Reader) ([]Stop, error) {
-	const query = `SELECT ` + stopColumns +
-		` FROM stops s LEFT JOIN messages m ON m.id = s.before_message ORDER BY s.id`
-	return store.All(ctx, r, scanStop, query)
-}
-
-// StopsOf returns those of a chat.
-func StopsOf(ctx context.Context, r store.Reader, chatJID string) ([]Stop, error) {
-	const query = `SELECT ` + stopColumns + ` FROM stops s LEFT JOIN messages m ON m.id = s.before_message
-		WHERE s.chat_jid = ? ORDER BY s.id`
+// Stops returns the /stops of a chat, or with "" of all, that are not carried out yet, oldest first.
+func Stops(ctx context.Context, r store.Reader, chatJID string) ([]Stop, error) {
+	// The row of the command, the first one that is not covered, has the thread and the sender.
+	const query = `SELECT s.id, s.chat_jid, s.topic, s.sender, s.before_message, s.through_turn, s.after_message,
+		s.after_turn, s.except_rows, s.created_at, CASE WHEN s.topic IS NULL THEN m.thread_id END, COALESCE(m.sender, '')
+		FROM stops s LEFT JOIN messages m ON m.id = s.before_message WHERE ?1 = '' OR s.chat_jid = ?1 ORDER BY s.id`
 	return store.All(ctx, r, scanStop, query, chatJID)
 }
 
@@ -342,7 +333,7 @@ func stopped(tx *store.Tx, t *msg.Turn) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	stops, err := StopsOf(store.Uncancelled(), tx.Reader, present)
+	stops, err := Stops(store.Uncancelled(), tx.Reader, present)
 	if err != nil {
 		return false, err
 	}

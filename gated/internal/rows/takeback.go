@@ -151,6 +151,5 @@ func refill(tx *store.Tx, t *msg.Turn, reason msg.Reason, now int64) error {
 		}
 		t.ReplyTo = cmp.Or(trigger.PlatformID, t.ReplyTo)
 	}
-	return tx.Exec(updateJoin, store.Null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
-		t.NotBefore, t.WaitsFor, t.RowCount, t.RowBytes, t.ID)
+	return updateQueued(tx, t)
 }

@@ -9,44 +9,6 @@ import (
 	"arizuko/pkg/store"
 )
 
-// FinishTurn ends an open turn without another frame, as done after some output
-// or as failed, with t.ErrorKind.
-func FinishTurn(tx *store.Tx, t *msg.Turn, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
-	pokeTyping(tx, t)
-	return endTurn(tx, t, ending{state: state, reason: reason, kind: t.ErrorKind, problem: problem}, now)
-}
-
-// MaxWait is the longest wait of a queued turn. One that seems to wait for longer, or that was stored or began
-// maxSkew later than now, may start: the clock was set back.
-const MaxWait = 3_600_000 // ms
-
-// maxSkew is how far ahead of now a stored time may be although the clock was not set back: another machine's clock may
-// be ahead, and what was stored since the caller read its own is later, too.
-const maxSkew = 60_000 // ms
-
-// Answered is what the next prompts of a session depend on.
-type Answered struct {
-	ObservedUpto int64 // its prompts have shown observed rows up to this decision
-	EndedAt      int64 // unix ms
-}
-
-// LastAnswered is the last finished turn of a session with an id below `before`, zero
-// if there is none.
-func LastAnswered(ctx context.Context, r store.Reader, folder, topic string, before int64) (a Answered, err error) {
-	const query = `SELECT observed_upto, ifnull(ended_at, 0) FROM turns INDEXED BY turns_session WHERE folder = ? AND topic = ? AND state = 'done'
-		AND id < ? ORDER BY id DESC LIMIT 1`
-	_, err = r.Get(ctx, []any{&a.ObservedUpto, &a.EndedAt}, query, folder, topic, before)
-	return a, err
-}
-
-// LastTurnAt is when the folder's last turn other than except began, 0 if there
-// is none.
-func LastTurnAt(ctx context.Context, r store.Reader, folder string, except int64) (int64, error) {
-	const query = `SELECT started_at FROM turns INDEXED BY turns_folder WHERE folder = ? AND id <> ? AND started_at IS NOT NULL
-		ORDER BY id DESC LIMIT 1`
-	return store.Value[int64](ctx, r, query, folder, except)
-}
-
 // PutTurn stores a turn, and sets its id, state and run. In this order:
 //   - an idle run of its address takes it, if no turn waits that could come before
 //     it and fewer than maxAgents runs are busy;
@@ -103,9 +65,6 @@ func pokeForTurn(tx *store.Tx, t *msg.Turn) {
 // show typing.
 func pokeTyping(tx *store.Tx, t *msg.Turn) { tx.Poke(msg.DaemonOf(t.ChatJID)) }
 
-const updateJoin = `UPDATE turns SET reply_to = ?, trigger_message_id = ?, claims_engagement = ?, surface = ?, ceiling = ?, not_before = ?,
-		waits_for = ?, row_count = ?, row_bytes = ? WHERE id = ? AND state = 'queued'`
-
 const queryNewestQueued = `SELECT ` + store.TurnColumns + ` FROM turns t INDEXED BY turns_conversation
 		WHERE t.state = 'queued' AND t.lane = ? AND t.chat_jid = ? AND t.topic = ? ORDER BY t.id DESC LIMIT 1`
 
@@ -136,10 +95,15 @@ func join(tx *store.Tx, t *msg.Turn) (bool, error) {
 	old.RowCount, old.RowBytes = old.RowCount+t.RowCount, old.RowBytes+t.RowBytes
 	*t = *old
 	pokeForTurn(tx, t)
-	err = tx.Exec(updateJoin, store.Null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
-		t.NotBefore,
-		t.WaitsFor, t.RowCount, t.RowBytes, t.ID)
-	return true, err
+	return true, updateQueued(tx, t)
+}
+
+// updateQueued stores a queued turn whose rows have changed.
+func updateQueued(tx *store.Tx, t *msg.Turn) error {
+	const query = `UPDATE turns SET reply_to = ?, trigger_message_id = ?, claims_engagement = ?, surface = ?, ceiling = ?,
+		not_before = ?, waits_for = ?, row_count = ?, row_bytes = ? WHERE id = ? AND state = 'queued'`
+	return tx.Exec(query, store.Null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
+		t.NotBefore, t.WaitsFor, t.RowCount, t.RowBytes, t.ID)
 }
 
 // takesIn reports whether a queued turn may take in the rows of a newer one.
@@ -162,6 +126,14 @@ func newerTrigger(tx *store.Tx, old, t *msg.Turn) (bool, error) {
 	}
 	return addressed[1] || !addressed[0], nil
 }
+
+// MaxWait is the longest wait of a queued turn. One that seems to wait for longer, or that was stored or began
+// maxSkew later than now, may start: the clock was set back.
+const MaxWait = 3_600_000 // ms
+
+// maxSkew is how far ahead of now a stored time may be although the clock was not set back: another machine's clock may
+// be ahead, and what was stored since the caller read its own is later, too.
+const maxSkew = 60_000 // ms
 
 // waits reports whether a queued turn may not start yet. NextQueued has the same cases.
 func waits(t *msg.Turn, now int64) bool {
@@ -189,13 +161,10 @@ func endTurn(tx *store.Tx, t *msg.Turn, e ending, now int64) error {
 	const deleteSystem = `DELETE FROM system_messages WHERE turn_id = ? AND (? OR event = 'new_session')`
 	tx.Note(failpoint.EndTurn)
 	id := t.ID
-	n, err := tx.Change(updateEndTurn, e.state, e.reason, e.problem, e.kind, now, id, e.replied, e.observedUpto,
-		store.Null(e.answeredWith))
+	err := change(tx, "end turn", id, updateEndTurn, e.state, e.reason, e.problem, e.kind, now, id, e.replied,
+		e.observedUpto, store.Null(e.answeredWith))
 	if err != nil {
 		return err
-	}
-	if n == 0 {
-		return fmt.Errorf("end turn %d: %w", id, store.ErrStale)
 	}
 	tx.TurnEnded(e.state, e.reason)
 	tx.PokePeers()
@@ -211,7 +180,7 @@ func endTurn(tx *store.Tx, t *msg.Turn, e ending, now int64) error {
 	if err := endRequest(tx, t, e.state, now); err != nil {
 		return err
 	}
-	if err = tx.Exec(deleteSystem, id, e.state == msg.TurnDone); err != nil {
+	if err := tx.Exec(deleteSystem, id, e.state == msg.TurnDone); err != nil {
 		return err
 	}
 	if e.state == msg.TurnDone { // the answer is a message now
@@ -240,6 +209,13 @@ func CancelTurn(tx *store.Tx, id int64, reason msg.Reason, now int64) error {
 	return tx.Unmark(id, now)
 }
 
+// FinishTurn ends an open turn without another frame, as done after some output
+// or as failed, with t.ErrorKind.
+func FinishTurn(tx *store.Tx, t *msg.Turn, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
+	pokeTyping(tx, t)
+	return endTurn(tx, t, ending{state: state, reason: reason, kind: t.ErrorKind, problem: problem}, now)
+}
+
 // Requeue says how an open turn is queued again.
 type Requeue struct {
 	Attempt   bool         // it has used up an attempt
@@ -257,14 +233,10 @@ func RequeueTurn(tx *store.Tx, id int64, q Requeue) error {
 		error = ?, error_kind = ? WHERE id = ? AND state IN ('queued', 'running')`
 	tx.Note(failpoint.RequeueTurn)
 	tx.PokePeers()
-	n, err := tx.Change(query, q.Attempt, q.WaitsFor, q.NotBefore, q.Problem, q.Kind, id)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("requeue turn %d: %w", id, store.ErrStale)
+	if err := change(tx, "requeue turn", id, query, q.Attempt, q.WaitsFor, q.NotBefore, q.Problem, q.Kind, id); err != nil {
+		return err
 	}
-	if err == nil {
-		err = tx.Exec(deleteTurnProgress, id)
-	}
-	if err != nil {
+	if err := tx.Exec(deleteTurnProgress, id); err != nil {
 		return err
 	}
 	return releaseNotes(tx, id)
@@ -276,15 +248,34 @@ func ReviveTurn(tx *store.Tx, id int64) error {
 	const query = `UPDATE turns SET state = 'queued', run_id = NULL, attempts = 0, not_before = 0, waits_for = '', frames = 0,
 		reason = '', error = '', error_kind = '', started_at = NULL, ended_at = NULL, answered_with = NULL
 		WHERE id = ? AND (state IN ('failed', 'cancelled') OR state = 'queued' AND not_before > 0)`
-	n, err := tx.Change(query, id)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("revive turn %d: %w", id, store.ErrStale)
-	}
-	if err != nil {
+	if err := change(tx, "revive turn", id, query, id); err != nil {
 		return err
 	}
 	tx.Poke("gated")
 	return tx.Exec(deleteTurnProgress, id)
+}
+
+// Answered is what the next prompts of a session depend on.
+type Answered struct {
+	ObservedUpto int64 // its prompts have shown observed rows up to this decision
+	EndedAt      int64 // unix ms
+}
+
+// LastAnswered is the last finished turn of a session with an id below `before`, zero
+// if there is none.
+func LastAnswered(ctx context.Context, r store.Reader, folder, topic string, before int64) (a Answered, err error) {
+	const query = `SELECT observed_upto, ifnull(ended_at, 0) FROM turns INDEXED BY turns_session WHERE folder = ? AND topic = ? AND state = 'done'
+		AND id < ? ORDER BY id DESC LIMIT 1`
+	_, err = r.Get(ctx, []any{&a.ObservedUpto, &a.EndedAt}, query, folder, topic, before)
+	return a, err
+}
+
+// LastTurnAt is when the folder's last turn other than except began, 0 if there
+// is none.
+func LastTurnAt(ctx context.Context, r store.Reader, folder string, except int64) (int64, error) {
+	const query = `SELECT started_at FROM turns INDEXED BY turns_folder WHERE folder = ? AND id <> ? AND started_at IS NOT NULL
+		ORDER BY id DESC LIMIT 1`
+	return store.Value[int64](ctx, r, query, folder, except)
 }
 
 // CountDelegations is the number of turns delegated below a root turn.

@@ -307,13 +307,13 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	if next := storetest.Must(rows.FindQueued(t.Context(), s.Reader, storetest.Folder, 0, 100))(t); next.Turn != nil && next.Turn.ID < 1202 {
 		t.Errorf("turn %d may start during the stop", next.Turn.ID)
 	}
-	stops := storetest.Must(rows.StopsOf(t.Context(), s.Reader, storetest.Chat))(t)
+	stops := storetest.Must(rows.Stops(t.Context(), s.Reader, storetest.Chat))(t)
 	if len(stops) != 1 || !stops[0].CoversRow(&msg.Message{ID: 1, ThreadID: thread}, "") ||
 		stops[0].CoversRow(&msg.Message{ID: 1}, "") || stops[0].CoversRow(&msg.Message{ID: command, ThreadID: thread}, "") {
 		t.Fatalf("stops %+v", stops)
 	}
 	pages := 0
-	for ; len(stops) > 0; stops = storetest.Must(rows.Stops(t.Context(), s.Reader))(t) {
+	for ; len(stops) > 0; stops = storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t) {
 		pages++
 		storetest.Write(t, s, func(tx *store.Tx) error { _, _, err := rows.ContinueStop(tx, stops[0], 600); return err })
 	}
@@ -354,11 +354,11 @@ func TestStopChat_OneSender_KeepsRowsOfOthersOnAllPages(t *testing.T) {
 		_, more, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Sender: &senders[0], BeforeMessage: 9999}, 500)
 		return err
 	})
-	stops := storetest.Must(rows.Stops(t.Context(), s.Reader))(t)
+	stops := storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t)
 	if !more || len(stops) != 1 || stops[0].CoversRow(&msg.Message{ID: 1, Sender: senders[1]}, "") || !stops[0].CoversRow(&msg.Message{ID: 1, Sender: senders[0]}, "") {
 		t.Fatalf("more %t, stops %+v", more, stops)
 	}
-	for ; len(stops) > 0; stops = storetest.Must(rows.Stops(t.Context(), s.Reader))(t) {
+	for ; len(stops) > 0; stops = storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t) {
 		storetest.Write(t, s, func(tx *store.Tx) error { _, _, err := rows.ContinueStop(tx, stops[0], 600); return err })
 	}
 	for sender, want := range map[string]int{senders[0]: 600, senders[1]: 0} {

@@ -176,7 +176,6 @@ var wholeReadsOnAServer = map[string]bool{
 	"querySearchDeleted": true,
 	"querySearchState":   true,
 	"Stops":              true,
-	"StopsOf":            true,
 	"updateSearchState":  true,
 	// The first rows of an index: its limit ends it.
 	"PurgeAudit":        true,
