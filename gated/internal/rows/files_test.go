@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	adapterrows "arizuko/pkg/adapter/rows"
@@ -15,18 +13,6 @@ import (
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
-
-// withFiles stores a row whose attachments are still to be downloaded.
-func withFiles(t testing.TB, s *store.Store, chatJID string, set ...func(*msg.Message)) *msg.Message {
-	t.Helper()
-	m := &msg.Message{ChatJID: chatJID, Direction: msg.In, PendingFiles: 2, Attachments: []msg.Attachment{
-		{Name: "a", MIME: "text/plain", Size: 3, Ref: "f1"}, {Name: "b", Ref: "f2"},
-	}}
-	for _, f := range set {
-		f(m)
-	}
-	return storetest.Stored(t, s, m)
-}
 
 func TestActiveLanes(t *testing.T) {
 	t.Parallel()
@@ -54,9 +40,7 @@ func TestActiveLanes(t *testing.T) {
 		slices.SortFunc(got, func(a, b store.Lane) int {
 			return strings.Compare(a.ChatJID+" "+a.ThreadID, b.ChatJID+" "+b.ThreadID)
 		})
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		differ(t, "got", got, want)
 	}
 	expect(store.Lane{ChatJID: "telegram:-1"}, store.Lane{ChatJID: "telegram:1"}, store.Lane{ChatJID: "telegram:1", ThreadID: "7"})
 	gatedtest.StoreReply(t, s, gatedtest.Answer(runs[0], turns[0], "done"), 300)
@@ -69,7 +53,7 @@ func TestWantFiles_PendingRow_PokesItsAdapterOnce(t *testing.T) {
 	t.Parallel()
 	pokes := make(chan string, 10)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
-	m, plain := withFiles(t, s, storetest.Chat), storetest.Inbound(t, s, storetest.Chat, "without files")
+	m, plain := storetest.WithFiles(t, s, storetest.Chat), storetest.Inbound(t, s, storetest.Chat, "without files")
 	for range 2 {
 		storetest.Receive(t, "the poke of a row", pokes)
 	}

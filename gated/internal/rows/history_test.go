@@ -54,9 +54,7 @@ func TestMessages_BelowVotesAndReactions_AreFound(t *testing.T) {
 	}
 	last := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: "later", ThreadID: "7", Timestamp: 2, ReceivedAt: 2})
 	for _, m := range []*msg.Message{said, last} {
-		if diff := cmp.Diff([]string{"needle", "later"}, textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, m, 5))(t))); diff != "" {
-			t.Errorf("around %q (-want +got):\n%s", m.Content, diff)
-		}
+		differ(t, fmt.Sprintf("around %q", m.Content), textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, m, 5))(t)), []string{"needle", "later"})
 	}
 }
 
@@ -94,13 +92,9 @@ func TestSearch_EditedMessage_IsFoundByItsNewText(t *testing.T) {
 	for text, want := range map[string][]string{
 		"old": nil, "draft": nil, "regretted": nil, "NEW PLAN": {"the new plan", "the new plan"}, "new answer": {"my new answer"},
 	} {
-		if diff := cmp.Diff(want, textsOf(storetest.Must(rows.SearchMessages(t.Context(), s.Reader, search(text)))(t))); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
+		differ(t, fmt.Sprintf("%q", text), textsOf(storetest.Must(rows.SearchMessages(t.Context(), s.Reader, search(text)))(t)), want)
 	}
-	if diff := cmp.Diff([]string{"the new plan", "my new answer"}, textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, own, 5))(t))); diff != "" {
-		t.Errorf("around (-want +got):\n%s", diff)
-	}
+	differ(t, "around", textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, own, 5))(t)), []string{"the new plan", "my new answer"})
 }
 
 func TestSearch_Poll_IsFoundByItsWords(t *testing.T) {
@@ -193,12 +187,8 @@ func TestRecent_CountsWhatWasSaid(t *testing.T) {
 	storetest.Inbound(t, s, "telegram:-2", "elsewhere")
 
 	want := []string{"undecided", "routed", "observed", "no route", "prefix", "", "another bot", "answer", "queued", "caption"}
-	if diff := cmp.Diff(want, recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, everything)); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want[:2], recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, 2)); diff != "" {
-		t.Errorf("up to a row (-want +got):\n%s", diff)
-	}
+	differ(t, "rows", recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, everything), want)
+	differ(t, "up to a row", recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, 2), want[:2])
 }
 
 func TestRecent_AppliesChanges(t *testing.T) {
@@ -232,12 +222,8 @@ func TestRecent_AppliesChanges(t *testing.T) {
 	own(msg.KindDelete, wrong, "", msg.OutSent)
 
 	scope := rows.Scope{ChatJID: storetest.Chat}
-	if diff := cmp.Diff([]string{"one, edited again", "three", "four", "answer"}, recentTexts(t, s, scope, everything)); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"one, edited", "two", "three", "four", "anser", "wrong"}, recentTexts(t, s, scope, before)); diff != "" {
-		t.Errorf("before later changes (-want +got):\n%s", diff)
-	}
+	differ(t, "rows", recentTexts(t, s, scope, everything), []string{"one, edited again", "three", "four", "answer"})
+	differ(t, "before later changes", recentTexts(t, s, scope, before), []string{"one, edited", "two", "three", "four", "anser", "wrong"})
 
 	if got := storetest.Must(s.LastChange(t.Context(), first.ID, everything))(t); *got != (store.Change{Content: "one, edited again"}) {
 		t.Errorf("change of an edited row: %+v", got)
@@ -275,9 +261,7 @@ func TestRecent_LinksReplies(t *testing.T) {
 	for _, m := range rows {
 		parents = append(parents, m.Parent)
 	}
-	if diff := cmp.Diff([]int64{0, root, answer, 0}, parents); diff != "" {
-		t.Errorf("parents (-want +got):\n%s", diff)
-	}
+	differ(t, "parents", parents, []int64{0, root, answer, 0})
 }
 
 func TestRecent_ThreadsAndTopics(t *testing.T) {
@@ -300,9 +284,7 @@ func TestRecent_ThreadsAndTopics(t *testing.T) {
 		{rows.Scope{ChatJID: "web:acme", WebTopic: &general}, []string{"main"}},
 		{rows.Scope{ChatJID: "web:acme", WebTopic: &tab}, []string{"tab"}},
 	} {
-		if diff := cmp.Diff(tt.want, recentTexts(t, s, tt.scope, everything)); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", tt.scope, diff)
-		}
+		differ(t, fmt.Sprintf("%+v", tt.scope), recentTexts(t, s, tt.scope, everything), tt.want)
 	}
 }
 
@@ -346,9 +328,7 @@ func TestRecent_Thread_BeginsWithWhatItWasOpenedFrom(t *testing.T) {
 		}
 	}
 	last := put(msg.Message{Direction: msg.In, ThreadID: "30", Content: "last"})
-	if diff := cmp.Diff([]string{"post", "in 30", "also in 30", "last"}, textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, last, 5))(t))); diff != "" {
-		t.Errorf("around its last message (-want +got):\n%s", diff)
-	}
+	differ(t, "around its last message", textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, last, 5))(t)), []string{"post", "in 30", "also in 30", "last"})
 	if got := recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat, ThreadID: "30"}, post.ID-1); len(got) != 0 {
 		t.Errorf("before it was there: %q", got)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"arizuko/gated/gatedtest"
@@ -89,9 +88,7 @@ func TestNewMessages_AfterCursor_ReturnsEachChatOnce(t *testing.T) {
 	}
 	waiting := storetest.Must(rows.UndecidedChats(t.Context(), s.Reader))(t)
 	slices.Sort(waiting)
-	if diff := cmp.Diff([]string{"a:1", "b:2", "c:3"}, waiting); diff != "" {
-		t.Errorf("undecided chats (-want +got):\n%s", diff)
-	}
+	differ(t, "undecided chats", waiting, []string{"a:1", "b:2", "c:3"})
 	if got := storetest.Must(s.LastMessageID(t.Context()))(t); got != 6 {
 		t.Errorf("last row: %d", got)
 	}
@@ -165,9 +162,7 @@ func TestDecide(t *testing.T) {
 	want := *m
 	want.Disposition, want.Reason, want.RoutedTo, want.TurnID = msg.Routed, msg.ReasonRoute, storetest.Folder, turnID
 	want.Topic, want.ThreadID, want.DecidedAt, want.DecisionSeq = "#deploy", "7", 10, before+1
-	if diff := cmp.Diff(&want, storetest.Must(s.Message(t.Context(), m.ID))(t)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	differ(t, "got", storetest.Must(s.Message(t.Context(), m.ID))(t), &want)
 	for _, id := range []int64{m.ID, 4711} {
 		err := s.Write(t.Context(), func(tx *store.Tx) error {
 			return tx.Decide(id, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute}, 11)
@@ -179,9 +174,7 @@ func TestDecide(t *testing.T) {
 	if got := lastDecision(t, s); got != before+1 {
 		t.Errorf("a failed decision used a number: %d after %d", got, before)
 	}
-	if diff := cmp.Diff(&want, storetest.Must(s.Message(t.Context(), m.ID))(t)); diff != "" {
-		t.Errorf("decided twice (-want +got):\n%s", diff)
-	}
+	differ(t, "decided twice", storetest.Must(s.Message(t.Context(), m.ID))(t), &want)
 }
 
 func TestReplaceContent(t *testing.T) {
@@ -194,9 +187,7 @@ func TestReplaceContent(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	storetest.Decide(t, s, m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
-	if err := s.Write(t.Context(), edit); !errors.Is(err, store.ErrStale) {
-		t.Errorf("of a decided row: %v", err)
-	}
+	refused(t, s, "of a decided row", edit)
 }
 
 func TestAttachNotes(t *testing.T) {
@@ -353,13 +344,6 @@ func observedSince(after, since int64, shared bool, limit int) rows.ObservedQuer
 	return rows.ObservedQuery{Folder: storetest.Folder, ExceptChat: storetest.Chat, After: after, Through: math.MaxInt64, Since: since, Shared: shared, Limit: limit}
 }
 
-func ids(rows []*msg.Message) (all []int64) {
-	for _, m := range rows {
-		all = append(all, m.ID)
-	}
-	return all
-}
-
 // TestObserved_OrderedByDecision decides rows in another order than they arrived.
 func TestObserved_OrderedByDecision(t *testing.T) {
 	t.Parallel()
@@ -405,14 +389,6 @@ func TestObserved_ManyRows_IsBounded(t *testing.T) {
 	}
 }
 
-// park parks a new row of a chat.
-func park(t testing.TB, s *store.Store, jid, content string) *msg.Message {
-	t.Helper()
-	m := storetest.Inbound(t, s, jid, content)
-	storetest.Decide(t, s, m.ID, store.Decision{Disposition: msg.Onboarding, Reason: msg.ReasonAwaitingApproval})
-	return m
-}
-
 // fates returns "disposition/reason" of rows, "/" of undecided ones.
 func fates(t testing.TB, s *store.Store, rows ...*msg.Message) (all []string) {
 	t.Helper()
@@ -423,17 +399,10 @@ func fates(t testing.TB, s *store.Store, rows ...*msg.Message) (all []string) {
 	return all
 }
 
-func differ(t testing.TB, what string, got, want any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
-
 func TestParked_TakeUp_AreUndecidedInOrder(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	one, two, other := park(t, s, storetest.Chat, "one"), park(t, s, storetest.Chat, "two"), park(t, s, "telegram:-2", "other")
+	one, two, other := storetest.Park(t, s, storetest.Chat, "one"), storetest.Park(t, s, storetest.Chat, "two"), storetest.Park(t, s, "telegram:-2", "other")
 	storetest.Write(t, s, func(tx *store.Tx) error {
 		return tx.PutRequest(&store.Request{Code: "ABCD-1234", ChatJID: storetest.Chat, Kind: msg.ChatGroup, CreatedAt: 1})
 	})
@@ -459,18 +428,16 @@ func TestParked_TakeUp_AreUndecidedInOrder(t *testing.T) {
 func TestParked_TakeUpRow_NotParked_IsStale(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	one, two := park(t, s, storetest.Chat, "one"), park(t, s, storetest.Chat, "two")
+	one, two := storetest.Park(t, s, storetest.Chat, "one"), storetest.Park(t, s, storetest.Chat, "two")
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.TakeUpRow(tx, one.ID) })
 	differ(t, "rows", fates(t, s, one, two), []string{"/", "onboarding/awaiting_approval"})
-	if err := s.Write(t.Context(), func(tx *store.Tx) error { return rows.TakeUpRow(tx, one.ID) }); !errors.Is(err, store.ErrStale) {
-		t.Errorf("again: %v", err)
-	}
+	refused(t, s, "again", func(tx *store.Tx) error { return rows.TakeUpRow(tx, one.ID) })
 }
 
 func TestParked_Drop_IsOfTheChat(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	one, two, other := park(t, s, storetest.Chat, "one"), park(t, s, storetest.Chat, "two"), park(t, s, "telegram:-2", "other")
+	one, two, other := storetest.Park(t, s, storetest.Chat, "one"), storetest.Park(t, s, storetest.Chat, "two"), storetest.Park(t, s, "telegram:-2", "other")
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.DropParked(tx, storetest.Chat, msg.ReasonExpired, 20) })
 	differ(t, "rows", fates(t, s, one, two, other), []string{"dropped/expired", "dropped/expired", "onboarding/awaiting_approval"})
 	first, second := storetest.Must(s.Message(t.Context(), one.ID))(t), storetest.Must(s.Message(t.Context(), two.ID))(t)
@@ -482,8 +449,8 @@ func TestParked_Drop_IsOfTheChat(t *testing.T) {
 func TestStopParked_DropsOlderRowsOfTheSender(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	one, two, held := park(t, s, storetest.Chat, "one"), park(t, s, storetest.Chat, "two"), storetest.Inbound(t, s, storetest.Chat, "held")
-	stop, later := storetest.Inbound(t, s, storetest.Chat, "/stop"), park(t, s, storetest.Chat, "later")
+	one, two, held := storetest.Park(t, s, storetest.Chat, "one"), storetest.Park(t, s, storetest.Chat, "two"), storetest.Inbound(t, s, storetest.Chat, "held")
+	stop, later := storetest.Inbound(t, s, storetest.Chat, "/stop"), storetest.Park(t, s, storetest.Chat, "later")
 	for _, tc := range []struct {
 		sender string
 		want   []string
@@ -890,7 +857,7 @@ func TestPurge_DeliveriesOfAllRows_NewOnesReachRoutd(t *testing.T) {
 // maxms is the longest that a page held the write lock.
 func BenchmarkPurge(b *testing.B) {
 	s := storetest.Open(b)
-	oldChat(b, s, 100_000, 0)
+	storetest.OldChat(b, s, "telegram:-5", 100_000, 0)
 	storetest.Write(b, s, func(tx *store.Tx) error {
 		return errors.Join(tx.Exec(`UPDATE turns SET state = 'done', ended_at = 1`), tx.Exec(`UPDATE messages SET received_at = 1, decided_at = CASE WHEN disposition IS NULL THEN NULL ELSE 1 END`),
 			tx.Exec(`UPDATE deliveries SET updated_at = 1`))

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
@@ -49,8 +47,6 @@ func TestRunsDuring(t *testing.T) {
 				t.Errorf("%s: run %d is %q, %q", tt.name, r.ID, r.Result, r.Error)
 			}
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		differ(t, tt.name, got, tt.want)
 	}
 }

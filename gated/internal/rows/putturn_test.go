@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
@@ -26,15 +24,11 @@ func TestPutTurn(t *testing.T) {
 	if want.State != msg.TurnQueued || want.ID == 0 {
 		t.Errorf("stored as %+v", want)
 	}
-	if diff := cmp.Diff(want, storetest.Turn(t, s, want.ID)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	differ(t, "got", storetest.Turn(t, s, want.ID), want)
 	if n := storetest.Must(rows.CountDelegations(t.Context(), s.Reader, root.ID))(t); n != 1 {
 		t.Errorf("%d delegations", n)
 	}
-	if diff := cmp.Diff([]*msg.Turn{want}, storetest.Must(s.Delegated(t.Context(), root.ID))(t)); diff != "" {
-		t.Errorf("delegated turns (-want +got):\n%s", diff)
-	}
+	differ(t, "delegated turns", storetest.Must(s.Delegated(t.Context(), root.ID))(t), []*msg.Turn{want})
 	if n := storetest.Must(rows.CountDelegations(t.Context(), s.Reader, want.ID))(t); n != 0 {
 		t.Errorf("%d delegations of the delegated", n)
 	}
@@ -53,9 +47,7 @@ func TestPutTurn_LiveRun_TakesIt(t *testing.T) {
 		if got.State != msg.TurnRunning || got.RunID != run.ID || got.StartedAt != got.CreatedAt {
 			t.Errorf("turn %d after the first: %+v", i, got)
 		}
-		if diff := cmp.Diff(got, storetest.Turn(t, s, got.ID)); diff != "" {
-			t.Errorf("stored (-want +got):\n%s", diff)
-		}
+		differ(t, "stored", storetest.Turn(t, s, got.ID), got)
 	}
 	if got := turnIDs(storetest.Must(rows.RunTurns(t.Context(), s.Reader, run.ID))(t)); !slices.Equal(got, []int64{first.ID, second.ID, third.ID}) {
 		t.Errorf("unanswered turns of the run: %v", got)
@@ -185,12 +177,8 @@ func TestPutTurn_QueuedTurn_TakesInNewerRows(t *testing.T) {
 	want := *oldest
 	want.TriggerMessageID, want.ReplyTo, want.ClaimsEngagement, want.Ceiling = mention, "mention", true, 4000
 	want.RowCount, want.RowBytes, want.WaitsFor, want.NotBefore = 4, 40, msg.WaitsFiles, 60_000
-	if diff := cmp.Diff(&want, photo); diff != "" {
-		t.Errorf("joined turn (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(&want, storetest.Turn(t, s, oldest.ID)); diff != "" {
-		t.Errorf("stored turn (-want +got):\n%s", diff)
-	}
+	differ(t, "joined turn", photo, &want)
+	differ(t, "stored turn", storetest.Turn(t, s, oldest.ID), &want)
 }
 
 func TestPutTurn_QueuedTurn_TakesNothingIn(t *testing.T) {

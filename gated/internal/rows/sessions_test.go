@@ -62,9 +62,7 @@ func TestSessions_OfSeveralAgents_AreKept(t *testing.T) {
 		got := []string{
 			storetest.Must(s.Session(t.Context(), storetest.Folder, ""))(t), storetest.Must(rows.AgentSession(t.Context(), s.Reader, storetest.Folder, "", ""))(t), storetest.Must(rows.AgentSession(t.Context(), s.Reader, storetest.Folder, "", "codex"))(t),
 		}
-		if diff := cmp.Diff([]string{topic, own, codex}, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", when, diff)
-		}
+		differ(t, when, got, []string{topic, own, codex})
 	}
 	talk("", "d1")
 	check("before", "d1", "d1", "")
@@ -129,9 +127,7 @@ func TestSessionLog(t *testing.T) {
 		{"of a third run", elsewhere.ID + 1, 5, []rows.PastSession{open, old}},
 		{"the newest", elsewhere.ID + 1, 1, []rows.PastSession{open}},
 	} {
-		if diff := cmp.Diff(tt.want, storetest.Must(rows.PastSessions(t.Context(), s.Reader, storetest.Folder, "", tt.beforeRun, tt.limit))(t)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		differ(t, tt.name, storetest.Must(rows.PastSessions(t.Context(), s.Reader, storetest.Folder, "", tt.beforeRun, tt.limit))(t), tt.want)
 	}
 }
 
@@ -178,9 +174,7 @@ func TestSystemMessages(t *testing.T) {
 	}
 	check := func(what string, got []string, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
+		differ(t, what, got, want)
 	}
 	first, second, third := gatedtest.Queued(t, s), gatedtest.Queued(t, s), gatedtest.Queued(t, s)
 	waits(false)
@@ -440,9 +434,7 @@ func TestTranscripts_End_IsStoredOnceCleanAndBounded(t *testing.T) {
 			if err := s.FillTranscripts(t.Context(), []*msg.Message{m}); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(&c.want, m.Attachments[1].Transcript); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			differ(t, "got", m.Attachments[1].Transcript, &c.want)
 			if m.Attachments[0].Transcript != nil || len(wantedTranscripts(t, s)) != 0 {
 				t.Error("other files have transcripts, or one is still wanted")
 			}

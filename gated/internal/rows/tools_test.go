@@ -492,7 +492,7 @@ func TestDeliveryChanges_MessageToForksThread_CountsThere(t *testing.T) {
 		t.Helper()
 		m := storetest.Stored(t, s, &msg.Message{ChatJID: "discord:5", Direction: msg.Out, Source: msg.SourceTool, TurnID: turn.ID, ThreadID: thread, OutState: msg.OutQueued})
 		storetest.Write(t, s, func(tx *store.Tx) error { return tx.ClaimOutbound(m.ID, 1, 950) })
-		deliver(t, s, store.Delivery{MessageID: m.ID, State: msg.OutSent}, 960)
+		storetest.Deliver(t, s, store.Delivery{MessageID: m.ID, State: msg.OutSent}, 960)
 	}
 	sent(parent, "77") // the question
 	sent(inside, "77")
@@ -518,9 +518,7 @@ func TestDeliveryChanges_MessageToForksThread_CountsThere(t *testing.T) {
 				got = append(got, change{d.Folder, d.Place, d.Claims, d.ClaimedAt})
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		differ(t, "got", got, want)
 	}
 	check(want)
 	endFork(t, s, "discord:5", "#fix", 970)
@@ -594,9 +592,7 @@ func TestVote_LaterOne_Replaces(t *testing.T) {
 		}
 	}
 	want := []msg.PollVote{{Voter: "telegram:7", Name: "Name of telegram:7", Options: []int{1}, At: 204}}
-	if diff := cmp.Diff(want, storetest.Must(s.PollVotes(t.Context(), p.ID))(t)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	differ(t, "got", storetest.Must(s.PollVotes(t.Context(), p.ID))(t), want)
 	if err := vote(t, s, p.ID, "telegram:7", msg.Vote{}, 300); err != nil {
 		t.Fatal(err)
 	}
@@ -664,9 +660,7 @@ func TestQueuePollEnd_ClosesTheMessageOnce(t *testing.T) {
 				t.Fatalf("%s: ended %v with %+v", jid, ended, rows)
 			}
 			closing := storetest.Must(msg.ParsePoll(rows[0].Content))(t)
-			if diff := cmp.Diff(&msg.PollResult{Counts: []int{0, 1, 0}, Voters: 1}, closing.Result); diff != "" {
-				t.Errorf("%s: (-want +got):\n%s", jid, diff)
-			}
+			differ(t, fmt.Sprintf("%s:", jid), closing.Result, &msg.PollResult{Counts: []int{0, 1, 0}, Voters: 1})
 		}
 		if got := storetest.Must(s.Poll(t.Context(), p.ID))(t); got.EndPending || (got.Poll.Result == nil) != native {
 			t.Errorf("%s: %+v", jid, got)
@@ -803,7 +797,7 @@ func TestPollResult_IsTheTally(t *testing.T) {
 				p.ID, fmt.Sprintf("telegram:%d", i), []string{"", "Ann"}[i%2], options, 100-i)
 		}
 		p = storetest.Must(s.Poll(t.Context(), p.ID))(t)
-		same(t, fmt.Sprintf("multiple %t", multiple), storetest.Must(s.PollResult(t.Context(), p))(t), p.Poll.Tally(storetest.Must(s.PollVotes(t.Context(), p.ID))(t)))
+		differ(t, fmt.Sprintf("multiple %t", multiple), storetest.Must(s.PollResult(t.Context(), p))(t), p.Poll.Tally(storetest.Must(s.PollVotes(t.Context(), p.ID))(t)))
 		first := storetest.Must(rows.PollVoters(t.Context(), s.Reader, p, 2))(t)
 		want := []string{"Ann", "telegram:0"} // of [2,1] and [1]
 		if multiple {

@@ -446,9 +446,7 @@ func TestRuns(t *testing.T) {
 	}
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.RecordProcess(tx, run.ID, 4321, 99, "label") })
 	run.PID, run.PIDStart, run.Label = 4321, 99, "label"
-	if diff := cmp.Diff([]*msg.Run{run}, storetest.Must(s.UnendedRuns(t.Context()))(t)); diff != "" {
-		t.Errorf("unended (-want +got):\n%s", diff)
-	}
+	differ(t, "unended", storetest.Must(s.UnendedRuns(t.Context()))(t), []*msg.Run{run})
 	if !storetest.Must(rows.RunIsLive(t.Context(), s.Reader, run.ID))(t) || storetest.Must(rows.RunIsLive(t.Context(), s.Reader, 4711))(t) {
 		t.Error("the run is not live, or a run that does not exist is")
 	}
@@ -457,9 +455,7 @@ func TestRuns(t *testing.T) {
 		storetest.Write(t, s, func(tx *store.Tx) error { return rows.CloseRun(tx, run.ID, now) })
 	}
 	run.ClosedAt = 400
-	if diff := cmp.Diff([]*msg.Run{run}, storetest.Must(s.UnendedRuns(t.Context()))(t)); diff != "" {
-		t.Errorf("closed, process running (-want +got):\n%s", diff)
-	}
+	differ(t, "closed, process running", storetest.Must(s.UnendedRuns(t.Context()))(t), []*msg.Run{run})
 	if storetest.Must(rows.RunIsLive(t.Context(), s.Reader, run.ID))(t) {
 		t.Error("closed and live")
 	}
@@ -473,9 +469,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("ended: %+v", got)
 	}
 	want := []rows.PastSession{{StartedAt: 200, EndedAt: 600, Result: "error", Error: "broke"}}
-	if diff := cmp.Diff(want, storetest.Must(rows.PastSessions(t.Context(), s.Reader, storetest.Folder, "", run.ID+1, 5))(t)); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
+	differ(t, "log", storetest.Must(rows.PastSessions(t.Context(), s.Reader, storetest.Folder, "", run.ID+1, 5))(t), want)
 }
 
 func TestStartRun_SecondOfATopic_IsRefused(t *testing.T) {
@@ -508,16 +502,6 @@ func TestStartRun_SecondOfATopic_IsRefused(t *testing.T) {
 	if n := storetest.Value[int](t, s, `SELECT count(*) FROM session_log`); n != 3 {
 		t.Errorf("%d log entries", n)
 	}
-}
-
-// replies returns the outbound rows of a turn.
-func replies(t *testing.T, s *store.Store, turnID int64) (all []msg.Message) {
-	t.Helper()
-	for _, m := range storetest.Must(s.TurnReplies(t.Context(), turnID))(t) {
-		m.ID = 0
-		all = append(all, *m)
-	}
-	return all
 }
 
 func TestAnswerTurn_LateFrames_ChangeNothing(t *testing.T) {
@@ -575,7 +559,7 @@ func TestAnswerTurn_ClosedRun_StoresNoSession(t *testing.T) {
 	frame = gatedtest.Answer(run, second, "late")
 	frame.SessionID = "old"
 	gatedtest.StoreReply(t, s, frame, 320)
-	if got := storetest.Turn(t, s, second.ID); got.State != msg.TurnDone || len(replies(t, s, second.ID)) != 1 {
+	if got := storetest.Turn(t, s, second.ID); got.State != msg.TurnDone || len(storetest.Replies(t, s, second.ID)) != 1 {
 		t.Errorf("its turn is not answered: %+v", got)
 	}
 	if got := storetest.Must(s.Session(t.Context(), storetest.Folder, ""))(t); got != "" {
@@ -607,7 +591,7 @@ func TestAnswerTurn_Escalation_AnswersTheAskingGroup(t *testing.T) {
 	}
 	run := gatedtest.Begun(t, s, asked)
 	gatedtest.StoreReply(t, s, gatedtest.Answer(run, asked, "you may"), 300)
-	if got := replies(t, s, asked.ID); got != nil {
+	if got := storetest.Replies(t, s, asked.ID); got != nil {
 		t.Errorf("outbound: %+v", got)
 	}
 	back := *from
@@ -622,9 +606,7 @@ func TestAnswerTurn_Escalation_AnswersTheAskingGroup(t *testing.T) {
 		t.Fatalf("%d rows", len(rows))
 	}
 	rows[0].ID = 0
-	if diff := cmp.Diff(want, rows[0]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	differ(t, "got", rows[0], want)
 	storetest.Eventually(t, "gated to be poked", func() bool { return storetest.Receive(t, "a poke", pokes) == "gated" })
 }
 
@@ -692,7 +674,7 @@ func TestReplies_OutState(t *testing.T) {
 			turn := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.ChatJID = jid })
 			gatedtest.StoreReply(t, s, gatedtest.Answer(gatedtest.Begun(t, s, turn), turn, "hi"), 300)
 			storetest.Write(t, s, func(tx *store.Tx) error { return rows.PutNotice(tx, turn, "sorry", 310) })
-			got := replies(t, s, turn.ID)
+			got := storetest.Replies(t, s, turn.ID)
 			if len(got) != 2 || got[0].OutState != want || got[1].OutState != want {
 				t.Fatalf("%+v", got)
 			}
@@ -821,21 +803,6 @@ func TestStopChat_WorkOfOtherGroups_EndsWithTheConversation(t *testing.T) {
 	}
 }
 
-// refused runs a write that must return ErrStale.
-func refused(t *testing.T, s *store.Store, what string, fn func(*store.Tx) error) {
-	t.Helper()
-	if err := s.Write(t.Context(), fn); !errors.Is(err, store.ErrStale) {
-		t.Errorf("%s: error %v, want ErrStale", what, err)
-	}
-}
-
-func turnIDs(turns []*msg.Turn) (all []int64) {
-	for _, t := range turns {
-		all = append(all, t.ID)
-	}
-	return all
-}
-
 func TestTakeTurn(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -865,9 +832,7 @@ func TestTakeTurn(t *testing.T) {
 	refused(t, s, "the run drains", take(other.ID, run.ID))
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.CloseRun(tx, run.ID, 300) })
 	refused(t, s, "closed run", take(other.ID, run.ID))
-	if diff := cmp.Diff(other, storetest.Turn(t, s, other.ID)); diff != "" {
-		t.Errorf("a refusal changed the turn (-want +got):\n%s", diff)
-	}
+	differ(t, "a refusal changed the turn", storetest.Turn(t, s, other.ID), other)
 }
 
 func TestDrainIdleRun(t *testing.T) {
@@ -911,9 +876,7 @@ func TestRequeueTurn(t *testing.T) {
 	want := *first
 	want.Attempts, want.Error, want.NotBefore, want.StartedAt = 1, "broke", 5000, run.StartedAt
 	want.WaitsFor, want.ErrorKind = msg.WaitsRetry, msg.ErrorSession
-	if diff := cmp.Diff(&want, storetest.Turn(t, s, first.ID)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	differ(t, "got", storetest.Turn(t, s, first.ID), &want)
 	storetest.Write(t, s, requeue(false))
 	if got := storetest.Turn(t, s, first.ID); got.Attempts != 1 {
 		t.Errorf("an attempt was counted: %+v", got)
@@ -959,9 +922,7 @@ func TestReviveTurn(t *testing.T) {
 		storetest.Write(t, s, revive(want.ID))
 		got := storetest.Turn(t, s, want.ID)
 		got.ObservedUpto = 0 // of no account before it is done
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("revived (-want +got):\n%s", diff)
-		}
+		differ(t, "revived", got, want)
 		storetest.Eventually(t, "gated to be poked", func() bool { return storetest.Receive(t, "a poke", pokes) == "gated" })
 	}
 
@@ -1196,9 +1157,7 @@ func TestProgress(t *testing.T) {
 	storetest.Write(t, s, put(run, "one"))
 	storetest.Write(t, s, put(run, "two"))
 	want := &store.Progress{State: agentproto.StatusRunning, Text: "two", Plan: []agentproto.Step{}, Tools: []agentproto.Tool{}, UpdatedAt: 5}
-	if diff := cmp.Diff(want, progress()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	differ(t, "got", progress(), want)
 	refused(t, s, "another run", put(&msg.Run{ID: run.ID + 1}, "three"))
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.RequeueTurn(tx, first.ID, rows.Requeue{}) })
 	if p := progress(); p != nil {
