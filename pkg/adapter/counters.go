@@ -5,11 +5,10 @@ import (
 	"context"
 	"time"
 
-	"arizuko/pkg/adapter/rows"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -105,7 +104,7 @@ func (m *counters) zero() {
 	m.parts.WithLabelValues(m.platform, string(msg.OutAmbiguous), string(msg.Ambiguous))
 	m.downloads.WithLabelValues("done")
 	m.downloads.WithLabelValues("failed")
-	for _, state := range []store.PreviewState{rows.PreviewFinal, rows.PreviewRemoved,
+	for _, state := range []rows.PreviewState{rows.PreviewFinal, rows.PreviewRemoved,
 		rows.PreviewLost} {
 		m.previews.WithLabelValues(m.platform, string(state))
 	}
@@ -166,7 +165,7 @@ func (m *counters) recorded(parts []store.Delivery) {
 }
 
 // previewEnded counts a preview.
-func (m *counters) previewEnded(state store.PreviewState) {
+func (m *counters) previewEnded(state rows.PreviewState) {
 	m.previews.WithLabelValues(m.platform, string(state)).Inc()
 }
 

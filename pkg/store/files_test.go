@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -17,7 +18,7 @@ func wanted(m *msg.Message) { m.FilesWanted = true }
 func TestWantedFiles(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	if rows := storetest.Must(s.WantedFiles(t.Context(), "telegram", 10))(t); rows != nil {
+	if rows := storetest.Must(adapterrows.WantedFiles(t.Context(), s.Reader, "telegram", 10))(t); rows != nil {
 		t.Errorf("in an empty table: %v", rows)
 	}
 	storetest.Inbound(t, s, storetest.Chat, "without files")
@@ -32,7 +33,7 @@ func TestWantedFiles(t *testing.T) {
 	storetest.WithFiles(t, s, storetest.Chat, wanted, func(m *msg.Message) { m.Direction = msg.Out })
 	for _, limit := range []int{10, 2} {
 		var got []int64
-		for _, m := range storetest.Must(s.WantedFiles(t.Context(), "telegram", limit))(t) {
+		for _, m := range storetest.Must(adapterrows.WantedFiles(t.Context(), s.Reader, "telegram", limit))(t) {
 			got = append(got, m.ID)
 			if len(m.Attachments) != 2 || m.Attachments[0].Ref != "f1" {
 				t.Errorf("row %+v", m)

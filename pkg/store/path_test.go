@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/gatedtest"
-
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/migrations"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -21,7 +21,7 @@ func TestRunsDuring_RunIsLive_IsShown(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	run := gatedtest.Begun(t, s, gatedtest.Queued(t, s)) // at 200
-	if got := storetest.Must(s.RunsDuring(t.Context(), storetest.Folder, "", 1000, 2000, 1))(t); len(got) != 1 || got[0].ID != run.ID || got[0].EndedAt != 0 {
+	if got := storetest.Must(rows.RunsDuring(t.Context(), s.Reader, storetest.Folder, "", 1000, 2000, 1))(t); len(got) != 1 || got[0].ID != run.ID || got[0].EndedAt != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -66,7 +66,7 @@ func TestOwnReplies(t *testing.T) {
 		change(&other)
 		row(other)
 	}
-	if got := storetest.Must(s.OwnReplies(t.Context(), asked))(t); len(got) != 1 || got[0].ID != want {
+	if got := storetest.Must(rows.OwnReplies(t.Context(), s.Reader, asked))(t); len(got) != 1 || got[0].ID != want {
 		t.Errorf("got %+v, want row %d", got, want)
 	}
 }

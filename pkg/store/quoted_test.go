@@ -3,6 +3,7 @@ package store_test
 import (
 	"testing"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -21,7 +22,7 @@ func TestPutQuoted_KnownPost_ChangesNothing(t *testing.T) {
 	})
 	for id, want := range map[string]int64{"1": in.ID, "3": out.ID} {
 		m := storetest.Quoted(id)
-		if storetest.PutQuoted(t, s, m) || m.ID != want {
+		if gatedtest.PutQuoted(t, s, m) || m.ID != want {
 			t.Errorf("post %s: row %d, want the known row %d", id, m.ID, want)
 		}
 	}
@@ -37,7 +38,7 @@ func TestPutDelivery_PartThatWasQuoted_BelongsToItsMessage(t *testing.T) {
 	out := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Content: "hi", Timestamp: 1, ReceivedAt: 2, OutState: msg.OutQueued})
 	own := storetest.Quoted("9")
 	own.IsBot = true
-	storetest.PutQuoted(t, s, own)
+	gatedtest.PutQuoted(t, s, own)
 	storetest.Write(t, s, func(tx *store.Tx) error {
 		if err := tx.ClaimOutbound(out.ID, 1, 5); err != nil {
 			return err

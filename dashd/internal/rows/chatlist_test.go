@@ -10,6 +10,7 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/gated/gatedtest"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -372,11 +373,11 @@ func TestOpenTurns_CountedAndListed(t *testing.T) {
 	}
 	lists := func(running, queued []int64) {
 		t.Helper()
-		oldest, count, err := s.RunningTurns(t.Context(), 1)
+		oldest, count, err := factrows.OldestTurns(t.Context(), s.Reader, msg.TurnRunning, 1)
 		if err != nil || count != len(running) || !slices.Equal(turnIDs(oldest), running[:min(1, count)]) {
 			t.Errorf("running %v of %d, %v; want %v", turnIDs(oldest), count, err, running)
 		}
-		oldest, count, err = s.QueuedTurns(t.Context(), 1)
+		oldest, count, err = factrows.OldestTurns(t.Context(), s.Reader, msg.TurnQueued, 1)
 		if err != nil || count != len(queued) || !slices.Equal(turnIDs(oldest), queued[:min(1, count)]) {
 			t.Errorf("queued %v of %d, %v; want %v", turnIDs(oldest), count, err, queued)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -167,7 +168,7 @@ func TestMark_NotDelivered_IsNoLostMessage(t *testing.T) {
 		return tx.Exec(`UPDATE messages SET out_state = 'failed' WHERE source = 'waiting'`)
 	})
 	lost, err := rows.LostRows(t.Context(), s.Reader, 0, "", 10)
-	undelivered, err2 := s.Undelivered(t.Context(), 0)
+	undelivered, err2 := factrows.Undelivered(t.Context(), s.Reader, 0)
 	if err := errors.Join(err, err2); err != nil || len(lost)+len(undelivered) > 0 {
 		t.Errorf("%v, lost %+v, undelivered %+v", err, lost, undelivered)
 	}

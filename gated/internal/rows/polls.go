@@ -11,6 +11,11 @@ import (
 	"arizuko/pkg/store"
 )
 
+// Poll returns a poll by id, nil if there is none.
+func Poll(ctx context.Context, r store.Reader, id int64) (*msg.StoredPoll, error) {
+	return store.First(r.Polls(ctx, `SELECT `+store.PollColumns+` FROM polls p WHERE p.id = ?`, id))
+}
+
 // PollsOf returns a group's polls in a chat that have a state and ids below before, the newest first, at
 // most limit.
 func PollsOf(ctx context.Context, r store.Reader, chatJID, folder string, state msg.PollState, before int64,
@@ -109,7 +114,7 @@ func EndPoll(tx *store.Tx, id int64, result *msg.PollResult, at int64) error {
 // longer knows, only the rows are changed: the result is then what was voted so far. A poll that has
 // ended already stays as it is.
 func QueuePollEnd(tx *store.Tx, id, now int64) (ended bool, err error) {
-	poll, err := tx.Poll(store.Uncancelled(), id)
+	poll, err := Poll(store.Uncancelled(), tx.Reader, id)
 	if err != nil || poll == nil || !poll.EndPending {
 		return err == nil, err
 	}
@@ -142,3 +147,35 @@ func QueuePollEnd(tx *store.Tx, id, now int64) (ended bool, err error) {
 	}
 	return err == nil, err
 }
+
+// Vote counts a vote of a voter, cast at a time, in unix ms. It returns ErrStale if the poll no
+// longer takes it.
+func Vote(tx *store.Tx, pollID int64, voter, name string, vote *msg.Vote, at int64) error {
+	const query = `INSERT INTO poll_votes (poll_id, voter, name, options, at) VALUES (?,?,?,?,?)
+		ON CONFLICT (poll_id, voter) DO UPDATE SET name = excluded.name, options = excluded.options, at = excluded.at`
+	tx.Note(failpoint.PutVote)
+	poll, err := Poll(store.Uncancelled(), tx.Reader, pollID)
+	if err != nil {
+		return err
+	}
+	if poll == nil || !poll.Takes(at) || !vote.Fits(len(poll.Poll.Options)) {
+		return fmt.Errorf("vote in poll %d: %w", pollID, store.ErrStale)
+	}
+	var before string
+	if _, err := tx.Find([]any{&before}, `SELECT options FROM poll_votes WHERE poll_id = ? AND voter = ?`, pollID, voter); err != nil {
+		return err
+	}
+	var options []int
+	if json.Unmarshal([]byte(before), &options) != nil { // JSON of another shape counts as none
+		options = nil
+	}
+	chosen := vote.Apply(options)
+	if len(chosen) == 0 {
+		return tx.Exec(`DELETE FROM poll_votes WHERE poll_id = ? AND voter = ?`, pollID, voter)
+	}
+	list, _ := json.Marshal(chosen) // plain numbers: cannot fail
+	return tx.Exec(query, pollID, voter, store.Cut(store.CleanText(name), maxPollName), string(list), at)
+}
+
+// maxPollName bounds a voter's name, in bytes.
+const maxPollName = 256

@@ -45,7 +45,7 @@ func poll(t testing.TB, s *store.Store, chatJID, platformID string, set ...func(
 
 func vote(t testing.TB, s *store.Store, id int64, voter string, v msg.Vote, at int64) error {
 	t.Helper()
-	return s.Write(t.Context(), func(tx *store.Tx) error { return tx.Vote(id, voter, "Name of "+voter, &v, at) })
+	return s.Write(t.Context(), func(tx *store.Tx) error { return rows.Vote(tx, id, voter, "Name of "+voter, &v, at) })
 }
 
 func multiple(p *msg.StoredPoll) { p.Poll.Multiple = true }
@@ -98,7 +98,7 @@ func TestVote_ThatDoesNotCount_IsStale(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := storetest.Must(s.Poll(t.Context(), p.ID))(t); got.ClosedAt != 500 || got.EndPending || got.Poll.Result.Voters != 1 {
+	if got := storetest.Must(rows.Poll(t.Context(), s.Reader, p.ID))(t); got.ClosedAt != 500 || got.EndPending || got.Poll.Result.Voters != 1 {
 		t.Errorf("the poll: %+v", got)
 	}
 }
@@ -133,7 +133,7 @@ func TestQueuePollEnd_ClosesTheMessageOnce(t *testing.T) {
 			closing := storetest.Must(msg.ParsePoll(rows[0].Content))(t)
 			differ(t, fmt.Sprintf("%s:", jid), closing.Result, &msg.PollResult{Counts: []int{0, 1, 0}, Voters: 1})
 		}
-		if got := storetest.Must(s.Poll(t.Context(), p.ID))(t); got.EndPending || (got.Poll.Result == nil) != native {
+		if got := storetest.Must(rows.Poll(t.Context(), s.Reader, p.ID))(t); got.EndPending || (got.Poll.Result == nil) != native {
 			t.Errorf("%s: %+v", jid, got)
 		}
 	}
@@ -167,7 +167,7 @@ func TestQueuePollEnd_MessageThatCannotBeClosed(t *testing.T) {
 		if ended, rows := end(t, s, lost); !ended || len(rows) != 0 {
 			t.Errorf("%s: %v, %+v", what, ended, rows)
 		}
-		if got := storetest.Must(s.Poll(t.Context(), lost.ID))(t).Poll.Result; !cmp.Equal(got, &msg.PollResult{Counts: []int{0, 1, 0}, Voters: 1}) {
+		if got := storetest.Must(rows.Poll(t.Context(), s.Reader, lost.ID))(t).Poll.Result; !cmp.Equal(got, &msg.PollResult{Counts: []int{0, 1, 0}, Voters: 1}) {
 			t.Errorf("%s: the result is %+v", what, got)
 		}
 	}
@@ -267,7 +267,7 @@ func TestPollResult_IsTheTally(t *testing.T) {
 			storetest.Exec(t, path, `INSERT INTO poll_votes (poll_id, voter, name, options, at) VALUES (?, ?, ?, ?, ?)`,
 				p.ID, fmt.Sprintf("telegram:%d", i), []string{"", "Ann"}[i%2], options, 100-i)
 		}
-		p = storetest.Must(s.Poll(t.Context(), p.ID))(t)
+		p = storetest.Must(rows.Poll(t.Context(), s.Reader, p.ID))(t)
 		differ(t, fmt.Sprintf("multiple %t", multiple), storetest.Must(s.PollResult(t.Context(), p))(t), p.Poll.Tally(storetest.Must(s.PollVotes(t.Context(), p.ID))(t)))
 		first := storetest.Must(rows.PollVoters(t.Context(), s.Reader, p, 2))(t)
 		want := []string{"Ann", "telegram:0"} // of [2,1] and [1]

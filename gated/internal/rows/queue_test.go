@@ -10,6 +10,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -239,7 +240,7 @@ func TestQueuedLanes_AreThoseOfTheCode(t *testing.T) {
 	if got := storetest.Must(rows.QueuedLanes(t.Context(), s.Reader))(t); !slices.Equal(got, want) {
 		t.Errorf("lanes %q, want %q", got, want)
 	}
-	if n := storetest.Must(s.CountQueued(t.Context()))(t); n != 6 {
+	if _, n, err := factrows.OldestTurns(t.Context(), s.Reader, msg.TurnQueued, 1); err != nil || n != 6 {
 		t.Errorf("%d queued", n)
 	}
 }

@@ -3,6 +3,7 @@ package rows_test
 import (
 	"testing"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
@@ -12,7 +13,7 @@ func TestPutQuoted_UnknownPost_IsDecidedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	storetest.Inbound(t, s, storetest.Chat, "before")
-	if !storetest.PutQuoted(t, s, storetest.Quoted("1")) {
+	if !gatedtest.PutQuoted(t, s, storetest.Quoted("1")) {
 		t.Fatal("the post is not stored")
 	}
 	m := storetest.Must(s.MessageByPlatformID(t.Context(), storetest.Chat, "1"))(t)
@@ -23,7 +24,7 @@ func TestPutQuoted_UnknownPost_IsDecidedAtOnce(t *testing.T) {
 	if waiting := storetest.Must(rows.Undecided(t.Context(), s.Reader, storetest.Chat, 0, 10))(t); len(waiting) != 1 {
 		t.Errorf("%d rows are undecided, want the one before", len(waiting))
 	}
-	if storetest.PutQuoted(t, s, storetest.Quoted("1")) {
+	if gatedtest.PutQuoted(t, s, storetest.Quoted("1")) {
 		t.Error("it is stored again")
 	}
 	if _, user, err := s.LastUser(t.Context(), storetest.Chat); err != nil || user != "telegram:7" {
@@ -36,7 +37,7 @@ func TestPutMessage_PostThatWasQuoted_IsDecidedLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	m := storetest.Quoted("1")
-	storetest.PutQuoted(t, s, m)
+	gatedtest.PutQuoted(t, s, m)
 	post := storetest.Quoted("1")
 	post.Content, post.Verb = "@bot do it", msg.VerbMention
 	if storetest.Stored(t, s, post); post.ID <= m.ID {
@@ -51,7 +52,7 @@ func TestPutMessage_PostThatWasQuoted_IsDecidedLikeAnyOther(t *testing.T) {
 	if recent := storetest.Must(rows.Recent(t.Context(), s.Reader, rows.Scope{ChatJID: storetest.Chat}, post.ID))(t); len(recent) != 1 || recent[0].ID != post.ID {
 		t.Errorf("the window has %+v", recent)
 	}
-	if again := storetest.Quoted("1"); storetest.PutQuoted(t, s, again) || again.ID != post.ID {
+	if again := storetest.Quoted("1"); gatedtest.PutQuoted(t, s, again) || again.ID != post.ID {
 		t.Errorf("quoted again it is row %d", again.ID)
 	}
 	if _, fresh, err := s.PutMessage(t.Context(), storetest.Quoted("1")); fresh || err != nil {

@@ -9,6 +9,7 @@ import (
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	adapterrows "arizuko/pkg/adapter/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -186,7 +187,7 @@ func TestRunsDuring(t *testing.T) {
 		{"another folder's", "other", 0, 100, 9, nil},
 	} {
 		var got []int64
-		for _, r := range storetest.Must(s.RunsDuring(t.Context(), tt.folder, "", tt.from, tt.until, tt.limit))(t) {
+		for _, r := range storetest.Must(factrows.RunsDuring(t.Context(), s.Reader, tt.folder, "", tt.from, tt.until, tt.limit))(t) {
 			got = append(got, r.ID)
 			if failed := r.StartedAt/10%2 == 1; failed != (r.Result == "error" && r.Error == "x") {
 				t.Errorf("%s: run %d is %q, %q", tt.name, r.ID, r.Result, r.Error)

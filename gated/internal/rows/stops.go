@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -444,7 +445,7 @@ func halfAnswer(tx *store.Tx, s *Stop, t *msg.Turn, now int64) (*msg.Message, er
 	if err != nil || p == nil || strings.TrimSpace(p.Text) == "" {
 		return nil, err
 	}
-	shown, err := tx.PreviewTurn(store.Uncancelled(), t.ID)
+	shown, err := adapterrows.RunningTurn(store.Uncancelled(), tx.Reader, t.ID)
 	if err != nil || shown == nil {
 		return nil, err
 	}
@@ -454,7 +455,7 @@ func halfAnswer(tx *store.Tx, s *Stop, t *msg.Turn, now int64) (*msg.Message, er
 		if config.Progress.In(shown.ChatKind == msg.ChatDM || t.ThreadID != "") != groupconfig.ProgressLive {
 			return nil, nil
 		}
-		open, err := tx.LanePreviews(store.Uncancelled(), shown.Lane)
+		open, err := adapterrows.LanePreviews(store.Uncancelled(), tx.Reader, shown.Lane)
 		if err != nil {
 			return nil, err
 		}

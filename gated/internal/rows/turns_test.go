@@ -8,6 +8,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -248,7 +249,7 @@ func TestPutTurn(t *testing.T) {
 	if n := storetest.Must(rows.CountDelegations(t.Context(), s.Reader, root.ID))(t); n != 1 {
 		t.Errorf("%d delegations", n)
 	}
-	differ(t, "delegated turns", storetest.Must(s.Delegated(t.Context(), root.ID))(t), []*msg.Turn{want})
+	differ(t, "delegated turns", storetest.Must(factrows.Delegated(t.Context(), s.Reader, root.ID))(t), []*msg.Turn{want})
 	if n := storetest.Must(rows.CountDelegations(t.Context(), s.Reader, want.ID))(t); n != 0 {
 		t.Errorf("%d delegations of the delegated", n)
 	}

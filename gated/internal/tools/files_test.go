@@ -12,6 +12,7 @@ import (
 
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/gated/internal/running/runtime"
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -281,7 +282,7 @@ func TestGetAttachment_NotDownloaded_IsWantedAndWaitedFor(t *testing.T) {
 			done <- text
 		}()
 		for wanted := false; !wanted; {
-			rows, err := f.st.WantedFiles(t.Context(), "telegram", 10)
+			rows, err := adapterrows.WantedFiles(t.Context(), f.st.Reader, "telegram", 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -303,7 +304,7 @@ func TestGetAttachment_TurnCancelled_Ends(t *testing.T) {
 		f.call("get_attachment", `{"message_id":OWN_FILE}`)
 	}()
 	for wanted := false; !wanted; {
-		rows, err := f.st.WantedFiles(t.Context(), "telegram", 10)
+		rows, err := adapterrows.WantedFiles(t.Context(), f.st.Reader, "telegram", 10)
 		if err != nil {
 			t.Fatal(err)
 		}

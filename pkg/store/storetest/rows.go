@@ -32,16 +32,6 @@ func Deliver(t *testing.T, s *store.Store, d store.Delivery, now int64) {
 	Write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(d, now) })
 }
 
-// PutQuoted stores a post as one that came along, and reports whether it was new.
-func PutQuoted(t *testing.T, s *store.Store, m *msg.Message) (fresh bool) {
-	t.Helper()
-	Write(t, s, func(tx *store.Tx) (err error) {
-		fresh, err = tx.PutQuoted(m)
-		return err
-	})
-	return fresh
-}
-
 // Quoted is a post that came along with a message that quotes it.
 func Quoted(id string) *msg.Message {
 	return &msg.Message{

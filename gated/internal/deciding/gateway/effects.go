@@ -114,7 +114,7 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 	case decide.CountVote:
 		p.at = e.Row
 		m := p.row(e.Row)
-		return tx.Vote(e.Poll, m.Sender, m.SenderName, &e.Vote, m.CastAt())
+		return rows.Vote(tx, e.Poll, m.Sender, m.SenderName, &e.Vote, m.CastAt())
 	case decide.EndPoll:
 		p.at = e.Row
 		return p.endPoll(tx, &e)

@@ -76,7 +76,7 @@ func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 		return nil, err
 	}
 	key := "request:" + cmp.Or(r.Key, rand.Text())
-	stored, err := b.st.BroadcastByKey(ctx, key)
+	stored, err := rows.BroadcastByKey(ctx, b.st.Reader, key)
 	if err != nil {
 		return nil, busy(err)
 	}
@@ -86,14 +86,14 @@ func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 		if jids, leftOut, err = b.targets(ctx, &r); err != nil {
 			return nil, err
 		}
-		if err := b.put(ctx, &store.Broadcast{Key: key, Text: r.Text, CreatedBy: r.By, Chats: jids}, true); err != nil {
+		if err := b.put(ctx, &rows.Broadcast{Key: key, Text: r.Text, CreatedBy: r.By, Chats: jids}, true); err != nil {
 			return nil, busy(err)
 		}
 	}
 	if err := b.complete(ctx, key); err != nil {
 		return nil, busy(err)
 	}
-	if stored, err = b.st.BroadcastByKey(ctx, key); err != nil {
+	if stored, err = rows.BroadcastByKey(ctx, b.st.Reader, key); err != nil {
 		return nil, busy(err)
 	}
 	if stored.Text != r.Text {
@@ -205,7 +205,7 @@ func (b *Broadcasts) known(ctx context.Context, jid string) (string, error) {
 }
 
 // put stores a broadcast without its rows, unless its key is stored.
-func (b *Broadcasts) put(ctx context.Context, row *store.Broadcast, audit bool) error {
+func (b *Broadcasts) put(ctx context.Context, row *rows.Broadcast, audit bool) error {
 	return b.st.Write(ctx, func(tx *store.Tx) error {
 		row.CreatedAt = b.now().UnixMilli()
 		fresh, err := rows.PutBroadcast(tx, row)
@@ -255,7 +255,7 @@ func (b *Broadcasts) sweep(ctx context.Context) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		open, err := b.st.OpenBroadcast(ctx)
+		open, err := rows.OpenBroadcast(ctx, b.st.Reader)
 		if err != nil || open == nil {
 			return err
 		}
@@ -306,7 +306,7 @@ func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
 		if len(jids) == 0 {
 			continue
 		}
-		err = b.put(ctx, &store.Broadcast{
+		err = b.put(ctx, &rows.Broadcast{
 			Key: fmt.Sprintf("schema:%d:%s", version, g.Folder), CreatedBy: "gated", Chats: jids,
 			Text: fmt.Sprintf("Arizuko was updated: its database is at version %d now.", version),
 		}, false)

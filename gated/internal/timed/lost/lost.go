@@ -10,6 +10,7 @@ import (
 
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -56,7 +57,7 @@ func (n *Notices) Step(ctx context.Context) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	daemons, err := n.Store.Daemons(ctx)
+	daemons, err := daemonrows.Daemons(ctx, n.Store.Reader)
 	if err != nil {
 		return err
 	}

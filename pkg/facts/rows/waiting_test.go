@@ -1,9 +1,10 @@
-package store_test
+package rows_test
 
 import (
 	"context"
 	"testing"
 
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -15,18 +16,25 @@ func TestWaiting(t *testing.T) {
 	put := func(chatJID string, direction msg.Direction, state msg.OutState, receivedAt int64) int64 {
 		return storetest.Stored(t, s, &msg.Message{ChatJID: chatJID, Direction: direction, OutState: state, ReceivedAt: receivedAt}).ID
 	}
-	verbs := map[string]func(context.Context) (store.Waiting, error){
-		"inbound":            s.WaitingInbound,
-		"in a before 20":     func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "a:1", 20) },
-		"in a before 5":      func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "a:1", 5) },
-		"nowhere":            func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "a:", 1000) },
-		"outbound":           s.WaitingOutbound,
-		"in b before it all": func(ctx context.Context) (store.Waiting, error) { return s.WaitingInboundBefore(ctx, "b:1", 1000) },
+	type count = func(ctx context.Context, r store.Reader, chatJID string, before int64) (rows.Waiting, error)
+	counts := map[string]struct {
+		of      count
+		chatJID string
+		before  int64
+	}{
+		"inbound":            {of: rows.Undecided},
+		"in a before 20":     {rows.Undecided, "a:1", 20},
+		"in a before 5":      {rows.Undecided, "a:1", 5},
+		"nowhere":            {rows.Undecided, "a:", 1000},
+		"in b before it all": {rows.Undecided, "b:1", 1000},
+		"outbound":           {of: rows.Unsent},
+		"to a before 39":     {rows.Unsent, "a:1", 39},
+		"to c before 39":     {rows.Unsent, "c:1", 39},
 	}
-	expect := func(want map[string]store.Waiting) {
+	expect := func(want map[string]rows.Waiting) {
 		t.Helper()
-		for name, verb := range verbs {
-			if got := storetest.Must(verb(t.Context()))(t); got != want[name] {
+		for name, c := range counts {
+			if got := storetest.Must(c.of(t.Context(), s.Reader, c.chatJID, c.before))(t); got != want[name] {
 				t.Errorf("%s: %+v, want %+v", name, got, want[name])
 			}
 		}
@@ -45,11 +53,12 @@ func TestWaiting(t *testing.T) {
 	put("a:1", msg.In, "", 20)
 	put("a:1", msg.In, "", 21)
 	sending := put("c:1", msg.Out, msg.OutSending, 40)
-	put("a:1", msg.Out, msg.OutQueued, 39)
-	expect(map[string]store.Waiting{
+	queued := put("a:1", msg.Out, msg.OutQueued, 39)
+	expect(map[string]rows.Waiting{
 		"inbound":            {4, b, "b:1", 30},
 		"in a before 20":     {2, a, "a:1", 10},
 		"in b before it all": {1, b, "b:1", 30},
 		"outbound":           {2, sending, "c:1", 40},
+		"to a before 39":     {1, queued, "a:1", 39},
 	})
 }
