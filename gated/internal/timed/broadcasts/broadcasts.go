@@ -33,8 +33,6 @@ const (
 	pageRows = 200
 	// sweepEvery is how often broadcasts are looked for that a crash has left.
 	sweepEvery = time.Minute
-	// retryDelay is the wait after a failed read or write.
-	retryDelay = time.Second
 )
 
 // Request asks for a broadcast: to the chats of one group, or to chats by their addresses.
@@ -233,21 +231,7 @@ func (b *Broadcasts) complete(ctx context.Context, key string) error {
 
 // Run completes broadcasts that a crash has left, and announces a new schema, until ctx ends.
 func (b *Broadcasts) Run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	outage := store.NewOutage(b.log, "broadcast")
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		}
-		wait := sweepEvery
-		if outage.Note(ctx, b.sweep(ctx)) != nil {
-			wait = retryDelay
-		}
-		timer.Reset(wait)
-	}
+	return store.NewOutage(b.log, "broadcast").Repeat(ctx, sweepEvery, b.sweep)
 }
 
 func (b *Broadcasts) sweep(ctx context.Context) error {

@@ -37,17 +37,7 @@ type Closer struct {
 
 // Run closes polls until ctx ends.
 func (c *Closer) Run(ctx context.Context) error {
-	outage := store.NewOutage(c.Log, "write")
-	ticks := time.NewTicker(c.Every)
-	defer ticks.Stop()
-	for {
-		_ = outage.Note(ctx, c.Step(ctx))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks.C:
-		}
-	}
+	return store.NewOutage(c.Log, "write").Repeat(ctx, c.Every, c.Step)
 }
 
 // Step closes what is to be closed now. It may be repeated at any time.
