@@ -124,10 +124,8 @@ func (r Reader) chainFiles(ctx context.Context, folder string, rows []*msg.Messa
 	for _, m := range rows {
 		if m.FilesFor(folder) {
 			taken = append(taken, m)
-			continue
-		}
-		for i := range m.Attachments {
-			m.Attachments[i].Path = ""
+		} else {
+			withoutPath(m)
 		}
 	}
 	return r.files(ctx, folder, taken)
