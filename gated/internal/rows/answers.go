@@ -109,8 +109,8 @@ func closeAnswered(tx *store.Tx, t, with *msg.Turn, r Reply, now int64) error {
 	return endTurn(tx, t, e, now)
 }
 
-// putReply writes the agent's text to the turn's address. Where turns were folded into it, it replies to what one turn
-// of all their rows would: the last mention or reply, else the last row.
+// putReply writes the agent's text to the turn's address. Where turns were folded into it, it replies like
+// one turn of all their rows: to the last mention or reply, else to the last row.
 func putReply(tx *store.Tx, t *msg.Turn, folded []*msg.Turn, r Reply, now int64) error {
 	if r.Text == "" {
 		return nil

@@ -65,7 +65,7 @@ func RunAsking(ctx context.Context, r store.Reader, runID int64) ([]int64, error
 	return store.All(ctx, r, store.One[int64], query, runID)
 }
 
-// Question is what is asked.
+// Question is a question to users of a chat.
 type Question struct {
 	AskID       string // of an agent; or BudgetScope.AskID, whose first option raises the budget
 	Question    string // one line
@@ -134,8 +134,7 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 	return a, err
 }
 
-// showAsking stores that a turn waits for a user, if it does: also one that asks again after a retry, of which nothing
-// else is stored.
+// showAsking stores that a turn waits for a user, if it does. A turn that asks again after a retry stores nothing else.
 func showAsking(tx *store.Tx, a *msg.Ask, now int64) error {
 	const query = `INSERT INTO turn_progress (turn_id, state, updated_at) SELECT id, 'requires_action', ?2 FROM turns WHERE id = ?1 AND state = 'running'
 		ON CONFLICT (turn_id) DO UPDATE SET state = 'requires_action', updated_at = excluded.updated_at`

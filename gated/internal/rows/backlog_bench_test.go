@@ -116,7 +116,7 @@ func BenchmarkBacklog_Stop(b *testing.B) {
 	}
 }
 
-// BenchmarkBacklog_Lanes is what a start reads of a backlog.
+// BenchmarkBacklog_Lanes reads a backlog as a start does.
 func BenchmarkBacklog_Lanes(b *testing.B) {
 	s := storetest.Open(b)
 	backlog(b, s, queuedBacklog, `''`)

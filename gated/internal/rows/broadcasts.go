@@ -94,8 +94,8 @@ func PutBroadcastPage(tx *store.Tx, key string, limit int, now int64) (done bool
 	return ended != 0, err
 }
 
-// PutBroadcastMessage stores a message at the top level of a chat that answers nothing. The caller sets the chat and the
-// content, and of one that a group's agent sends on behalf of a sender both of these.
+// PutBroadcastMessage stores a message at the top level of a chat that answers nothing. The caller sets the chat and
+// the content, and for a group's agent also the sender and the one on whose behalf it writes.
 func PutBroadcastMessage(tx *store.Tx, m *msg.Message, now int64) (id int64, err error) {
 	m.Direction, m.IsBot, m.Source, m.OutState = msg.Out, true, msg.SourceBroadcast, store.OutStateOf(m.ChatJID)
 	m.Timestamp, m.ReceivedAt = now, now

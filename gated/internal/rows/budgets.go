@@ -20,7 +20,7 @@ const maxRevived = 1000
 // micros is how many of the units of router_state and of a question's id are a US dollar.
 const micros = 1_000_000
 
-// BudgetScope is what a budget is for: a turn, or a group on a day.
+// BudgetScope is the turn, or the group and the day, that a budget is for.
 type BudgetScope struct {
 	Turn   int64  // 0: a day
 	Folder string // of a day
@@ -43,7 +43,7 @@ func (b BudgetScope) AskID(usd float64) string {
 // Asks reports whether a question is whether this budget is raised, by whatever amount.
 func (b BudgetScope) Asks(a *msg.Ask) bool { return strings.HasPrefix(a.AskID, b.askPrefix()) }
 
-// key is where router_state has what the budget was raised by.
+// key is the key in router_state of the amount by which the budget was raised.
 func (b BudgetScope) key() string {
 	if b.Turn != 0 {
 		return "raised turn " + strconv.FormatInt(b.Turn, 10)
@@ -99,7 +99,7 @@ func EndOverBudget(tx *store.Tx, t *msg.Turn, b BudgetScope, used, budget float6
 }
 
 // raiseBudget raises the budget that a question is about, queues the turns again that were ended for it, and ends the
-// questions of other chats about it: what was asked is done.
+// questions of other chats about it.
 func raiseBudget(tx *store.Tx, a *msg.Ask, sender string, now int64) error {
 	const addState = `INSERT INTO router_state (key, value) VALUES (?,?) ON CONFLICT (key) DO UPDATE SET value = router_state.value + excluded.value`
 	// The turns of a group that were ended since a budget was used up, by the beginning of their error, and not asked
@@ -173,7 +173,7 @@ func endBudgetAsks(tx *store.Tx, answered *msg.Ask, b BudgetScope, now int64) er
 	return nil
 }
 
-// AddUsage adds to what a turn has used, and to what its group has used in its chat on a day, YYYY-MM-DD, and stores
+// AddUsage adds to the usage of a turn, and to that of its group in its chat on a day, YYYY-MM-DD, and stores
 // how full the turn's conversation is. The turn may have ended.
 func AddUsage(tx *store.Tx, turnID int64, u agentproto.Usage, day string) error {
 	// A turn counts on the day on which its first usage is said.

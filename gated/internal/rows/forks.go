@@ -52,8 +52,8 @@ func PutFork(tx *store.Tx, f *msg.Fork) error {
 
 // ForksOfRow are the forks that a message may run in, those of all groups, the first of a
 // group being its own: forks of the message's place that it replies to, then the one whose
-// own thread it is in, which may have ended. In a thread whose replies do not say what they
-// answer, a message replies to every fork, the newest first.
+// own thread it is in, which may have ended. In a thread whose replies do not name
+// a message, a message replies to every fork, the newest first.
 func ForksOfRow(ctx context.Context, r store.Reader, m *msg.Message) ([]*msg.Fork, error) {
 	forks, err := r.RepliedForks(ctx, m)
 	if err != nil || m.ThreadID == "" {

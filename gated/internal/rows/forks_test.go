@@ -95,7 +95,7 @@ func TestForksOfRow_RepliesToItsMessages(t *testing.T) {
 	check("", question)
 }
 
-// In a thread on Slack, what a message replies to is not known.
+// In a thread on Slack, the message that a message replies to is not known.
 func TestForksOfRow_UnlinkedThread_AllOpenForks(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

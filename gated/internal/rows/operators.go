@@ -16,7 +16,7 @@ const (
 	operatorCode = "operator code" // the code that is open
 )
 
-// What the audit calls it.
+// Names in the audit.
 const (
 	AuditOperatorCode   = "new operator code"
 	AuditAddOperator    = "add operator"

@@ -31,8 +31,8 @@ func ParkedChats(ctx context.Context, r store.Reader) ([]ParkedChat, error) {
 	}, query)
 }
 
-// Parked returns a chat's parked rows, oldest first, at most limit, with what a route
-// matches and no content.
+// Parked returns a chat's parked rows, oldest first, at most limit, with the fields that a
+// route matches and no content.
 func Parked(ctx context.Context, r store.Reader, chatJID string, limit int) ([]*msg.Message, error) {
 	const query = `SELECT m.id, ifnull(m.platform_id,''), m.sender, ` + store.ShortName +
 		`, m.is_bot_message, m.verb, m.topic, m.thread_id, m.addressed, m.received_at

@@ -111,7 +111,7 @@ func EndPoll(tx *store.Tx, id int64, result *msg.PollResult, at int64) error {
 // QueuePollEnd ends a poll that is closed in the rows: it inserts the outbound row that closes the
 // poll's message, and stores the result where the platform does not count itself. It returns false
 // while the message is not delivered. Of a message that was never delivered, or that its platform no
-// longer knows, only the rows are changed: the result is then what was voted so far. A poll that has
+// longer knows, only the rows are changed: the result is then that of the votes so far. A poll that has
 // ended already stays as it is.
 func QueuePollEnd(tx *store.Tx, id, now int64) (ended bool, err error) {
 	poll, err := Poll(store.Uncancelled(), tx.Reader, id)

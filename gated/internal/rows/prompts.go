@@ -9,8 +9,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// PutProgress stores what an agent says of its work on a turn, in place of what was stored before, and pokes who shows
-// it. It returns ErrStale if the turn is not the run's, or has ended.
+// PutProgress stores the progress that an agent reports of a turn, in place of the one before, and pokes the adapter
+// that shows it. It returns ErrStale if the turn is not the run's, or has ended.
 func PutProgress(tx *store.Tx, run msg.Run, turnID int64, p *store.Progress) error {
 	const query = `INSERT INTO turn_progress (turn_id, state, text, plan, tools, updated_at)
 		SELECT id, ?3, ?4, ?5, ?6, ?7 FROM turns WHERE id = ?1 AND run_id = ?2 AND state = 'running'
@@ -56,7 +56,7 @@ func ClaimSystemMessages(tx *store.Tx, folder string, turnID int64) error {
 	return tx.Exec(query, turnID, folder)
 }
 
-// PromptFacts says what else has to be read for a turn's prompt.
+// PromptFacts says what else to read for a turn's prompt.
 type PromptFacts struct {
 	SystemWaits  bool         // the folder has unclaimed lines
 	HasSystem    bool         // the turn has claimed some

@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// QueueBacklog is what queued turns wait for.
+// QueueBacklog counts queued turns by the cause of their wait.
 type QueueBacklog struct {
 	Ready store.Backlog // for an agent, or for an older turn of their conversation
 	Later int           // for a time to come: those of Files and Probe, a retry, or the machine
@@ -17,7 +17,7 @@ type QueueBacklog struct {
 
 // CountQueue counts queued turns at the time now, in unix ms.
 func CountQueue(ctx context.Context, r store.Reader, now int64, limit int) (b QueueBacklog, err error) {
-	// Those that may start by ?1 with the oldest of them, then those that wait longer, by what for.
+	// Those that may start by ?1 with the oldest of them, then those that wait longer, by cause.
 	const query = `SELECT q.n, ifnull((SELECT created_at FROM turns WHERE id = q.oldest), 0), q.later,
 		(SELECT count(*) FROM (SELECT 1 FROM turns INDEXED BY turns_files WHERE state = 'queued' AND waits_for = 'files' LIMIT ?2+0) f),
 		(SELECT count(*) FROM (SELECT 1 FROM turns INDEXED BY turns_probe WHERE state = 'queued' AND waits_for = 'probe' LIMIT ?2+0) p)

@@ -10,8 +10,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// RecentRow is one of the recent rows of a chat: what a user or bot said, or a message of
-// the bot itself, with edits applied.
+// RecentRow is one of the recent rows of a chat: a message of a user or bot, or of the bot
+// itself, with edits applied.
 type RecentRow struct {
 	ID int64
 	// the row that it replies to, or that its thread was opened from; 0 if that is none of the recent ones
@@ -39,6 +39,17 @@ type Scope struct {
 	ThreadID string
 	WebTopic *string
 }
+
+// said is the condition of messages of users and bots, and of the bot itself, as of row ?2. It leaves out commands and
+// tokens, their answers, notices, reactions, joins, rows made from others, cancelled and failed ones, and messages of
+// senders that a group ignores or does not admit. e is the last edit or deletion of the row.
+const said = `((m.direction = 'in' AND m.derived_from IS NULL
+		AND ifnull(m.disposition, '') NOT IN ('sticky', 'command')
+		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted'))
+		OR (m.direction = 'out' AND m.source NOT IN ('notice', 'command')
+		AND ifnull(m.out_state, '') NOT IN ('failed', 'cancelled')))
+		AND (m.content <> '' OR m.attachments IS NOT NULL)
+		AND (e.id IS NULL OR e.verb <> 'delete' AND e.kind <> 'delete')`
 
 // Of the newest 1000 spoken rows of the chat, thread or topic, the newest 100 that count. A poll is read whole.
 const recentColumns = `SELECT m.id, m.turn_id, ifnull(m.platform_id, ''), ifnull(m.reply_to_id, ''), m.thread_id, m.timestamp, m.direction = 'out', ifnull(m.reason, '') = 'quoted', m.kind,
@@ -81,8 +92,8 @@ func Recent(ctx context.Context, r store.Reader, s Scope, upto int64) ([]RecentR
 	return rows, linkRecent(ctx, r, rows)
 }
 
-// recentOpening is the row that a thread was opened from, of which any part may be meant; none if the thread has it
-// itself, as posts of forums do, or began without one.
+// recentOpening is the row that a thread was opened from, by any of its parts; none if the thread has it itself, as
+// posts of forums do, or began without one.
 func recentOpening(ctx context.Context, r store.Reader, s Scope, upto int64) ([]RecentRow, error) {
 	// The row that a thread was opened from, which is none of the thread.
 	const query = recentColumns + `WHERE id = ?3 AND ` + store.Spoken + ` AND chat_jid = ?1 AND thread_id <> ?4` +

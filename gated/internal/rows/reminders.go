@@ -92,7 +92,7 @@ func EndReminder(tx *store.Tx, id int64, state msg.ReminderState, by, problem st
 type Firing struct {
 	Slot int64 // that fires, unix ms; 0 for none
 	Next int64 // the next one, 0 for none: the reminder is done
-	// Message is what it makes: an outbound row, or the inbound row that Turn answers.
+	// Message is the row that it makes: an outbound one, or the inbound one that Turn answers.
 	Message   *msg.Message
 	Turn      *msg.Turn // nil for a text
 	MaxAgents int       // see PutTurn

@@ -9,19 +9,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// What users and bots said, and the bot's own messages, as of row ?2. Not: commands and tokens, their answers,
-// notices, reactions, joins, rows made from others, what was cancelled or failed, and what senders wrote whom a
-// group ignores or does not admit. e is the last edit or deletion of the row.
-const said = `((m.direction = 'in' AND m.derived_from IS NULL
-		AND ifnull(m.disposition, '') NOT IN ('sticky', 'command')
-		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted'))
-		OR (m.direction = 'out' AND m.source NOT IN ('notice', 'command')
-		AND ifnull(m.out_state, '') NOT IN ('failed', 'cancelled')))
-		AND (m.content <> '' OR m.attachments IS NOT NULL)
-		AND (e.id IS NULL OR e.verb <> 'delete' AND e.kind <> 'delete')`
-
-// endRequest does what follows from the end of a turn that works on what another group has asked for, unless it goes on
-// once an escalation of its own is answered. The session of the request ends. If nothing was said, the asker of an
+// endRequest ends the request of another group with the turn that works on it, unless the turn goes on once an
+// escalation of its own is answered. The session of the request ends. If nothing was said, the asker of an
 // escalation gets that as its answer, and the group that has delegated reads of it in its next prompt; a failure has
 // a notice of its own, and an operator who cancels the turn knows.
 func endRequest(tx *store.Tx, t *msg.Turn, as msg.TurnState, now int64) error {

@@ -23,7 +23,7 @@ func PurgeAudit(tx *store.Tx, before int64, limit int) (deleted int, err error) 
 // History is a table that grows, and whose old rows can be deleted.
 type History string
 
-// The kinds of history. What belongs to a row goes with it: the tool calls, questions, progress and previews of a turn,
+// The kinds of history. The parts of a row go with it: the tool calls, questions, progress and previews of a turn,
 // the deliveries, transcripts, forks, closed polls with their votes and reminder slots of a message, the session log of
 // a run.
 const (

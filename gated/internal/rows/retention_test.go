@@ -50,7 +50,7 @@ func (h *history) exec(query string, args ...any) {
 	h.writes = append(h.writes, func(tx *store.Tx) error { return tx.Exec(query, args...) })
 }
 
-// write stores what was inserted, in one commit.
+// write stores the inserted rows, in one commit.
 func (h *history) write() {
 	h.t.Helper()
 	err := h.s.Write(context.Background(), func(tx *store.Tx) error {
@@ -166,7 +166,7 @@ func (h *history) addMessage() {
 		h.need(row, "turns", returns)
 		h.need(row, "messages", target)
 	}
-	if turn != nil { // what belongs to a turn stays with it
+	if turn != nil { // the rows of a turn stay with it
 		h.needs[node("turns", turn.(int64))] = append(h.needs[node("turns", turn.(int64))], row)
 	}
 	if direction == "out" && rapid.Bool().Draw(h.t, "has a delivery") {
@@ -220,7 +220,7 @@ func (h *history) addPart() {
 	}
 }
 
-// kept are the rows that must stay: those to keep, and what they need.
+// kept are the rows that must stay: those to keep, and those that they need.
 func (h *history) kept() map[string]bool {
 	kept := map[string]bool{}
 	var add func(row string)

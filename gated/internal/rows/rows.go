@@ -13,8 +13,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// change runs a statement that changes one row. If there is no such row, it returns ErrStale with what was to be
-// done: a verb, and the id that it is done to.
+// change runs a statement that changes one row. If there is no such row, it returns ErrStale, with a
+// verb and the id of the row.
 func change(tx *store.Tx, verb string, id int64, query string, args ...any) error {
 	n, err := tx.Change(query, args...)
 	if err == nil && n == 0 {

@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Search is what SearchMessages looks for.
+// Search is a query of SearchMessages.
 type Search struct {
 	Folder  string // the group whose rows are searched
 	ChatJID string // the chat all of whose rows are searched
@@ -57,8 +57,8 @@ const (
 	searchPageSize = 4 << 20 // bytes; a page has one row at least
 )
 
-// foundRows is the condition of what users and bots wrote, as of row ?2, and was not deleted. What senders wrote
-// whom a group ignores or does not admit is left out. e is the last edit or deletion of the row.
+// foundRows is the condition of messages of users and bots, as of row ?2, that were not deleted. It leaves out senders
+// that a group ignores or does not admit. e is the last edit or deletion of the row.
 const foundRows = `(m.content <> '' OR m.attachments IS NOT NULL)
 		AND (m.out_state IS NULL OR m.out_state NOT IN ('failed', 'cancelled')) AND (m.disposition IS NULL OR m.disposition NOT IN ('prefix', 'onboarding'))
 		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted')
@@ -68,7 +68,7 @@ const spokenHere = `m.verb IN ('', 'message', 'mention', 'reply') AND m.kind IN 
 
 const withChangeHere = ` LEFT JOIN messages e ON e.id = ` + store.LastChange
 
-// foundText is what is searched: a message as its last edit left it, a poll's question and options.
+// foundText is the text that is searched: a message as its last edit left it, a poll's question and options.
 const foundText = `CASE WHEN m.kind = 'poll' AND json_valid(m.content) THEN json_extract(m.content, '$.question')
 		|| ' ' || (SELECT group_concat(value, ' ') FROM json_each(json_extract(m.content, '$.options'))) ELSE ifnull(e.content, m.content) END`
 

@@ -31,10 +31,10 @@ type Stop struct {
 	ID            int64
 	ChatJID       string
 	Topic         *string // nil: of all topics
-	Thread        *string // of the command's row, "" for what is in no thread; nil: of all threads
+	Thread        *string // of the command's row, "" for no thread; nil: of all threads
 	By            string  // the command's sender
 	Sender        *string // of the rows; nil: of all senders
-	Turn          int64   // only this turn, and what groups do for it; 0: those of the conversation
+	Turn          int64   // only this turn, and the work of groups for it; 0: those of the conversation
 	BeforeMessage int64
 	ThroughTurn   int64
 	AfterMessage  int64 // where the next page begins
@@ -70,10 +70,10 @@ func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
 		msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
 }
 
-// StopChat ends what a chat has open, of any folder: undecided rows below s.BeforeMessage, without those in s.Except,
-// are dropped, and turns cancelled. If s.Topic is not nil, only those of the topic; if s.Thread is not nil, only those
-// of the thread; with each what groups do on its behalf; if s.Sender is not nil, only rows of that sender, but turns of
-// all. With s.Turn that turn alone is cancelled, with what groups do for it, and no row of the chat is dropped. The
+// StopChat ends the open work of a chat, of any folder: it drops undecided rows below s.BeforeMessage, without those in
+// s.Except, and cancels turns. If s.Topic is not nil, only those of the topic; if s.Thread is not nil, only those of
+// the thread; with each the work of groups on its behalf; if s.Sender is not nil, only rows of that sender, but turns
+// of all. With s.Turn it cancels that turn alone, with the work of groups for it, and drops no row of the chat. The
 // caller sets these fields, By and ChatJID. Running turns are all cancelled at once, their runs take no more
 // turns; of the rest this is the first page. more means that the rest is left to ContinueStop; until then it is not
 // started. The cancelled turns are returned as they were.
@@ -121,7 +121,7 @@ func putStop(tx *store.Tx, s Stop) error {
 		s.AfterTurn, string(except), s.CreatedAt)
 }
 
-// ContinueStop ends the next page of what a /stop covers.
+// ContinueStop ends the next page of a /stop.
 func ContinueStop(tx *store.Tx, s Stop, now int64) (cancelled []*msg.Turn, more bool, err error) {
 	const query = `UPDATE stops SET after_message = ?, after_turn = ? WHERE id = ?`
 	cancelled, more, err = stopSome(tx, &s, now)
@@ -268,7 +268,7 @@ func cancelTurns(tx *store.Tx, s Stop, turns []*msg.Turn, now int64) (cancelled 
 		if err := CancelTurn(tx, t.ID, msg.ReasonCancelled, now); err != nil {
 			return nil, err
 		}
-		if half != nil { // behind what CancelTurn withdraws
+		if half != nil { // behind the rows that CancelTurn withdraws
 			if _, _, err := tx.PutMessage(half); err != nil {
 				return nil, err
 			}
@@ -385,8 +385,8 @@ func coversBehalf(tx *store.Tx, s *Stop, row *msg.Message) (bool, error) {
 	return false, nil
 }
 
-// ofConversation reports whether a turn is of the conversation that a /stop ends. One outside of threads also ends what
-// the same user asked for there and is answered in a thread that begins at the question, as on Slack.
+// ofConversation reports whether a turn is of the conversation that a /stop ends. One outside of threads also ends
+// questions of the same user there that are answered in a thread of their own, as on Slack.
 func ofConversation(tx *store.Tx, s *Stop, t *msg.Turn) (bool, error) {
 	present, err := tx.Address(store.Uncancelled(), t.ChatJID)
 	switch {
@@ -435,8 +435,8 @@ func StopParked(tx *store.Tx, chatJID, thread string, sender *string, before, no
 	return nil
 }
 
-// halfAnswer is the row that keeps what users have seen of the answer of a turn that a /stop is going to cancel, and
-// says who has stopped it; nil if they have seen nothing. It takes the place of the preview.
+// halfAnswer is the row that keeps the part of an answer that users have seen, of a turn that a /stop is going to
+// cancel, and says who stopped it; nil if they have seen nothing. It takes the place of the preview.
 func halfAnswer(tx *store.Tx, s *Stop, t *msg.Turn, now int64) (*msg.Message, error) {
 	if s.By == "" || t.State != msg.TurnRunning {
 		return nil, nil

@@ -40,7 +40,7 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 		cancelled, more, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Thread: &thread, BeforeMessage: command, Except: kept}, 500)
 		return err
 	})
-	// The running turn, and a page of 500 or what 50 ms suffice for.
+	// The running turn, and a page of 500 or as many as end within 50 ms.
 	if !more || len(cancelled) < 2 || len(cancelled) > 501 || cancelled[0].ID != running.ID {
 		t.Fatalf("%d turns, more %t", len(cancelled), more)
 	}
@@ -132,8 +132,8 @@ func TestStopChat_OneTopic_KeepsTheOthers(t *testing.T) {
 	}
 }
 
-// What groups do for a conversation belongs to it: a turn in a chat between groups, on whatever level, and a row there that is
-// not decided. What they do for another thread goes on.
+// The work of groups for a conversation belongs to it: a turn in a chat between groups, on any level, and an undecided row
+// there. Their work for another thread goes on.
 func TestStopChat_WorkOfOtherGroups_EndsWithTheConversation(t *testing.T) {
 	t.Parallel()
 	thread, topic := "7", "#a"
@@ -232,7 +232,7 @@ func TestStopChat_CancelsOpenTurns(t *testing.T) {
 	}
 }
 
-// A /stop ends the turns of its own thread. Outside of threads it also ends what its sender asked for there, and is
+// A /stop ends the turns of its own thread. Outside of threads it also ends the questions of its sender there, and is
 // answered in a thread that begins at the question.
 func TestStopChat_OneThread_KeepsTheOthers(t *testing.T) {
 	t.Parallel()

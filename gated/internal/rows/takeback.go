@@ -119,7 +119,7 @@ func withdraw(tx *store.Tx, reason msg.Reason, now int64, rows ...int64) error {
 	return nil
 }
 
-// refill makes a queued turn what its rows are by now. One without any is cancelled.
+// refill brings a queued turn in line with its rows. One without any is cancelled.
 func refill(tx *store.Tx, t *msg.Turn, reason msg.Reason, now int64) error {
 	rows, err := undeleted(tx, t.ID)
 	if err != nil {

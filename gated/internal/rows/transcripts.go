@@ -26,7 +26,7 @@ type WantedTranscript struct {
 	File                  msg.Attachment
 }
 
-// WantedTranscripts returns at most limit of what is to be transcribed, the oldest first.
+// WantedTranscripts returns at most limit files to transcribe, the oldest first.
 func WantedTranscripts(ctx context.Context, r store.Reader, limit int) ([]WantedTranscript, error) {
 	// Few are wanted at once. A row is of a turn that waits, or of one that has started or ended meanwhile.
 	const query = `SELECT x.id, x.message_id, x.n, x.turn_id, x.folder, x.until, m.attachments, m.pending_files, ifnull(t.created_at, 0),

@@ -132,7 +132,7 @@ func newerTrigger(tx *store.Tx, old, t *msg.Turn) (bool, error) {
 const MaxWait = 3_600_000 // ms
 
 // maxSkew is how far ahead of now a stored time may be although the clock was not set back: another machine's clock may
-// be ahead, and what was stored since the caller read its own is later, too.
+// be ahead, and rows that were stored since the caller read its own are later, too.
 const maxSkew = 60_000 // ms
 
 // waits reports whether a queued turn may not start yet. NextQueued has the same cases.
@@ -255,7 +255,7 @@ func ReviveTurn(tx *store.Tx, id int64) error {
 	return tx.Exec(deleteTurnProgress, id)
 }
 
-// Answered is what the next prompts of a session depend on.
+// Answered is the part of an answered turn that the next prompts of its session depend on.
 type Answered struct {
 	ObservedUpto int64 // its prompts have shown observed rows up to this decision
 	EndedAt      int64 // unix ms

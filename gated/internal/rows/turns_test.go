@@ -306,7 +306,7 @@ func put(t *testing.T, s *store.Store, set ...func(*msg.Turn)) (turn *msg.Turn, 
 	return turn, joined
 }
 
-// TestPutTurn_LiveRun_DoesNotTakeIt has what keeps a turn from the live run of its
+// TestPutTurn_LiveRun_DoesNotTakeIt has the reasons that keep a turn from the live run of its
 // address.
 func TestPutTurn_LiveRun_DoesNotTakeIt(t *testing.T) {
 	t.Parallel()

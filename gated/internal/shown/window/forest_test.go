@@ -211,7 +211,7 @@ func checkForest(t *rapid.T, rows []Row, forest []thread, except map[int64]bool)
 			}
 		}
 	}
-	for _, row := range rows { // what is missing is older than all that is shown of its thread
+	for _, row := range rows { // missing rows are older than all that are shown of their thread
 		if _, there := threadOf[row.ID]; there || except[row.ID] {
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Input is what a window is made of.
+// Input has the parts of a window.
 type Input struct {
 	Rows      []Row
 	Except    map[int64]bool // rows that are shown elsewhere, by id

@@ -67,7 +67,7 @@ func New(st *store.Store, all *chats.Chats, log *slog.Logger, now func() time.Ti
 	return &Broadcasts{st: st, chats: all, log: log, now: now}
 }
 
-// Send stores a broadcast and its rows. The same key again returns what the first request made, or completes it.
+// Send stores a broadcast and its rows. The same key again returns the result of the first request, or completes it.
 // Errors have a kind of package apierr.
 func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 	if err := check(&r); err != nil {
@@ -277,7 +277,7 @@ func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
 	}
 	for _, g := range groups {
 		if config, err := groupconfig.Parse(g.Config); err != nil || !config.Announce {
-			continue // what is wrong with a config is said elsewhere
+			continue // the log has the error elsewhere
 		}
 		all, err := b.chats.Of(ctx, b.st.Reader, g.Folder, MaxChats)
 		if err != nil {

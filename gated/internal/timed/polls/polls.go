@@ -29,7 +29,7 @@ type Closer struct {
 	Every time.Duration // how often to look
 	Now   func() time.Time
 	Log   *slog.Logger
-	// Objects are the active context objects, of which a closed poll is one for a short time.
+	// Objects are the active context objects. A closed poll stays one for a short time.
 	Objects *contextobjects.Objects
 
 	started, lookedAt time.Time
@@ -40,7 +40,7 @@ func (c *Closer) Run(ctx context.Context) error {
 	return store.NewOutage(c.Log, "write").Repeat(ctx, c.Every, c.Step)
 }
 
-// Step closes what is to be closed now. It may be repeated at any time.
+// Step closes the polls that are due, and ends closed ones. It may be repeated at any time.
 func (c *Closer) Step(ctx context.Context) error {
 	now := c.Now()
 	if c.started.IsZero() {

@@ -51,7 +51,7 @@ func TestRun_ClockIsSet_SlotsFireOnce(t *testing.T) {
 		"ahead and forward again, skip":  {msg.MissedSkip, []string{"2026-11-26T12:00:00Z", "2026-11-27T08:29:30Z"}, []string{"2026-11-27T08:30:00Z"}},
 		"back over a slot":               {msg.MissedOne, []string{"2026-11-23T08:29:30Z", "2026-11-23T08:29:30Z", "2026-11-23T08:29:30Z"}, []string{"2026-11-23T08:30:00Z"}},
 		"back by days":                   {msg.MissedOne, []string{"2026-11-23T08:29:30Z", "2026-11-20T08:29:30Z", "2026-11-23T08:29:30Z"}, []string{"2026-11-20T08:30:00Z", "2026-11-22T08:30:00Z", "2026-11-23T08:30:00Z"}},
-		// What fired while the clock was wrong stays fired, and what is right then fires too.
+		// Slots that fired while the clock was wrong stay fired, and the right ones fire too.
 		"a year ahead for a while, one": {msg.MissedOne, []string{"2027-11-24T12:00:00Z", "2026-11-23T08:29:30Z", "2026-11-24T08:29:30Z"},
 			[]string{"2026-11-23T08:30:00Z", "2026-11-24T08:30:00Z", "2027-11-24T08:30:00Z"}},
 		"a year ahead for a while, skip": {msg.MissedSkip, []string{"2027-11-24T12:00:00Z", "2026-11-23T08:29:30Z"}, []string{"2026-11-23T08:30:00Z"}},

@@ -11,7 +11,7 @@ import (
 // watchEvery is how often Watch looks.
 const watchEvery = 30 * time.Second
 
-// Watch reports overdue reminders until ctx ends. It looks beside Run, which may be what hangs.
+// Watch reports overdue reminders until ctx ends. It looks beside Run, which may hang itself.
 func (s *Scheduler) Watch(ctx context.Context) error {
 	outage := store.NewOutage(s.log, "look for overdue reminders")
 	return outage.Repeat(ctx, watchEvery, func(ctx context.Context) error {

@@ -110,7 +110,7 @@ func (h *harness) put(r msg.Reminder) *msg.Reminder {
 
 func (h *harness) daily() *msg.Reminder { return h.put(msg.Reminder{Cron: "30 9 * * *"}) } // 08:30 UTC
 
-// at sets the clock and fires what is due then.
+// at sets the clock and fires the reminders that are due then.
 func (h *harness) at(clock string) {
 	h.t.Helper()
 	h.now = instant(h.t, clock)
@@ -200,8 +200,8 @@ func TestScheduler_Prompt_StoresBroadcastTurn(t *testing.T) {
 	}
 }
 
-// TestScheduler_Clock has what a reminder has sent by each time that the clock shows, and whether it goes on. Where gated
-// was down, it starts at each of them.
+// TestScheduler_Clock has the number of messages of a reminder by each time that the clock shows, and whether it goes on.
+// Where gated was down, it starts at each of them.
 func TestScheduler_Clock(t *testing.T) {
 	t.Parallel()
 	const active, done = msg.ReminderActive, msg.ReminderDone
