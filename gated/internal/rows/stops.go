@@ -268,7 +268,7 @@ func cancelTurns(tx *store.Tx, s Stop, turns []*msg.Turn, now int64) (cancelled 
 		if err := CancelTurn(tx, t.ID, msg.ReasonCancelled, now); err != nil {
 			return nil, err
 		}
-		if half != nil { // behind the rows that CancelTurn withdraws
+		if half != nil { // after the rows that CancelTurn withdraws
 			if _, _, err := tx.PutMessage(half); err != nil {
 				return nil, err
 			}
