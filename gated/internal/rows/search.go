@@ -2,8 +2,6 @@ package rows
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -11,7 +9,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Search is what SearchMessages looks for.
+// Search is a query of SearchMessages.
 type Search struct {
 	Folder  string // the group whose rows are searched
 	ChatJID string // the chat all of whose rows are searched
@@ -59,11 +57,38 @@ const (
 	searchPageSize = 4 << 20 // bytes; a page has one row at least
 )
 
+// foundRows is the condition of messages of users and bots, as of row ?2, that were not deleted. It leaves out senders
+// that a group ignores or does not admit. e is the last edit or deletion of the row.
+const foundRows = `(m.content <> '' OR m.attachments IS NOT NULL)
+		AND (m.out_state IS NULL OR m.out_state NOT IN ('failed', 'cancelled')) AND (m.disposition IS NULL OR m.disposition NOT IN ('prefix', 'onboarding'))
+		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted')
+		AND (e.id IS NULL OR e.verb <> 'delete' AND e.kind <> 'delete')`
+
+const spokenHere = `m.verb IN ('', 'message', 'mention', 'reply') AND m.kind IN ('message', 'file', 'poll')`
+
+const withChangeHere = ` LEFT JOIN messages e ON e.id = ` + store.LastChange
+
+// foundText is the text that is searched: a message as its last edit left it, a poll's question and options.
+const foundText = `CASE WHEN m.kind = 'poll' AND json_valid(m.content) THEN json_extract(m.content, '$.question')
+		|| ' ' || (SELECT group_concat(value, ' ') FROM json_each(json_extract(m.content, '$.options'))) ELSE ifnull(e.content, m.content) END`
+
 // SearchMessages returns messages of a chat, and rows that were routed to a group in
 // other chats, as their last edits left them. Those of the chat come newest first, and so do the others, by their
 // decision; of two rows next to each other the newer one comes first. It considers the last 10,000 rows of each, or
 // their last 32 MiB. Contents are cut after 8,192 characters.
 func SearchMessages(ctx context.Context, r store.Reader, s Search) ([]*msg.Message, error) {
+	// The next rows to search, each with the bytes that this reads.
+	const querySearchChatPage = `SELECT id, octet_length(content) FROM messages INDEXED BY messages_chat WHERE ` + store.Spoken +
+		` AND chat_jid = ?1 AND id < ?2
+		ORDER BY id DESC LIMIT ?3+0`
+	const querySearchRoutedPage = `SELECT decision_seq, octet_length(content) FROM messages INDEXED BY messages_routed
+		WHERE routed_to = ?1 AND decision_seq < ?2 ORDER BY decision_seq DESC LIMIT ?3+0`
+	const querySearchChat = `SELECT ` + store.FoundColumns + ` FROM messages m INDEXED BY messages_chat` + withChangeHere + `
+		WHERE ` + spokenHere + ` AND m.chat_jid = ?1 AND m.id >= ?3 AND m.id < ?4 AND ` + foundRows + ` AND ` + foundText + ` LIKE ?5 ESCAPE '\'
+		ORDER BY m.id DESC LIMIT ?6+0`
+	const querySearchRouted = `SELECT ` + store.FoundColumns + ` FROM messages m INDEXED BY messages_routed` + withChangeHere + `
+		WHERE m.routed_to = ?1 AND m.decision_seq >= ?3 AND m.decision_seq < ?4 AND m.chat_jid <> ?5 AND ` + spokenHere + ` AND ` + foundRows + `
+		AND ` + foundText + ` LIKE ?6 ESCAPE '\' AND NOT (?7 AND ` + directMessages + `) ORDER BY m.decision_seq DESC LIMIT ?8+0`
 	pattern := "%" + escapeLike(s.Text) + "%"
 	found, err := searchPages(ctx, r, s.Limit, store.OrNewest(s.Before.ID), querySearchChatPage, s.ChatJID,
 		func(from, before int64, limit int) ([]*msg.Message, error) {
@@ -158,9 +183,18 @@ func escapeLike(text string) string {
 	return string(b)
 }
 
+const withChange = ` JOIN messages m ON m.id = o.id` + withChangeHere
+
 // Around returns messages of a chat and thread around one of them, as their last edits left
 // them: at most limit before it and limit after it, with it, oldest first. Contents are cut after 8,192 characters.
 func Around(ctx context.Context, r store.Reader, m *msg.Message, limit int) ([]*msg.Message, error) {
+	// Of the 1,000 rows of the chat before and after. A thread begins with the row that it was opened from.
+	const queryBeforeMessage = `SELECT ` + store.FoundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` +
+		store.Spoken + ` AND chat_jid = ?1 AND id <= ?3
+		ORDER BY id DESC LIMIT 1000) o` + withChange + ` WHERE (m.thread_id = ?4 OR m.platform_id = ?4) AND ` + foundRows + ` ORDER BY o.id DESC LIMIT ?5+0`
+	const queryAfterMessage = `SELECT ` + store.FoundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` +
+		store.Spoken + ` AND chat_jid = ?1 AND id > ?3
+		ORDER BY id LIMIT 1000) o` + withChange + ` WHERE m.thread_id = ?4 AND ` + foundRows + ` ORDER BY o.id LIMIT ?5+0`
 	before, err := asChanged(ctx, r, queryBeforeMessage, m.ChatJID, store.AllChanges, m.ID, m.ThreadID, limit+1)
 	if err != nil {
 		return nil, err
@@ -183,135 +217,4 @@ func Ancestors(ctx context.Context, r store.Reader, m *msg.Message, limit int) (
 		chain = append(chain, m)
 	}
 	return chain, nil
-}
-
-// RecentRow is one of the recent rows of a chat: what a user or bot said, or a message of
-// the bot itself, with edits applied.
-type RecentRow struct {
-	ID int64
-	// the row that it replies to, or that its thread was opened from; 0 if that is none of the recent ones
-	Parent      int64
-	ThreadID    string
-	Opens       bool // the thread that is read was opened from it
-	TurnID      int64
-	Timestamp   int64
-	Own         bool // the bot's
-	Quoted      bool // it is known only since a message that answers, quotes or forwards it brought it along
-	Kind        msg.Kind
-	Sender      string
-	SenderName  string
-	Content     string // its first 2048 characters; of a poll all
-	Omitted     int    // bytes of the content that are left out
-	Attachments []msg.Attachment
-
-	platformID, replyTo string
-}
-
-// Scope is the part of a chat whose recent rows are read: one thread, else one topic
-// of a web chat, else all of it.
-type Scope struct {
-	ChatJID  string
-	ThreadID string
-	WebTopic *string
-}
-
-// Recent returns the newest 100 rows that count in a chat, up to a row id, oldest
-// first. Only the newest 1,000 messages of users and bots are considered, not votes,
-// reactions, edits and joins. Before those of a thread comes the row that it was
-// opened from.
-func Recent(ctx context.Context, r store.Reader, s Scope, upto int64) ([]RecentRow, error) {
-	query, args := queryRecent, []any{s.ChatJID, upto}
-	switch {
-	case s.ThreadID != "":
-		query, args = queryRecentThread, append(args, s.ThreadID)
-	case s.WebTopic != nil:
-		query, args = queryRecentTopic, append(args, *s.WebTopic)
-	}
-	rows, err := store.All(ctx, r, scanRecent, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	if s.ThreadID != "" {
-		opening, err := recentOpening(ctx, r, s, upto)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, opening...)
-	}
-	slices.Reverse(rows)
-	return rows, linkRecent(ctx, r, rows)
-}
-
-// recentOpening is the row that a thread was opened from, of which any part may be meant; none if the thread has it
-// itself, as posts of forums do, or began without one.
-func recentOpening(ctx context.Context, r store.Reader, s Scope, upto int64) ([]RecentRow, error) {
-	m, err := r.MessageByPlatformID(ctx, s.ChatJID, s.ThreadID)
-	if err != nil || m == nil {
-		return nil, err
-	}
-	rows, err := store.All(ctx, r, scanRecent, queryRecentOpening, s.ChatJID, upto, m.ID, s.ThreadID)
-	for i := range rows {
-		rows[i].Opens, rows[i].platformID = true, s.ThreadID
-	}
-	return rows, err
-}
-
-func scanRecent(scan store.Scan) (m RecentRow, err error) {
-	var size int
-	var turn sql.NullInt64
-	var attachments sql.NullString
-	err = scan(&m.ID, &turn, &m.platformID, &m.replyTo, &m.ThreadID, &m.Timestamp, &m.Own, &m.Quoted, &m.Kind,
-		&m.Sender, &m.SenderName, &m.Content, &size, &attachments)
-	m.TurnID, m.Omitted = turn.Int64, max(0, size-len(m.Content))
-	if attachments.Valid && json.Unmarshal([]byte(attachments.String), &m.Attachments) != nil {
-		m.Attachments = nil // JSON of another shape, by a foreign adapter
-	}
-	return m, err
-}
-
-// linkRecent sets the parents of rows. A reply may name any part of a message of the
-// bot, so the parts are read if a user's reply names none of the rows.
-func linkRecent(ctx context.Context, r store.Reader, rows []RecentRow) error {
-	known := make(map[string]int64, len(rows))
-	var own []int64
-	for i := range rows {
-		if rows[i].platformID != "" {
-			known[rows[i].platformID] = rows[i].ID
-		}
-		if rows[i].Own {
-			own = append(own, rows[i].ID)
-		}
-	}
-	parts := slices.ContainsFunc(rows, func(m RecentRow) bool {
-		return m.replyTo != "" && known[m.replyTo] == 0 &&
-			!m.Own
-	})
-	if parts && len(own) > 0 {
-		if err := addParts(ctx, r, own, known); err != nil {
-			return err
-		}
-	}
-	for i := range rows {
-		m := &rows[i]
-		m.Parent = known[m.replyTo]
-		if opening := known[m.ThreadID]; m.Parent == 0 && opening != m.ID {
-			m.Parent = opening
-		}
-	}
-	return nil
-}
-
-// addParts adds the platform ids of all parts of rows.
-func addParts(ctx context.Context, r store.Reader, rows []int64, known map[string]int64) error {
-	list, err := json.Marshal(rows)
-	if err != nil {
-		return err
-	}
-	return r.Each(ctx, func(scan store.Scan) (bool, error) {
-		var platformID string
-		var id int64
-		err := scan(&platformID, &id)
-		known[platformID] = id
-		return true, err
-	}, queryRecentParts, string(list))
 }

@@ -7,133 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
-
-// bury stores so many rows of a chat after its messages that no user reads as one.
-func bury(t *testing.T, s *store.Store, n int, thread string) {
-	t.Helper()
-	storetest.Write(t, s, func(tx *store.Tx) error {
-		return tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
-			INSERT INTO messages (chat_jid, direction, verb, kind, content, thread_id, timestamp, received_at)
-			SELECT ?2, CASE i % 3 WHEN 2 THEN 'out' ELSE 'in' END, CASE i % 3 WHEN 0 THEN 'vote' WHEN 1 THEN 'reaction' ELSE 'message' END,
-				CASE i % 3 WHEN 2 THEN 'reaction' ELSE 'message' END, 'x', ?3, 1, 1 FROM n`, n, storetest.Chat, thread)
-	})
-}
-
-// TestMessages_BelowVotesAndReactions_AreFound stores 3,000 votes and reactions after two messages.
-func TestMessages_BelowVotesAndReactions_AreFound(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	said := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: "needle", ThreadID: "7", Timestamp: 1, ReceivedAt: 1})
-	storetest.Decide(t, s, said.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRoute, RoutedTo: storetest.Folder, ThreadID: "7"})
-	answered := gatedtest.Queued(t, s)
-	own := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Content: "answer", Source: msg.SourceAgent, TurnID: answered.ID, OutState: msg.OutSent})
-	bury(t, s, 3000, "7")
-
-	if got := storetest.Must(s.LastHome(t.Context(), storetest.Chat))(t); got != storetest.Folder {
-		t.Errorf("home %q", got)
-	}
-	if got := storetest.Must(rows.LastAnswer(t.Context(), s.Reader, storetest.Folder, storetest.Chat, ""))(t); got != own.ID {
-		t.Errorf("last answer %d, want %d", got, own.ID)
-	}
-	if !storetest.Must(rows.HasThread(t.Context(), s.Reader, storetest.Chat, "7"))(t) || storetest.Must(rows.HasThread(t.Context(), s.Reader, storetest.Chat, "8"))(t) {
-		t.Error("the chat's threads are not found")
-	}
-	for name, scope := range map[string]rows.Scope{"chat": {ChatJID: storetest.Chat}, "thread": {ChatJID: storetest.Chat, ThreadID: "7"}} {
-		if rows := storetest.Must(rows.Recent(t.Context(), s.Reader, scope, everything))(t); len(rows) == 0 || rows[0].Content != "needle" {
-			t.Errorf("recent rows of the %s: %+v", name, rows)
-		}
-	}
-	if rows := storetest.Must(rows.SearchMessages(t.Context(), s.Reader, search("needle")))(t); len(rows) != 1 {
-		t.Errorf("%d rows found", len(rows))
-	}
-	last := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: "later", ThreadID: "7", Timestamp: 2, ReceivedAt: 2})
-	for _, m := range []*msg.Message{said, last} {
-		if diff := cmp.Diff([]string{"needle", "later"}, textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, m, 5))(t))); diff != "" {
-			t.Errorf("around %q (-want +got):\n%s", m.Content, diff)
-		}
-	}
-}
-
-func search(text string) rows.Search {
-	return rows.Search{Folder: storetest.Folder, ChatJID: storetest.Chat, Text: text, Limit: 10, Others: rows.ScopeShared}
-}
-
-func textsOf(rows []*msg.Message) (all []string) {
-	for _, m := range rows {
-		all = append(all, m.Content)
-	}
-	return all
-}
-
-func TestSearch_EditedMessage_IsFoundByItsNewText(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	in := func(jid, id, text string) {
-		m := storetest.Stored(t, s, &msg.Message{ChatJID: jid, PlatformID: id, Direction: msg.In, Content: text, Timestamp: 1, ReceivedAt: 1})
-		storetest.Decide(t, s, m.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRoute, RoutedTo: storetest.Folder})
-	}
-	change := func(jid, verb, target, text string) {
-		storetest.Stored(t, s, &msg.Message{ChatJID: jid, Direction: msg.In, Verb: verb, TargetID: target, Content: text, Timestamp: 2, ReceivedAt: 2})
-	}
-	for _, jid := range []string{storetest.Chat, "telegram:-5"} {
-		in(jid, "a", "the old plan")
-		change(jid, msg.VerbEdit, "a", "a draft")
-		change(jid, msg.VerbEdit, "a", "the new plan")
-		in(jid, "b", "regretted plan")
-		change(jid, msg.VerbDelete, "b", "")
-	}
-	own := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Content: "my old answer", Source: msg.SourceAgent, OutState: msg.OutSent})
-	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Kind: msg.KindEdit, Content: "my new answer", DerivedFrom: own.ID, Source: msg.SourceTool, OutState: msg.OutSent})
-
-	for text, want := range map[string][]string{
-		"old": nil, "draft": nil, "regretted": nil, "NEW PLAN": {"the new plan", "the new plan"}, "new answer": {"my new answer"},
-	} {
-		if diff := cmp.Diff(want, textsOf(storetest.Must(rows.SearchMessages(t.Context(), s.Reader, search(text)))(t))); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
-	}
-	if diff := cmp.Diff([]string{"the new plan", "my new answer"}, textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, own, 5))(t))); diff != "" {
-		t.Errorf("around (-want +got):\n%s", diff)
-	}
-}
-
-func TestSearch_Poll_IsFoundByItsWords(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	poll := msg.Poll{Question: "Lunch?", Options: []string{"pizza", "soup & bread"}}
-	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Kind: msg.KindPoll, Content: poll.JSON(), Source: msg.SourceTool, OutState: msg.OutSent})
-	for text, want := range map[string]int{"lunch": 1, "soup & bread": 1, "question": 0, "options": 0, "closes": 0} {
-		if got := len(storetest.Must(rows.SearchMessages(t.Context(), s.Reader, search(text)))(t)); got != want {
-			t.Errorf("%q: %d rows, want %d", text, got, want)
-		}
-	}
-}
-
-// TestSearch_DirectMessages_OfAChatNotDescribed are not read in other chats: the statement
-// judges its address as msg.KindOfJID does.
-func TestSearch_DirectMessages_OfAChatNotDescribed(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	jids := []string{
-		"telegram:5", "telegram:-5", "telegram+work:5", "telegram+work:-5", "discord:5", "discord:dm-5", "discord+work:dm-5", "slack:D5", "slack:C5",
-		"slack+work:D5", "slack+work:C5", "web:acme", "group:acme", "matrix:D5", "telegram:",
-	}
-	for i, jid := range jids {
-		m := storetest.Stored(t, s, &msg.Message{ChatJID: jid, Direction: msg.In, Content: fmt.Sprintf("needle%d.", i), Timestamp: 1, ReceivedAt: 1})
-		storetest.Decide(t, s, m.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRoute, RoutedTo: storetest.Folder})
-		found := len(storetest.Must(rows.SearchMessages(t.Context(), s.Reader, search(fmt.Sprintf("needle%d.", i))))(t)) == 1
-		observed, _, err := rows.Observed(t.Context(), s.Reader, observedSince(int64(i), 0, true, 1))
-		if shared := msg.KindOfJID(jid) != msg.ChatDM; found != shared || (len(observed) == 1) != shared || err != nil {
-			t.Errorf("%s: found %t, observed %d, want %t (%v)", jid, found, len(observed), shared, err)
-		}
-	}
-}
 
 // recentTexts are the contents of a chat's recent rows.
 func recentTexts(t *testing.T, s *store.Store, scope rows.Scope, upto int64) (all []string) {
@@ -193,12 +71,8 @@ func TestRecent_CountsWhatWasSaid(t *testing.T) {
 	storetest.Inbound(t, s, "telegram:-2", "elsewhere")
 
 	want := []string{"undecided", "routed", "observed", "no route", "prefix", "", "another bot", "answer", "queued", "caption"}
-	if diff := cmp.Diff(want, recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, everything)); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want[:2], recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, 2)); diff != "" {
-		t.Errorf("up to a row (-want +got):\n%s", diff)
-	}
+	differ(t, "rows", recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, everything), want)
+	differ(t, "up to a row", recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat}, 2), want[:2])
 }
 
 func TestRecent_AppliesChanges(t *testing.T) {
@@ -232,12 +106,8 @@ func TestRecent_AppliesChanges(t *testing.T) {
 	own(msg.KindDelete, wrong, "", msg.OutSent)
 
 	scope := rows.Scope{ChatJID: storetest.Chat}
-	if diff := cmp.Diff([]string{"one, edited again", "three", "four", "answer"}, recentTexts(t, s, scope, everything)); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"one, edited", "two", "three", "four", "anser", "wrong"}, recentTexts(t, s, scope, before)); diff != "" {
-		t.Errorf("before later changes (-want +got):\n%s", diff)
-	}
+	differ(t, "rows", recentTexts(t, s, scope, everything), []string{"one, edited again", "three", "four", "answer"})
+	differ(t, "before later changes", recentTexts(t, s, scope, before), []string{"one, edited", "two", "three", "four", "anser", "wrong"})
 
 	if got := storetest.Must(s.LastChange(t.Context(), first.ID, everything))(t); *got != (store.Change{Content: "one, edited again"}) {
 		t.Errorf("change of an edited row: %+v", got)
@@ -275,9 +145,7 @@ func TestRecent_LinksReplies(t *testing.T) {
 	for _, m := range rows {
 		parents = append(parents, m.Parent)
 	}
-	if diff := cmp.Diff([]int64{0, root, answer, 0}, parents); diff != "" {
-		t.Errorf("parents (-want +got):\n%s", diff)
-	}
+	differ(t, "parents", parents, []int64{0, root, answer, 0})
 }
 
 func TestRecent_ThreadsAndTopics(t *testing.T) {
@@ -300,9 +168,7 @@ func TestRecent_ThreadsAndTopics(t *testing.T) {
 		{rows.Scope{ChatJID: "web:acme", WebTopic: &general}, []string{"main"}},
 		{rows.Scope{ChatJID: "web:acme", WebTopic: &tab}, []string{"tab"}},
 	} {
-		if diff := cmp.Diff(tt.want, recentTexts(t, s, tt.scope, everything)); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", tt.scope, diff)
-		}
+		differ(t, fmt.Sprintf("%+v", tt.scope), recentTexts(t, s, tt.scope, everything), tt.want)
 	}
 }
 
@@ -346,9 +212,7 @@ func TestRecent_Thread_BeginsWithWhatItWasOpenedFrom(t *testing.T) {
 		}
 	}
 	last := put(msg.Message{Direction: msg.In, ThreadID: "30", Content: "last"})
-	if diff := cmp.Diff([]string{"post", "in 30", "also in 30", "last"}, textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, last, 5))(t))); diff != "" {
-		t.Errorf("around its last message (-want +got):\n%s", diff)
-	}
+	differ(t, "around its last message", textsOf(storetest.Must(rows.Around(t.Context(), s.Reader, last, 5))(t)), []string{"post", "in 30", "also in 30", "last"})
 	if got := recentTexts(t, s, rows.Scope{ChatJID: storetest.Chat, ThreadID: "30"}, post.ID-1); len(got) != 0 {
 		t.Errorf("before it was there: %q", got)
 	}
@@ -382,35 +246,6 @@ func TestRecent_IsBounded(t *testing.T) {
 	}
 }
 
-func TestPromptFacts_Unseen(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	turn := gatedtest.Queued(t, s)
-	run := gatedtest.Begun(t, s, turn)
-	unseen := func(turn *msg.Turn, upto int64) bool {
-		t.Helper()
-		return storetest.Must(rows.ReadPromptFacts(t.Context(), s.Reader, turn, run.ID, upto))(t).Unseen
-	}
-	if unseen(turn, 0) {
-		t.Error("a chat with nothing but the turn's row has others")
-	}
-	part := gatedtest.Answer(run, turn, "part")
-	part.Final = false
-	gatedtest.StoreReply(t, s, part, 300)
-	second := gatedtest.Piped(t, s, run)
-	storetest.Decide(t, s, second.TriggerMessageID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: storetest.Folder, TurnID: second.ID})
-	if unseen(second, turn.TriggerMessageID) {
-		t.Error("an answer of the run itself counts as unseen")
-	}
-	if !unseen(second, 0) {
-		t.Error("the first turn's row does not count for a run that was not shown it")
-	}
-	storetest.Inbound(t, s, storetest.Chat, "aside")
-	if !unseen(second, turn.TriggerMessageID) {
-		t.Error("another row does not count")
-	}
-}
-
 func BenchmarkRecent(b *testing.B) {
 	s := storetest.Open(b)
 	storetest.Write(b, s, func(tx *store.Tx) error {
@@ -430,18 +265,6 @@ func BenchmarkRecent(b *testing.B) {
 	for b.Loop() {
 		if rows, err := rows.Recent(b.Context(), s.Reader, rows.Scope{ChatJID: storetest.Chat}, everything); err != nil || len(rows) != 100 {
 			b.Fatal(len(rows), err)
-		}
-	}
-}
-
-func BenchmarkPromptFacts(b *testing.B) {
-	s := storetest.Open(b)
-	turn := gatedtest.Queued(b, s)
-	run := gatedtest.Begun(b, s, turn)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := rows.ReadPromptFacts(b.Context(), s.Reader, turn, run.ID, 0); err != nil {
-			b.Fatal(err)
 		}
 	}
 }
