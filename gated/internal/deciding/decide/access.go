@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-// Quota is what was read about the turns of a row's sender in the group that gets the row.
+// Quota has the facts about the turns of a row's sender in the group that gets the row.
 type Quota struct {
 	Left     int   // turns that are left within the hour
 	NextAt   int64 // when there is one more, unix ms
@@ -107,7 +107,7 @@ func (w *step) access(r *Row) bool {
 func (w *step) refuse(r *Row) {
 	folder := r.Answer.Home
 	switch {
-	case !r.admitted(r.Group) && r.Change != nil && !r.Change.Fires:
+	case !r.admitted(r.Group) && r.Kind == KindChange:
 		folder = r.Change.Subject.RoutedTo
 	case !r.admitted(r.Group):
 		folder = r.Answer.Folder
@@ -177,7 +177,9 @@ func (w *step) overRate(e *entry) bool {
 
 // NotifiesLimit reports whether the chat gets a notice if the row is dropped for the rate: not
 // about reactions, and not another bot, which might answer.
-func (r *Row) NotifiesLimit() bool { return r.isText() && !r.IsBot && !r.Quota.Notified }
+func (r *Row) NotifiesLimit() bool {
+	return (r.Kind == KindText || r.Kind == KindCommand) && !r.IsBot && !r.Quota.Notified
+}
 
 // RateNotice is what a chat reads when a sender has no turn left for wait, in ms.
 func RateNotice(rate int, wait int64) string {

@@ -23,13 +23,10 @@ const (
 	textRefused       = "Routing (routd) cannot say which group this chat belongs to. The reason is in routd's log."
 )
 
-// commands answers a command at once: it waits neither for the gate, nor for the
+// command answers a command at once: it waits neither for the gate, nor for the
 // rows before it, nor for a running turn. Only /new waits for routd's answer, which says
 // whose session it ends, and /status does while routd is slow.
-func (w *step) commands(r *Row) bool {
-	if r.Command == nil {
-		return false
-	}
+func (w *step) command(r *Row) bool {
 	name := r.Command.Name
 	switch {
 	case r.ignored():
@@ -174,7 +171,7 @@ func (w *step) newSession(r *Row, folder string) {
 	w.turns.add(asked)
 	for i := range w.f.Rows {
 		other := &w.f.Rows[i]
-		if other.follows(r) && !w.decided[other.ID] && other.Problem == "" && other.admitted(r.Home, other.Group) {
+		if other.Kind == KindText && other.follows(r) && !w.decided[other.ID] && other.admitted(r.Home, other.Group) {
 			w.effects = slices.DeleteFunc(w.effects, func(e Effect) bool {
 				return e == Wait{Row: other.ID,
 					For: ForRoutd}

@@ -1,4 +1,4 @@
-// Package decide says what becomes of a chat's undecided rows. It is pure: Step
+// Package decide decides a chat's undecided rows, each by its Kind. It is pure: Step
 // takes the state kept about a chat and the facts read about its rows, and returns
 // the next state and the effects to store, as values that print. It does no I/O
 // and reads no clock.
@@ -108,34 +108,56 @@ type step struct {
 	current      *Row
 }
 
-// stage takes a row, and reports whether it has: then no further stage sees it.
-type stage func(*step, *Row) bool
-
-// arrivalStages are the stages of each row, in their order.
-func arrivalStages() []stage {
-	return []stage{
-		(*step).broken,
-		(*step).writtenCodes,
-		(*step).ballots,   // a vote is counted
-		(*step).answers,   // a question of an agent is answered
-		(*step).changes,   // an edit or deletion acts on its target
-		(*step).following, // its group is a command
-		(*step).commands,  // wait neither for the gate nor for rows before them
-		(*step).tokens,    // a bare token pins the chat
-		(*step).resolve,   // without routd's answer the row waits, and those after it do
-		(*step).access,    // its group does not admit its sender
-		(*step).hold,      // the gate
+// arrive decides a row that acts by itself, and takes any other to the gate.
+func (w *step) arrive(r *Row) {
+	w.current = r
+	switch r.Kind {
+	case KindBroken:
+		w.drop(r, msg.ReasonBadRow, r.Problem)
+	case KindLeak:
+		w.leak(r)
+	case KindBallot:
+		w.ballot(r)
+	case KindAnswer:
+		w.answerAsk(r)
+	case KindChange:
+		w.change(r)
+	case KindCommand: // waits neither for the gate nor for rows before it
+		if !w.command(r) {
+			w.toGate(r)
+		}
+	case KindText, KindEvent, KindMention, KindForwarded:
+		switch {
+		case r.Known && r.Answer.Error != "":
+			w.drop(r, msg.ReasonBadRow, "routd refused the row: "+r.Answer.Error)
+		case w.following(r): // its group is a command
+		case w.tokens(r): // a bare token pins the chat
+		default:
+			w.toGate(r)
+		}
+	default:
+		panic("the row was not classified")
 	}
 }
 
-// layerStages are the stages of each row that the gate releases, in their order.
-func layerStages() []stage {
-	return []stage{
-		(*step).forwarded, // it carries its address
-		(*step).stale,     // it was too old on arrival
-		(*step).botLoop,
-		(*step).prefix, // it names its group or topic
-		(*step).route,  // by routd's answer
+// toGate holds a row in the gate. Without routd's answer it waits, and those after it do.
+func (w *step) toGate(r *Row) {
+	if !w.resolve(r) && !w.access(r) {
+		w.hold(r)
+	}
+}
+
+// leave decides a row that the gate releases, by the first layer that takes it.
+func (w *step) leave(r *Row) {
+	w.current = r
+	switch {
+	case r.Kind == KindForwarded: // it carries its address
+		w.forwarded(r)
+	case w.stale(r): // it was too old on arrival
+	case w.botLoop(r):
+	case w.prefix(r): // it names its group or topic
+	default:
+		w.route(r)
 	}
 }
 
@@ -164,7 +186,7 @@ func (w *step) run() State {
 		if w.ended {
 			break
 		}
-		w.pass(arrivalStages(), &w.f.Rows[i])
+		w.arrive(&w.f.Rows[i])
 	}
 	w.current = nil
 	if w.f.Routd != RoutdAnswers && !w.ended {
@@ -176,17 +198,6 @@ func (w *step) run() State {
 		w.gate.ThroughID = max(w.gate.ThroughID, w.f.Last)
 	}
 	return w.end()
-}
-
-// pass passes a row through stages.
-func (w *step) pass(stages []stage, r *Row) {
-	w.current = r
-	for _, s := range stages {
-		if s(w, r) {
-			return
-		}
-	}
-	panic("no stage has decided the row")
 }
 
 // end looks at the gate once the rows are in it.
@@ -241,21 +252,6 @@ func (w *step) panicked(cause any) (State, []Effect) {
 		Row: r.ID, Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: r.Topic, ThreadID: r.ThreadID,
 		Error: problem,
 	}}
-}
-
-// broken drops a row whose facts could not be read for a reason of its own.
-func (w *step) broken(r *Row) bool {
-	switch {
-	case r.Problem != "":
-		w.drop(r, msg.ReasonBadRow, r.Problem)
-	case r.ForwardedFrom != nil && !r.BetweenGroups() && !validReturn(r):
-		w.drop(r, msg.ReasonBadRow, "invalid return address: "+r.ForwardedFrom.JSON())
-	case r.Known && r.Answer.Error != "" && !r.acts():
-		w.drop(r, msg.ReasonBadRow, "routd refused the row: "+r.Answer.Error)
-	default:
-		return false
-	}
-	return true
 }
 
 // resolve makes rows wait that routd has not answered, and all rows after them.

@@ -18,13 +18,12 @@ type GroupSummary struct {
 // Summarize returns the summary of a row's group, of which rows are all that are stored, oldest first; nil for a
 // row that is in none. The caller parses Command.
 func Summarize(m *msg.Message, rows []*msg.Message) *GroupSummary {
-	if m.GroupKey == "" || !(&Row{Message: m}).isText() {
+	if m.GroupKey == "" || KindOf(m) != KindText {
 		return nil
 	}
 	var l *GroupSummary
 	for _, other := range rows {
-		r := Row{Message: other}
-		if other.Sender != m.Sender || !r.isText() {
+		if other.Sender != m.Sender || KindOf(other) != KindText {
 			continue
 		}
 		if l == nil {
@@ -34,7 +33,7 @@ func Summarize(m *msg.Message, rows []*msg.Message) *GroupSummary {
 		if l.CommandRow == nil && other.Content != "" {
 			l.CommandRow = other
 		}
-		if l.MentionRow == nil && r.calls() {
+		if l.MentionRow == nil && calls(other.Verb) {
 			l.MentionRow = other
 		}
 	}
@@ -47,7 +46,7 @@ func (r *Row) Join(l *GroupSummary) {
 		return
 	}
 	if r.followsCommandRow() {
-		r.Command = nil
+		r.noCommand()
 	}
 	if l.MentionRow != nil && l.MentionRow.PlatformID != "" {
 		r.Post = l.MentionRow.PlatformID

@@ -36,7 +36,7 @@ func (w *step) entry(r *Row, reason msg.Reason) *entry {
 		replyTo: r.Post, called: r.calls(),
 		claims: r.called() || r.Answer.Engaged && w.f.Default.Weight(r.verb()) > 0,
 	}
-	if r.Change != nil {
+	if r.Kind == KindMention {
 		e.reason = msg.ReasonEditAddressed
 	}
 	e.depth, e.root = r.chain()

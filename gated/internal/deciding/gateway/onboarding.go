@@ -288,7 +288,11 @@ func samples(rows []*msg.Message) (all []decide.Row) {
 		k := kind{m.Sender, m.SenderName, m.Verb, m.Addressed}
 		if !seen[k] {
 			seen[k] = true
-			all = append(all, decide.Row{Message: m, Post: m.PlatformID})
+			r := decide.Row{Message: m, Kind: decide.KindOf(m), Post: m.PlatformID}
+			if r.Kind == decide.KindChange {
+				r.Kind = decide.KindMention // no other edit is parked
+			}
+			all = append(all, r)
 		}
 	}
 	return all

@@ -223,6 +223,9 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 		g.reader.operators, err = g.st.Operators(ctx, g.cfg.Operators)
 	}
 	if err == nil {
+		g.reader.code, err = rows.FindOperatorCode(ctx, g.st.Reader)
+	}
+	if err == nil {
 		err = g.parked.follow(ctx)
 	}
 	if g.reads.Note(ctx, err) != nil {
