@@ -24,8 +24,6 @@ type AnswerAsk struct {
 	Budget bool // it is about a budget: turns may be queued again
 }
 
-func (AnswerAsk) effect() {}
-
 // answerAsk closes a question of an agent. An answer waits for nothing, fires no turn and knows no routes: the question
 // itself says who may answer.
 func (w *step) answerAsk(r *Row) {

@@ -158,25 +158,15 @@ func said(effects []Effect) string {
 // rowsOf are the rows that effects say something about, in order, each as often as it is said.
 func rowsOf(effects []Effect) (all []int64) {
 	for _, e := range effects {
-		switch e := e.(type) {
-		case Decide:
-			all = append(all, e.Row)
+		switch s := e.(type) {
+		case Decide, AskService, PostDaemon, OpenRequest, Hold, Wait:
+			all = append(all, e.Of())
 		case StoreTurn:
-			for _, entry := range e.Entries {
+			for _, entry := range s.Entries {
 				if entry.Derive.Source == "" {
 					all = append(all, entry.Row)
 				}
 			}
-		case AskService:
-			all = append(all, e.Row)
-		case PostDaemon:
-			all = append(all, e.Row)
-		case OpenRequest:
-			all = append(all, e.Row)
-		case Hold:
-			all = append(all, e.Row)
-		case Wait:
-			all = append(all, e.Row)
 		}
 	}
 	slices.SortFunc(all, cmp.Compare)

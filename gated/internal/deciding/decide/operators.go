@@ -27,10 +27,6 @@ type NoteWrongCode struct{ Row int64 }
 // EndCode makes the code that is open worthless.
 type EndCode struct{ Row int64 }
 
-func (AddOperator) effect()   {}
-func (NoteWrongCode) effect() {}
-func (EndCode) effect()       {}
-
 // Answers to /operator. Those to a code that does not work are the same, whatever is wrong with it; %s is the command.
 const (
 	textIsOperator   = "You are an operator already."

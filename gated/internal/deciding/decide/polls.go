@@ -25,9 +25,6 @@ type EndPoll struct {
 	Result *msg.PollResult
 }
 
-func (CountVote) effect() {}
-func (EndPoll) effect()   {}
-
 // ballot counts a vote or ends a poll. It waits for nothing, fires no turn and knows no routes: the platform's own
 // count is the poll's.
 func (w *step) ballot(r *Row) {

@@ -49,20 +49,12 @@ func (b *batch) acts() bool {
 func (b *batch) forget(effects []decide.Effect) {
 	gone := map[int64]bool{}
 	for _, e := range effects {
-		switch e := e.(type) {
-		case decide.Decide:
-			gone[e.Row] = true
-		case decide.AskService:
-			gone[e.Row] = true
+		switch e.(type) {
+		case decide.Decide, decide.AskService:
+			gone[e.Of()] = true
 		}
 	}
-	left := b.Rows[:0:0]
-	for _, r := range b.Rows {
-		if !gone[r.ID] {
-			left = append(left, r)
-		}
-	}
-	b.Rows = left
+	b.Rows = slices.DeleteFunc(slices.Clone(b.Rows), func(r decide.Row) bool { return gone[r.ID] })
 }
 
 // reader reads the facts about rows.

@@ -297,31 +297,3 @@ func samples(rows []*msg.Message) (all []decide.Row) {
 	}
 	return all
 }
-
-// applyParked stores an effect on parked rows.
-func (p *plan) applyParked(tx *store.Tx, e decide.Effect) error {
-	switch e := e.(type) {
-	case decide.TakeUpParked:
-		return rows.TakeUp(tx, p.batch.Chat.JID, p.batch.Now)
-	case decide.TakeUpRow:
-		p.at = e.Row
-		return rows.TakeUpRow(tx, e.Row)
-	case decide.DropParked:
-		return rows.DropParked(tx, p.batch.Chat.JID, e.Reason, p.batch.Now)
-	}
-	return nil
-}
-
-// actParked acts on a stored effect on parked rows.
-func (g *Gateway) actParked(p *plan, e decide.Effect) {
-	chat := p.batch.Chat.JID
-	switch e := e.(type) {
-	case decide.OpenRequest:
-		g.requests.open(chat, e.Row)
-	case decide.TakeUpParked:
-		g.log.Info("parked messages are decided again", "chat", chat, "count", p.batch.Parked)
-	case decide.DropParked:
-		g.meter.decided.WithLabelValues(string(msg.Dropped), string(e.Reason)).Add(float64(p.batch.Parked))
-		g.log.Info("parked messages dropped", "chat", chat, "count", p.batch.Parked, "reason", e.Reason)
-	}
-}

@@ -3,8 +3,6 @@ package gateway
 import (
 	"arizuko/gated/internal/codes"
 	"arizuko/gated/internal/deciding/decide"
-	"arizuko/gated/internal/rows"
-	"arizuko/pkg/store"
 )
 
 // leaks reports whether a row holds the open code, other than as an /operator, and makes it one that does.
@@ -32,20 +30,4 @@ func (f *reader) codeOf(r *decide.Row) *decide.Code {
 	code := &decide.Code{Hash: codes.Hash(text), Open: codes.Counts(f.code, r.Sender, f.now())}
 	code.Right = code.Open && code.Hash == f.code.Hash // of hashes: the time of a comparison tells nothing
 	return code
-}
-
-// applyOperator stores an effect of /operator.
-func (p *plan) applyOperator(tx *store.Tx, e decide.Effect) error {
-	switch e := e.(type) {
-	case decide.AddOperator:
-		p.at = e.Row
-		return rows.AddOperator(tx, p.row(e.Row).Sender, e.Hash, p.batch.Now)
-	case decide.NoteWrongCode:
-		p.at = e.Row
-		return rows.NoteWrongOperatorCode(tx, p.row(e.Row).Sender, codes.MaxTries)
-	case decide.EndCode:
-		p.at = e.Row
-		return rows.EndOperatorCode(tx)
-	}
-	return p.applyParked(tx, e) // or what is acted on after the commit
 }
