@@ -84,6 +84,16 @@ type Config struct {
 
 // Gateway decides inbound rows. One goroutine, that of Run, owns it and all of its parts. Others use rates.stale and
 // the channels of answers alone.
+//
+// A row that waits has one owner:
+//
+//   - waits, for a pass, the gate, routd or a route: with its chat
+//   - routd, for the answer to the lookup that is out: with its chat, which stays in waits
+//   - calls, for the service that decides it: alone, the chat's other rows go on
+//   - requests, for the request that onbod opens: with its chat, which stays in waits
+//   - parked, for an operator who approves its chat: it is parked in the table
+//
+// The other parts own no rows: reader, members and rates have facts, and moves finds chats that were moved.
 type Gateway struct {
 	cfg    Config
 	st     *store.Store
@@ -92,14 +102,14 @@ type Gateway struct {
 	meter  *meter
 	wake   <-chan struct{}
 
-	waits    *waits    // the chats with undecided rows
-	reader   *reader   // of what is known about rows
-	routd    *lookups  // where rows go
-	calls    *calls    // to services that decide rows
-	requests *requests // to connect chats without a group
+	waits    *waits
+	routd    *lookups
+	calls    *calls
+	requests *requests
+	parked   *parked
+	reader   *reader
 	members  *members
 	rates    *rates
-	parked   *parked
 	moves    *moves
 
 	cursor    int64
@@ -235,7 +245,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	return more || g.hasWork()
 }
 
-// reportWaits reports what messages wait for, if that has changed.
+// reportWaits reports the daemons that messages wait for, if they have changed.
 func (g *Gateway) reportWaits() {
 	var waits []string
 	if g.routd.away() {

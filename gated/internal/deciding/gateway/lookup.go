@@ -70,7 +70,7 @@ func (l *lookup) release() {
 	}
 }
 
-// lookups ask routd one after the other. The gateway's goroutine owns them; another one asks.
+// lookups ask routd one after the other, each in a goroutine.
 type lookups struct {
 	*resolver
 	out       *lookup       // nil for none

@@ -142,7 +142,7 @@ func (r *requests) start(ctx context.Context) {
 	}
 }
 
-// finish takes up the chat of a call that has ended. What onbod stored is read
+// finish takes up the chat of a call that has ended. The request itself is read
 // from the table. A call that onbod did not answer is repeated later.
 func (r *requests) finish(d requestDone) {
 	failpoint.At(failpoint.Requested)
@@ -221,7 +221,7 @@ func (r *requests) await(ctx context.Context, chat string) {
 	}
 }
 
-// body reads what onbod needs to know about a row and its chat, nil if the row is decided.
+// body reads onbod's input about a row and its chat, nil if the row is decided.
 func (r *requests) body(ctx context.Context, row int64) (*onboardapi.Ask, error) {
 	m, err := r.st.Message(ctx, row)
 	if err != nil || m == nil || m.Disposition != "" {
@@ -242,7 +242,7 @@ func (r *requests) body(ctx context.Context, row int64) (*onboardapi.Ask, error)
 	return b, nil
 }
 
-// loadRequest reads what is known about a chat's request, and about its parked rows.
+// loadRequest reads the facts about a chat's request, and about its parked rows.
 func (f *reader) loadRequest(ctx context.Context, b *batch) error {
 	jid := b.chat.jid
 	b.Request = decide.Request{Read: true, Call: f.requests.of(jid, f.now())}
