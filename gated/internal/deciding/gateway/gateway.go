@@ -5,7 +5,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"runtime/debug"
@@ -59,7 +58,6 @@ type Agents interface {
 // Config of the gateway.
 type Config struct {
 	Poll      time.Duration            // how often to look for rows without a poke
-	Sweep     time.Duration            // how often to look for open work among all rows; 0: once a minute
 	MaxAge    time.Duration            // rows older on arrival are not answered
 	MaxAgents int                      // how many agents may be busy at once
 	Impulse   msg.Impulse              // the instance's default
@@ -73,9 +71,6 @@ type Config struct {
 	Now       func() time.Time
 
 	CheckAgent func(ctx context.Context, name string) error // why an agent cannot be run; nil checks nothing
-
-	ResolveTimeout time.Duration // of one lookup; 0: 2 s
-	CommandWait    time.Duration // how long commands wait for routd's answer; 0: 50 ms
 
 	Objects *contextobjects.Index // which deletions and the ends of polls change; nil for none
 
@@ -123,11 +118,9 @@ type Gateway struct {
 // New makes a gateway that is woken through wake.
 func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *slog.Logger,
 	reg prometheus.Registerer) *Gateway {
-	cfg.Sweep, cfg.ResolveTimeout = cmp.Or(cfg.Sweep, sweepEvery), cmp.Or(cfg.ResolveTimeout, resolveTimeout)
-	cfg.CommandWait = cmp.Or(cfg.CommandWait, commandWait)
 	g := &Gateway{
 		cfg: cfg, st: st, log: rowLog{log}, agents: agents, wake: wake, meter: newMeter(reg, st, cfg.Now),
-		routd: newLookups(newResolver(cfg.Routd, cfg.ResolveTimeout, log), cfg.CommandWait),
+		routd: newLookups(newResolver(cfg.Routd, log)),
 		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
 	}
 	g.waits = newWaits(g.meter)
@@ -144,7 +137,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if err := g.catchUp(ctx); err != nil {
 		return err
 	}
-	poll, sweep := time.NewTicker(g.cfg.Poll), time.NewTicker(g.cfg.Sweep)
+	poll, sweep := time.NewTicker(g.cfg.Poll), time.NewTicker(sweepEvery)
 	defer poll.Stop()
 	defer sweep.Stop()
 	for ctx.Err() == nil {

@@ -72,9 +72,9 @@ func (h *harness) restart() {
 		Poll: time.Hour, MaxAge: 24 * time.Hour, Impulse: msg.DefaultImpulse(100, maxHold),
 		Operators: map[string]bool{"telegram:9": true}, BotNames: []string{"ari"},
 		Routd: client, Onbod: onbod, Dashd: httpx.NewClient("routd", h.routd.URL, ""), Now: func() time.Time { return h.clock },
-		ResolveTimeout: time.Minute, CommandWait: time.Minute, // a busy machine is no slow routd
 		Report: func(waits []string) { h.waits = waits },
 	}, h.st, h.agents, nil, log, nil)
+	h.g.routd.timeout, h.g.routd.patience = time.Minute, time.Minute // a busy machine is no slow routd
 	if err := h.g.catchUp(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}

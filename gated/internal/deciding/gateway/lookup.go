@@ -80,8 +80,8 @@ type lookups struct {
 	versionAt time.Time     // when routd was asked for it last
 }
 
-func newLookups(r *resolver, patience time.Duration) *lookups {
-	return &lookups{resolver: r, answers: make(chan *lookup, 1), patience: patience}
+func newLookups(r *resolver) *lookups {
+	return &lookups{resolver: r, answers: make(chan *lookup, 1), patience: commandWait}
 }
 
 // busy reports whether rows that need an answer of routd have to wait.

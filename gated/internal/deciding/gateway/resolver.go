@@ -33,8 +33,8 @@ type resolver struct {
 	size    atomic.Int64 // how many rows routd is asked about at once
 }
 
-func newResolver(client *httpx.Client, timeout time.Duration, log *slog.Logger) *resolver {
-	r := &resolver{client: client, timeout: timeout, log: log, back: make(chan struct{}, 1)}
+func newResolver(client *httpx.Client, log *slog.Logger) *resolver {
+	r := &resolver{client: client, timeout: resolveTimeout, log: log, back: make(chan struct{}, 1)}
 	r.size.Store(routeapi.MaxItems)
 	return r
 }
