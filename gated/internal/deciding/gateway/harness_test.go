@@ -35,6 +35,7 @@ const (
 // still until wait moves it.
 type harness struct {
 	t      *testing.T
+	path   string // of the database
 	st     *store.Store
 	g      *Gateway
 	routd  *fakeRoutd
@@ -48,7 +49,8 @@ type harness struct {
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	h := &harness{t: t, st: storetest.Open(t), agents: &fakeAgents{}, clock: time.Now()}
+	h := &harness{t: t, path: storetest.Path(t), agents: &fakeAgents{}, clock: time.Now()}
+	h.st = storetest.OpenAt(t, h.path, nil)
 	h.routd = newFakeRoutd(t)
 	for _, folder := range []string{"main", "main/eng"} {
 		h.write(func(tx *store.Tx) error {
@@ -109,7 +111,7 @@ func (h *harness) write(fn func(*store.Tx) error) {
 	}
 }
 
-// put stores an inbound row, as an adapter does.
+// put stores an inbound row, as an adapter does. A change may be nil.
 func (h *harness) put(text string, change ...func(*msg.Message)) *msg.Message {
 	h.t.Helper()
 	h.posts++
@@ -119,12 +121,22 @@ func (h *harness) put(text string, change ...func(*msg.Message)) *msg.Message {
 		Content: text, Source: "teled", Timestamp: now, ReceivedAt: now,
 	}
 	for _, f := range change {
-		f(m)
+		if f != nil {
+			f(m)
+		}
 	}
 	h.write(func(tx *store.Tx) error {
 		_, _, err := tx.PutMessage(m)
 		return err
 	})
+	return m
+}
+
+// take is put, and makes the passes that follow.
+func (h *harness) take(text string, change ...func(*msg.Message)) *msg.Message {
+	h.t.Helper()
+	m := h.put(text, change...)
+	h.step()
 	return m
 }
 
@@ -136,6 +148,14 @@ func on(target *msg.Message) func(*msg.Message) {
 
 func in(jid string) func(*msg.Message) { return func(m *msg.Message) { m.ChatJID = jid } }
 
+// turnIs checks the state of a turn.
+func (h *harness) turnIs(id int64, want msg.TurnState) {
+	h.t.Helper()
+	if turn, err := h.st.Turn(h.t.Context(), id); err != nil || turn.State != want {
+		h.t.Errorf("the turn is %+v, %v; want it %s", turn, err, want)
+	}
+}
+
 func (h *harness) row(id int64) *msg.Message {
 	h.t.Helper()
 	m, err := h.st.Message(h.t.Context(), id)
@@ -145,7 +165,7 @@ func (h *harness) row(id int64) *msg.Message {
 	return m
 }
 
-// is checks what became of rows: "disposition/reason folder", "" for undecided.
+// is checks how a row was decided: "disposition/reason folder", "" for undecided.
 func (h *harness) is(m *msg.Message, want string) {
 	h.t.Helper()
 	now := h.row(m.ID)

@@ -96,8 +96,7 @@ func TestApprove_OnbodAnswersAgain_IsCalledAtOnce(t *testing.T) {
 	h.restart()
 	h.g.cfg.Operators = map[string]bool{"telegram:7": true}
 	for _, want := range []string{onbodDown, "Connected."} {
-		m := h.put("/approve ABCD-1234 fam")
-		h.step()
+		m := h.take("/approve ABCD-1234 fam")
 		h.finishCalls()
 		diff(t, "replies", h.replies(m), []string{want})
 		down.Store(false)
@@ -108,7 +107,7 @@ func TestApprove_OnbodAnswersAgain_IsCalledAtOnce(t *testing.T) {
 func TestReadParked_DatabaseFails_WaitsBeforeTheNextRead(t *testing.T) {
 	t.Parallel()
 	h, _ := withOnbod(t)
-	h.parked(h.stepped(h.put("one")))
+	h.parked(h.take("one"))
 	h.g.parked.unread, h.g.parked.readAt = true, time.Time{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

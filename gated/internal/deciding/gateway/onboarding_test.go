@@ -59,8 +59,7 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 			h, o := withOnbod(t)
 			h.write(func(tx *store.Tx) error { return tx.PutChat(dm, msg.ChatDM, "Ada", 1) })
 			one := h.put("one", func(m *msg.Message) { m.SenderName = "Ada L." })
-			two := h.put("two")
-			h.step()
+			two := h.take("two")
 			h.parked(one, two)
 			diff(t, "calls", o.calls(), []onboardapi.Ask{{
 				ChatJID: dm, Sender: "telegram:7", SenderName: "Ada L.", Title: "Ada", Kind: msg.ChatDM, Sample: "one",
@@ -75,8 +74,7 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 			if restarts {
 				h.restart()
 			}
-			four := h.put("four")
-			h.step()
+			four := h.take("four")
 			for _, m := range []*msg.Message{one, two, three, four} {
 				h.is(m, "routed/route main")
 			}
@@ -92,12 +90,10 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 func TestUnknownChat_NewRowAfterApproval_WaitsForParkedOnes(t *testing.T) {
 	t.Parallel()
 	h, _ := withOnbod(t)
-	one := h.put("one")
-	h.step()
+	one := h.take("one")
 	h.parked(one)
 	h.routd.route(nil) // no poke comes
-	two := h.put("two")
-	h.step()
+	two := h.take("two")
 	h.is(one, "routed/route main")
 	h.is(two, "routed/route main")
 	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
@@ -109,28 +105,20 @@ func TestUnknownChat_NotApproved_RowsAreDropped(t *testing.T) {
 		store.RequestRejected: "dropped/rejected ", store.RequestExpired: "dropped/expired ",
 	} {
 		h, o := withOnbod(t)
-		one := h.put("one")
-		h.step()
+		one := h.take("one")
 		h.end(dm, state)
 		h.is(one, want)
 		o.set("rejected")
 		for range 3 {
-			h.is(h.stepped(h.put("again")), "dropped/rejected ")
+			h.is(h.take("again"), "dropped/rejected ")
 		}
 		if n := len(o.calls()); n != 2 {
 			t.Errorf("%s: %d calls, want 2: a refusal counts for a minute", state, n)
 		}
 		o.set("")
 		h.clock = h.clock.Add(refusalTime)
-		h.parked(h.stepped(h.put("a day later")))
+		h.parked(h.take("a day later"))
 	}
-}
-
-// stepped makes passes and returns the row.
-func (h *harness) stepped(m *msg.Message) *msg.Message {
-	h.t.Helper()
-	h.step()
-	return m
 }
 
 func TestUnknownChat_Refused_RowsAreDropped(t *testing.T) {
@@ -172,7 +160,7 @@ func TestUnknownChat_Flood_CostsOneCall(t *testing.T) {
 	h.parked(rows[0], rows[49])
 	h.is(rows[50], "dropped/onboarding_full ")
 	h.is(rows[flood-1], "dropped/onboarding_full ")
-	h.is(h.stepped(h.put("later")), "dropped/onboarding_full ")
+	h.is(h.take("later"), "dropped/onboarding_full ")
 	if n := len(o.calls()); n != 1 || len(h.g.waits.chats) != 0 {
 		t.Errorf("%d calls, %d chats in memory", n, len(h.g.waits.chats))
 	}
@@ -198,8 +186,8 @@ func TestUnknownChats_OnbodDown_NoStorm(t *testing.T) {
 			}
 			h.step()
 			before := len(o.calls())
-			h.is(h.stepped(h.put("hi", in("telegram:2"))), "routed/route main")
-			h.is(h.stepped(h.put("/ping", in("telegram:10"))), "command/command ")
+			h.is(h.take("hi", in("telegram:2")), "routed/route main")
+			h.is(h.take("/ping", in("telegram:10")), "command/command ")
 			for range 60 {
 				h.wait(time.Second)
 			}
@@ -232,8 +220,7 @@ func TestUnknownChat_OnbodDown_RouteAddedByHand_ResolvesIt(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
 	o.set(string(apierr.Unavailable))
-	one := h.put("one")
-	h.step()
+	one := h.take("one")
 	h.is(one, "")
 	h.routd.route(nil)
 	h.poke()
@@ -280,20 +267,18 @@ func TestUnknownChats_OnbodHangs_OthersGoOn(t *testing.T) {
 func TestUnknownChat_Stop_DropsParkedRows(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
-	one := h.put("one")
-	h.step()
+	one := h.take("one")
 	h.parked(one)
-	stop := h.stepped(h.put("/stop"))
+	stop := h.take("/stop")
 	h.is(stop, "command/command ")
 	h.is(one, "dropped/stopped ")
-	other := h.put("of another member", func(m *msg.Message) { m.Sender = "telegram:8" })
-	h.step()
+	other := h.take("of another member", func(m *msg.Message) { m.Sender = "telegram:8" })
 	h.parked(other)
-	h.stepped(h.put("/stop"))
+	h.take("/stop")
 	h.parked(other)
-	status := h.stepped(h.put("/status"))
+	status := h.take("/status")
 	diff(t, "status", h.replies(status), []string{"This chat is not connected to a group yet. It waits for an operator to approve request ABCD-0001."})
-	two := h.stepped(h.put("two"))
+	two := h.take("two")
 	h.parked(two)
 	h.routd.route(nil)
 	h.poke()
@@ -312,7 +297,7 @@ func TestUnknownChat_OnbodDown_StopDropsOwnRows(t *testing.T) {
 	o.set(string(apierr.Unavailable))
 	other, own := h.put("of another member", from("telegram:8")), h.put("own")
 	h.step()
-	stop := h.stepped(h.put("/stop"))
+	stop := h.take("/stop")
 	h.is(stop, "command/command ")
 	diff(t, "replies", h.replies(stop), []string{"stopped"})
 	h.is(own, "dropped/stopped ")
@@ -331,7 +316,7 @@ func TestUnknownChat_OnbodDown_StopOfOperator_DropsAllRows(t *testing.T) {
 	o.set(string(apierr.Unavailable))
 	one, two := h.put("one", from("telegram:8")), h.put("two")
 	h.step()
-	stop := h.stepped(h.put("/stop", from("telegram:9")))
+	stop := h.take("/stop", from("telegram:9"))
 	h.is(stop, "command/command ")
 	h.is(one, "dropped/stopped ")
 	h.is(two, "dropped/stopped ")
@@ -342,8 +327,8 @@ func TestUnknownChat_Edits_ChangeParkedRows(t *testing.T) {
 	h, _ := withOnbod(t)
 	one, two, three := h.put("one"), h.put("two"), h.put("three")
 	h.step()
-	edit := h.stepped(h.put("one!", verb(msg.VerbEdit), on(one)))
-	gone := h.stepped(h.put("", verb(msg.VerbDelete), on(two)))
+	edit := h.take("one!", verb(msg.VerbEdit), on(one))
+	gone := h.take("", verb(msg.VerbDelete), on(two))
 	h.is(edit, "dropped/edit_applied ")
 	h.is(gone, "dropped/edit_applied ")
 	h.is(two, "dropped/deleted ")
@@ -357,13 +342,13 @@ func TestUnknownChat_Moved_ParkedRowsGoAlong(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
 	const from, to = "telegram:-1", "telegram:-1001"
-	one := h.stepped(h.put("one", in(from), verb(msg.VerbMention)))
+	one := h.take("one", in(from), verb(msg.VerbMention))
 	h.parked(one)
 	h.write(func(tx *store.Tx) error { return tx.MoveChat(from, to, h.clock.UnixMilli()) })
-	two := h.stepped(h.put("two", in(to), verb(msg.VerbMention))) // before gated has read the move
+	two := h.take("two", in(to), verb(msg.VerbMention)) // before gated has read the move
 	h.parked(one, two)
 	h.routd.route(nil)
-	three := h.stepped(h.put("three", in(to), verb(msg.VerbMention)))
+	three := h.take("three", in(to), verb(msg.VerbMention))
 	diff(t, "turns", h.dispatched(), [][]string{{"one", "two", "three"}})
 	h.is(three, "routed/route main")
 	if n := len(o.calls()); n != 1 {
@@ -377,7 +362,7 @@ func TestUnknownChat_RouteToOnbod_NeedsNoDaemons(t *testing.T) {
 	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) {
 		a.Action, a.Folder, a.Home, a.Target, a.RouteID, a.Reason = routeapi.Daemon, "", "", "daemon:onbod", 7, msg.ReasonDaemon
 	})
-	h.parked(h.stepped(h.put("one", in("telegram:-1"))))
+	h.parked(h.take("one", in("telegram:-1")))
 	if n := len(o.calls()); n != 1 {
 		t.Errorf("%d calls", n)
 	}

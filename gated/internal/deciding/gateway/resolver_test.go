@@ -14,7 +14,6 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/pkg/store/storetest"
 )
 
 // TestCutChats_AnyItems: a request is never empty nor above the limit, and ends
@@ -61,8 +60,7 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 		h.g.routd.client.Base = refusing.URL
 		before := h.put("before", in("telegram:2"))
 		odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })
-		after := h.put("after", in("telegram:3"))
-		h.step()
+		after := h.take("after", in("telegram:3"))
 		h.is(odd, want)
 		h.is(before, "routed/route main")
 		h.is(after, "routed/route main")
@@ -89,14 +87,10 @@ func TestFitting_AnyItems(t *testing.T) {
 func TestResolve_TextTooLong_DropsTheRowAlone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	path := storetest.Path(t)
-	h.st = storetest.OpenAt(t, path, nil)
-	h.restart()
 	long := h.put("long", in("telegram:2"))
 	// As a program of its own might insert it: PutMessage cuts it.
-	h.exec(path, fmt.Sprintf(`UPDATE messages SET sender = '%s'`, strings.Repeat("x", routeapi.MaxField+1)))
-	after := h.put("after", in("telegram:2"))
-	h.step()
+	h.exec(fmt.Sprintf(`UPDATE messages SET sender = '%s'`, strings.Repeat("x", routeapi.MaxField+1)))
+	after := h.take("after", in("telegram:2"))
 	h.is(long, "dropped/bad_row ")
 	h.is(after, "routed/route main")
 }

@@ -28,8 +28,7 @@ func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
 			h.setConfig(c.config)
-			m := h.put("listen", c.change)
-			h.step()
+			m := h.take("listen", c.change)
 			wanted, err := rows.WantedTranscripts(t.Context(), h.st.Reader, 10)
 			if err != nil || len(wanted) != c.want {
 				t.Fatalf("wanted %+v, %v", wanted, err)
