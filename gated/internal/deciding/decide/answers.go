@@ -34,17 +34,11 @@ func (w *step) answerAsk(r *Row) {
 	}
 	if reason == msg.ReasonChosen {
 		disposition = msg.Observed
-		if w.chosen == nil {
-			w.chosen = map[int64]bool{}
-		}
 		w.chosen[c.Ask.ID] = true
 		w.effects = append(w.effects, AnswerAsk{Row: r.ID, Ask: c.Ask.ID, Option: c.Option,
 			Budget: msg.IsBudget(c.Ask.AskID)})
 	}
-	w.decided[r.ID] = true
-	// Without add: a press of a stranger makes no chat.
-	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic,
-		ThreadID: r.ThreadID})
+	w.decideAct(r, disposition, reason)
 	if c.Typed && disposition == msg.Dropped && !r.ignored() {
 		w.reply(r, msg.SourceCommand, cmp.Or(c.refusal(reason), textAskEnded))
 	}

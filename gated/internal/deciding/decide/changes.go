@@ -92,8 +92,8 @@ func (w *step) changeQueued(r *Row) {
 	}
 }
 
-// inTurn is what a new text of the target is in its turn. plain is false if that could be for something else than the
-// text before: it begins with another word that may be a command or name a group or topic.
+// inTurn returns the part of a new text of the target that goes into its turn. plain is false if that could be for
+// something else than the text before: it begins with another word that may be a command or name a group or topic.
 func (c *Change) inTurn(text string) (in string, plain bool) {
 	if c.Subject.Verb == msg.VerbEdit {
 		return text, true

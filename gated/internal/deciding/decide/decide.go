@@ -12,13 +12,13 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// State is what is kept between two steps about one chat. The zero value is that of
+// State is kept between two steps about one chat. The zero value is that of
 // a chat about which nothing is known: all of it can be derived from the rows again.
 type State struct {
 	Gate    impulseGate
 	Release Release
 	Due     int64  // when to step again, unix ms, 0 for never
-	Awaits  Awaits // what the rows left undecided wait for, besides Due
+	Awaits  Awaits // the things that undecided rows wait for, besides Due
 	Again   bool   // load the rows again and step at once
 
 	ReadsRequest bool // read the chat's request, before routd is asked about its rows
@@ -29,10 +29,10 @@ func (s State) Idle() bool {
 	return s.Gate.Count == 0 && s.Due == 0 && s.Awaits == 0 && !s.Again && s.Release == ReleaseNone
 }
 
-// Awaits is a set of what rows wait for.
+// Awaits is a set of things that rows wait for.
 type Awaits uint8
 
-// What rows may wait for.
+// Things that rows may wait for.
 const (
 	AwaitsRoutd Awaits = 1 << iota // routd's answer
 	AwaitsRoute                    // a change of the routes
@@ -45,10 +45,10 @@ type Release uint8
 const (
 	ReleaseNone Release = iota
 	ReleaseDue          // those held before: the gate was due. Unfinished groups of rows stay.
-	ReleaseAll          // all: a row after them changes what they would be decided by
+	ReleaseAll          // all: a row after them changes the facts that they are decided by
 )
 
-// Facts are what was read about one chat for a step.
+// Facts are read about one chat for a step.
 type Facts struct {
 	Now     int64
 	Chat    msg.Chat
@@ -103,7 +103,7 @@ type step struct {
 	asks         bool                 // onbod is asked for a request
 	parked       int                  // rows parked in this step
 	readsRequest bool                 // the chat's request has to be read
-	blocked      string               // what all further rows wait for, but for commands and changes; "" for nothing
+	blocked      string               // the reason why all further rows wait, but for commands and changes; "" for none
 	ended        bool                 // a barrier was reached
 	current      *Row
 }
@@ -165,7 +165,11 @@ func (w *step) leave(r *Row) {
 // how the rows after it are decided ends the step, and State.Again is set. A row on
 // which deciding panics is decided alone: it is dropped with the panic.
 func Step(s State, f *Facts) (next State, effects []Effect) {
-	w := &step{f: f, state: s, gate: s.Gate, decided: map[int64]bool{}}
+	w := &step{
+		f: f, state: s, gate: s.Gate, turns: newTurns(), decided: map[int64]bool{}, bound: map[string]string{},
+		spent: map[spender]int{}, commandsSent: map[string]*Commands{}, notified: map[string]bool{},
+		chosen: map[int64]bool{},
+	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			next, effects = w.panicked(cause)
@@ -224,7 +228,7 @@ func (w *step) end() State {
 	}
 	next.ReadsRequest = w.readsRequest || w.state.ReadsRequest
 	next.Awaits = w.awaits
-	if next.Gate.ThroughID != 0 { // rows before these are not read again, and still wait for what they did
+	if next.Gate.ThroughID != 0 { // rows before these are not read again, and still wait as they did
 		next.Awaits |= w.state.Awaits & AwaitsRoute
 	}
 	return next
@@ -284,6 +288,13 @@ func (w *step) add(e Effect) {
 // decide gives a row its disposition; it keeps its topic and thread.
 func (w *step) decide(r *Row, disposition msg.Disposition, reason msg.Reason, routedTo string) {
 	w.add(Decide{Row: r.ID, Disposition: disposition, Reason: reason, RoutedTo: routedTo, Topic: r.Topic,
+		ThreadID: r.ThreadID})
+}
+
+// decideAct is decide for a row that acts on a poll or a question: one of a stranger makes no chat.
+func (w *step) decideAct(r *Row, disposition msg.Disposition, reason msg.Reason) {
+	w.decided[r.ID] = true
+	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic,
 		ThreadID: r.ThreadID})
 }
 

@@ -87,7 +87,7 @@ type ResetSession struct {
 // the web chat those of a topic, elsewhere those of a thread.
 type StopChat struct {
 	Row      int64
-	ThreadID string  // "" for what is in no thread
+	ThreadID string  // "" for rows outside of threads
 	Topic    string  // the only topic concerned, with OneTopic
 	Except   []int64 // rows that services decide
 	// OneTopic: of a web chat only one topic is stopped.
@@ -98,7 +98,7 @@ type StopChat struct {
 	OwnRows  bool // of the undecided rows, too, those of Sender alone are dropped
 }
 
-// StopTurn cancels one turn, and what groups do for it.
+// StopTurn cancels one turn, and the work of groups for it.
 type StopTurn struct {
 	Row, Turn int64
 	Sender    string
@@ -167,13 +167,13 @@ type Hold struct {
 	Until int64 // unix ms
 }
 
-// Wait says what an undecided row waits for. It stores nothing.
+// Wait says why an undecided row waits. It stores nothing.
 type Wait struct {
 	Row int64
 	For string
 }
 
-// What a row waits for.
+// Things that a row waits for.
 const (
 	ForRoutd   = "routd"
 	ForRequest = "request" // onbod's answer

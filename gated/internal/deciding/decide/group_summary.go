@@ -5,8 +5,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// GroupSummary is what one row of a group says for all of them. The rows of a group have one key and one sender: the
-// pictures of an album, or the pieces of a text that the platform has split.
+// GroupSummary has the facts that one row of a group settles for all of them. The rows of a group have one key and one
+// sender: the pictures of an album, or the pieces of a text that the platform has split.
 type GroupSummary struct {
 	CommandRow *msg.Message    // the first with text, nil for none: its command or prefix is that of all
 	Command    *layers.Command // of CommandRow
@@ -53,7 +53,7 @@ func (r *Row) Join(l *GroupSummary) {
 	}
 }
 
-// followsCommandRow reports whether another row says what the row's text is for.
+// followsCommandRow reports whether another row says where the row's text goes.
 func (r *Row) followsCommandRow() bool {
 	return r.Summary != nil && r.Summary.CommandRow != nil && r.Summary.CommandRow.ID != r.ID
 }

@@ -2,7 +2,7 @@ package decide
 
 import "arizuko/pkg/msg"
 
-// Kind is what a row is for. It says which facts are read about the row, and who decides it.
+// Kind is the purpose of a row. It says which facts are read about the row, and who decides it.
 type Kind uint8
 
 // Kinds of rows. Reading its facts may show that a row is of another kind than it seems by itself, as the comments say.

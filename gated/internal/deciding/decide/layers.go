@@ -21,11 +21,11 @@ func (w *step) stale(r *Row) bool {
 	return true
 }
 
-// OfflineNotice is what a chat reads once after an outage longer than MAX_AGE.
+// OfflineNotice is the notice for a chat after an outage longer than MAX_AGE.
 const OfflineNotice = "I was offline. I have read what was written here in the meantime, but not answered it; " +
 	"write again if it still matters."
 
-// botLoop observes what another bot writes too often.
+// botLoop observes the rows of another bot that writes too often.
 func (w *step) botLoop(r *Row) bool {
 	if r.Answer.Action != routeapi.Trigger || !r.IsBot || r.BotTurns < maxBotTurns {
 		return false

@@ -49,8 +49,8 @@ func (w *step) leak(r *Row) {
 	}
 }
 
-// operator makes a user an operator who writes the code that the dashboard shows. What is kept of the message has no
-// code: agents can read what was written.
+// operator makes a user an operator who writes the code that the dashboard shows. The stored message has no code:
+// agents can read it.
 func (w *step) operator(r *Row) {
 	w.add(ReplaceContent{Row: r.ID, Target: r.ID, Content: msg.CommandIn(r.ChatJID, msg.CommandOperator),
 		Addressed: r.Addressed, Verb: r.Verb})

@@ -39,10 +39,7 @@ func (w *step) ballot(r *Row) {
 		disposition = msg.Observed
 		w.effects = append(w.effects, EndPoll{Row: r.ID, Poll: b.Poll.ID, Result: b.End.Result})
 	}
-	w.decided[r.ID] = true
-	// Without add: a vote of a stranger makes no chat.
-	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic,
-		ThreadID: r.ThreadID})
+	w.decideAct(r, disposition, reason)
 }
 
 // reason returns how a vote or the end of a poll is decided.

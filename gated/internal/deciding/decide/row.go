@@ -82,8 +82,8 @@ const (
 	BotTime     = 10 * 60_000
 )
 
-// verb is what routes match: an edit that addresses the bot where the original did not counts as a mention, the press
-// of a button that is a command as a message, and a row of a group does what any of them does.
+// verb is matched by routes: an edit that addresses the bot where the original did not counts as a mention, the press
+// of a button that is a command as a message, and a row of a group calls the bot if any of them does.
 func (r *Row) verb() string {
 	switch {
 	case r.Kind == KindMention:
@@ -105,13 +105,13 @@ func (r *Row) calls() bool { return calls(r.Verb) || r.Kind == KindMention }
 func calls(verb string) bool { return verb == msg.VerbMention || verb == msg.VerbReply }
 
 // Typed reports whether a user has written the row as a message to the chat, in time, and it is nothing but its text:
-// files, and what it quotes of another chat, are for the agent.
+// files, and a quote of another chat, are for the agent.
 func (r *Row) Typed() bool {
 	return KindOf(r.Message) == KindText && !r.IsBot && !r.Old && !r.byAgent() && !hasFiles(r.Message) &&
 		(r.Quote == "" || r.ReplyToID != "")
 }
 
-// byAgent reports whether an agent wrote the row. It does what its origin might write in the chat, but for commands of
+// byAgent reports whether an agent wrote the row. It may do the same as its origin in the chat, but for commands of
 // operators, and answers no question.
 func (r *Row) byAgent() bool { return r.ForwardedFrom != nil }
 
@@ -185,7 +185,7 @@ func (r *Row) Lookup(chat *msg.Chat) *routeapi.Item {
 	return &it
 }
 
-// maxName bounds what a sender's name adds to a lookup, in bytes.
+// maxName bounds a sender's name in a lookup, in bytes.
 const maxName = 256
 
 // ignored reports whether a route says to ignore the row's sender.

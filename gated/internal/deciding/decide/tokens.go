@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Pin is what a bare token asks for. An empty name clears the pin.
+// Pin is the request of a bare token. An empty name clears the pin.
 type Pin struct {
 	layers.Sticky
 	Folder   string               // of a group's name
@@ -25,7 +25,7 @@ type Prefix struct {
 	Reason msg.Reason
 }
 
-// FindPin parses a row that is one bare token, once routd's answer is known. An unknown name is plain text, as is what
+// FindPin parses a row that is one bare token, once routd's answer is known. An unknown name is plain text, as is a token that
 // an agent writes elsewhere than its origin, and a name that the chat's group lets no member reach, and every token of
 // a bot, of a row that came too late and of a sender whom builtin:drop ignores; with a file, or about another post, it
 // is a prefix. A pin can be cleared even if its group is not registered any more.

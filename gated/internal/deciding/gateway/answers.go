@@ -117,7 +117,7 @@ func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error
 		if err != nil || m.ThreadID == "" {
 			return nil, err
 		}
-		// Slack has no other replies than messages of a thread. What other users write there is no answer, and a
+		// Slack has no other replies than messages of a thread. Texts of other users there are no answers, and a
 		// permission is not given by a number that may be meant for another user.
 		asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool { return !a.Who.May(m.Sender) || a.IsPermission() })
 	}

@@ -20,7 +20,7 @@ import (
 // maxModelsShown is how many models an answer lists.
 const maxModelsShown = 30
 
-// maxProblemShown bounds what an answer says of an agent that cannot be run, in bytes.
+// maxProblemShown bounds the reason why an agent cannot be run, in bytes.
 const maxProblemShown = 500
 
 // Answers to /agent and /model.
@@ -203,7 +203,7 @@ func like(offered agentproto.Models, text string) agentproto.Models {
 	return offered
 }
 
-// manyModels says what to do about models beyond those that are stored, "" if all are.
+// manyModels says how to choose a model beyond those that are stored, "" if all are.
 func manyModels(offered agentproto.Models) string {
 	if len(offered.Models) < agentproto.MaxModels {
 		return ""

@@ -215,7 +215,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 		}
 	}
 	if e.Entries[0].Reason == msg.ReasonReset {
-		turn.RowCount = 0 // it shares no turn with what was written before /new
+		turn.RowCount = 0 // it shares no turn with rows before /new
 	}
 	p.at, turn.TriggerMessageID = e.Entries[e.Trigger].Row, ids[e.Trigger]
 	if _, err := rows.PutTurn(tx, &turn, p.cfg.MaxAgents); err != nil {
@@ -245,7 +245,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 	return nil
 }
 
-// answeredFiles asks for the attachments of the post that a row answers: what a message is about is seen with it. It
+// answeredFiles asks for the attachments of the post that a row answers: the agent sees the post with the row. It
 // reports whether there are any to wait for. Those of posts that other groups got are left alone.
 func (p *plan) answeredFiles(tx *store.Tx, turn *msg.Turn, m *msg.Message, audio *transcripts) (wanted bool,
 	err error) {
@@ -267,7 +267,7 @@ func (p *plan) answeredFiles(tx *store.Tx, turn *msg.Turn, m *msg.Message, audio
 
 func (p *plan) row(id int64) *msg.Message { return p.facts(id).Message }
 
-// facts returns what was read about a row that an effect names.
+// facts returns the facts about a row that an effect names.
 func (p *plan) facts(id int64) *decide.Row {
 	for i := range p.batch.Rows {
 		if p.batch.Rows[i].ID == id {
@@ -297,7 +297,7 @@ func derived(m *msg.Message, d decide.Derive) *msg.Message {
 	}
 }
 
-// afterCommit acts on what was stored. A panic in it costs nothing that is not found
+// afterCommit acts on stored effects. A panic in it costs nothing that is not found
 // again among the rows.
 func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 	defer func() {
@@ -348,7 +348,7 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 	g.act(p)
 }
 
-// act hands what was stored to the agents.
+// act hands turns, stops and changes to the agents.
 func (g *Gateway) act(p *plan) {
 	for _, run := range p.drains {
 		g.agents.Drain(run)

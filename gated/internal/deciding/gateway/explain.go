@@ -35,7 +35,7 @@ func (s *calls) answerCommand(ctx context.Context, p pendingCall, m *msg.Message
 	return s.explain(ctx, m, args)
 }
 
-// explain answers /why: what became of the message that the command replies to, or that it names.
+// explain answers /why: the path of the message that the command replies to, or that it names.
 func (s *calls) explain(ctx context.Context, m *msg.Message, args string) string {
 	id, problem := s.asksAbout(ctx, m, args)
 	if problem != "" {
@@ -52,7 +52,7 @@ func (s *calls) explain(ctx context.Context, m *msg.Message, args string) string
 	return why.Brief(path, time.UnixMilli(s.now()))
 }
 
-// asksAbout is the message that a command asks about, or what is wrong with the command.
+// asksAbout returns the message that a command asks about, or the problem of the command.
 func (s *calls) asksAbout(ctx context.Context, m *msg.Message, args string) (id int64, problem string) {
 	command := msg.CommandIn(m.ChatJID, msg.CommandWhy)
 	if args != "" {

@@ -29,7 +29,7 @@ const (
 	// few enough that the first of them does not wait for the last.
 	passChats = 256
 	// passBytes ends a pass earlier: its rows are in memory, and its commit keeps
-	// other writers waiting. The number of rows is bounded by what routd is asked at once.
+	// other writers waiting. The size of a lookup bounds the number of rows.
 	passBytes = 16 << 20
 	// pageRows is how many rows of one chat a pass takes.
 	pageRows = 500
@@ -62,7 +62,7 @@ type Config struct {
 	MaxAgents int                      // how many agents may be busy at once
 	Impulse   msg.Impulse              // the instance's default
 	Operators map[string]bool          // of OPERATORS
-	Defaults  groupconfig.Config       // for what a group's own configuration does not set, and the agents it may name
+	Defaults  groupconfig.Config       // for settings that a group leaves out, and the agents it may name
 	BotNames  []string                 // names of the bot after the @ of a command
 	Daemons   map[string]*httpx.Client // by name, for routes to daemon:NAME
 	Routd     *httpx.Client
@@ -110,7 +110,7 @@ type Gateway struct {
 	cursor    int64
 	lastClock time.Time // the last reading of the clock
 	sweeper   sweeper
-	reported  []string // what Report received last
+	reported  []string // to Report, last
 	reads     *store.Outage
 	writes    *store.Outage
 }

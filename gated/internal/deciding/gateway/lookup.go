@@ -53,7 +53,7 @@ func (l *lookup) add(b *batch) {
 // slow reports whether commands no longer wait for the answer.
 func (l *lookup) slow() bool { return time.Since(l.asked) >= l.patience }
 
-// release gives the chats back, with what routd has answered about their rows.
+// release gives the chats back, with routd's answers about their rows.
 func (l *lookup) release() {
 	for _, b := range l.batches {
 		if b.chat.asked == b {

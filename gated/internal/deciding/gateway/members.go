@@ -124,7 +124,7 @@ func groupOf(r *decide.Row) string {
 }
 
 // foreign reports whether the chat has been used lately, but by no group that admits the
-// sender of a command: then it must not act on what others have there before routd names
+// sender of a command: then it must not act on the turns of others before routd names
 // the group.
 func (f *reader) foreign(ctx context.Context, r *decide.Row) (bool, error) {
 	if name := r.Command.Name; name != msg.CommandStop && name != msg.CommandStatus {

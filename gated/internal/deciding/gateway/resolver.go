@@ -72,7 +72,7 @@ func fitting(items []routeapi.Item) int {
 }
 
 // cutChats returns how many items go into one request, at most limit: all items of
-// a chat or none, if possible, since what one claims counts for the next.
+// a chat or none, if possible, since the claim of one counts for the next.
 func cutChats(items []routeapi.Item, limit int) int {
 	if len(items) <= limit {
 		return len(items)

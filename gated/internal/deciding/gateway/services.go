@@ -33,7 +33,7 @@ const (
 	outageTime = 5 * time.Second
 )
 
-// Services that answer commands; others are daemons that routes name. This process itself answers what takes many
+// Services that answer commands; others are daemons that routes name. This process itself answers commands that take many
 // reads.
 const (
 	dashd = "dashd"
@@ -268,7 +268,7 @@ func postRow(ctx context.Context, client *httpx.Client, body daemonRequest) (str
 	return "", err
 }
 
-// daemonRequest is what the daemon of a route receives.
+// daemonRequest is the body for the daemon of a route.
 type daemonRequest struct {
 	Message message `json:"message"`
 	RouteID int64   `json:"route_id"`
@@ -311,7 +311,7 @@ func (s *calls) askDashd(ctx context.Context, p pendingCall, m *msg.Message, ski
 		"chat_jid": {m.ChatJID}, "thread_id": {m.ThreadID}, "topic": {m.Topic}, "sender": {m.Sender},
 		"sender_name": {strings.ToValidUTF8(m.SenderName[:min(len(m.SenderName), maxName)], "")},
 	}
-	if p.operator && m.Sender != msg.WebOperator { // what agents cost is not for everyone in a chat
+	if p.operator && m.Sender != msg.WebOperator { // the cost of agents is not for everyone in a chat
 		query.Set("spend", "true")
 	}
 	var answer serviceText

@@ -8,8 +8,8 @@ import (
 	"arizuko/gated/internal/deciding/decide"
 )
 
-// waits owns the chats with undecided rows. A chat is listed by each thing that it waits for: a pass, routd, a change of
-// the routes, or a time. All of it can be read from the rows again.
+// waits owns the chats with undecided rows. A chat is listed by each thing that it waits for: a pass, routd, a change
+// of the routes, or a time. All of it can be read from the rows again.
 type waits struct {
 	chats  map[string]*chat
 	next   []*chat        // for a pass, in order
@@ -20,7 +20,7 @@ type waits struct {
 	meter  *meter
 }
 
-// chat is what is kept between passes about a chat with undecided rows.
+// chat is kept between passes about a chat with undecided rows.
 type chat struct {
 	jid      string
 	state    decide.State
@@ -65,7 +65,7 @@ func (w *waits) reset() {
 	}
 }
 
-// chat returns what is kept about a chat.
+// chat returns the chat of an address.
 func (w *waits) chat(jid string) *chat {
 	c := w.chats[jid]
 	if c == nil {
@@ -154,7 +154,7 @@ func (w *waits) untilDue(now int64) time.Duration {
 	return max(time.Duration(w.due[0].dueAt-now)*time.Millisecond, time.Millisecond)
 }
 
-// restart forgets what is known about a chat's rows, so that all are read again.
+// restart forgets a chat's rows, so that all are read again.
 func (w *waits) restart(c *chat) {
 	if c.asked != nil {
 		c.asked.stale = true
