@@ -132,6 +132,28 @@ func (h *harness) put(text string, change ...func(*msg.Message)) *msg.Message {
 	return m
 }
 
+// putMany stores rows in one commit.
+func (h *harness) putMany(count int, change func(n int, m *msg.Message)) (rows []*msg.Message) {
+	h.t.Helper()
+	now := h.clock.UnixMilli()
+	h.write(func(tx *store.Tx) error {
+		for n := range count {
+			h.posts++
+			m := &msg.Message{
+				ChatJID: dm, PlatformID: fmt.Sprintf("p%d", h.posts), Direction: msg.In, Sender: "telegram:7", Verb: msg.VerbMessage,
+				Content: fmt.Sprint(n), Source: "teled", Timestamp: now, ReceivedAt: now,
+			}
+			change(n, m)
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			rows = append(rows, m)
+		}
+		return nil
+	})
+	return rows
+}
+
 // take is put, and makes the passes that follow.
 func (h *harness) take(text string, change ...func(*msg.Message)) *msg.Message {
 	h.t.Helper()
@@ -277,6 +299,24 @@ func newFakeRoutd(t *testing.T) *fakeRoutd {
 	r.Server = httptest.NewServer(r)
 	t.Cleanup(r.Close)
 	return r
+}
+
+// slow makes routd answer nothing until it is released, and commands wait for it as briefly as in the product.
+func (h *harness) slow() (release func()) {
+	hold := make(chan struct{})
+	h.g.routd.patience = commandWait
+	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	return func() { close(hold) }
+}
+
+// serve starts another service.
+func serve(t *testing.T, answer http.HandlerFunc) *httpx.Client {
+	t.Helper()
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	client := httpx.NewClient("service", s.URL, "")
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	return client
 }
 
 // route changes how rows are answered from here on.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,11 +17,7 @@ import (
 // foreignAnswer is the error of a call to a program that is no daemon.
 func foreignAnswer(t *testing.T) error {
 	t.Helper()
-	server := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(server.Close)
-	client := httpx.NewClient("routd", server.URL, "")
-	t.Cleanup(client.HTTP.CloseIdleConnections)
-	return client.Do(t.Context(), http.MethodPost, "/approve", nil, nil)
+	return serve(t, http.NotFound).Do(t.Context(), http.MethodPost, "/approve", nil, nil)
 }
 
 // TestAskRequest_RowDecided_SaysNothingOfOnbod: onbod was not called, and still counts as down.
@@ -84,15 +79,13 @@ func TestApprove_OnbodAnswersAgain_IsCalledAtOnce(t *testing.T) {
 	h := newHarness(t)
 	var down atomic.Bool
 	down.Store(true)
-	onbod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h.onbod = serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		if down.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		httpx.JSON(w, http.StatusOK, serviceText{"Connected."})
-	}))
-	t.Cleanup(onbod.Close)
-	h.onbod = onbod.URL
+	}).Base
 	h.restart()
 	h.g.cfg.Operators = map[string]bool{"telegram:7": true}
 	for _, want := range []string{onbodDown, "Connected."} {

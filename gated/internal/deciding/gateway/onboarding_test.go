@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -145,17 +144,7 @@ func TestUnknownChat_Flood_CostsOneCall(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
 	const flood = 3000
-	var rows []*msg.Message
-	h.write(func(tx *store.Tx) error {
-		for range flood {
-			m := &msg.Message{ChatJID: dm, Direction: msg.In, Sender: "telegram:7", Verb: msg.VerbMessage, Content: "x", Timestamp: 1, ReceivedAt: 1}
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
-			rows = append(rows, m)
-		}
-		return nil
-	})
+	rows := h.putMany(flood, func(int, *msg.Message) {})
 	h.step()
 	h.parked(rows[0], rows[49])
 	h.is(rows[50], "dropped/onboarding_full ")
@@ -238,12 +227,7 @@ func TestUnknownChats_OnbodHangs_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
 	o.hang = make(chan struct{})
-	dashd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		httpx.JSON(w, http.StatusOK, serviceText{"fine"})
-	}))
-	t.Cleanup(dashd.Close)
-	h.g.cfg.Dashd = httpx.NewClient("dashd", dashd.URL, "")
-	t.Cleanup(h.g.cfg.Dashd.HTTP.CloseIdleConnections)
+	h.g.cfg.Dashd = serve(t, func(w http.ResponseWriter, _ *http.Request) { httpx.JSON(w, http.StatusOK, serviceText{"fine"}) })
 	for i := range 50 {
 		h.put("hi", in(fmt.Sprint("telegram:1", i)))
 	}
@@ -374,19 +358,16 @@ func TestParkedChats_Many_CostLittle(t *testing.T) {
 	t.Parallel()
 	h, _ := withOnbod(t)
 	const chats = 2000
-	rows := make([]*msg.Message, chats)
+	rows := h.putMany(chats, func(n int, m *msg.Message) {
+		m.Sender = fmt.Sprint("telegram:", 1000+n)
+		m.ChatJID = m.Sender
+	})
 	h.write(func(tx *store.Tx) error {
-		for i := range rows {
-			jid := fmt.Sprint("telegram:", 1000+i)
-			m := &msg.Message{ChatJID: jid, Direction: msg.In, Sender: jid, Verb: msg.VerbMessage, Content: "x", Timestamp: 1, ReceivedAt: 1}
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
-			err := tx.PutRequest(&store.Request{Code: fmt.Sprintf("ABCD-%04d", i), ChatJID: jid, Kind: msg.ChatDM, CreatedAt: 1})
+		for i, m := range rows {
+			err := tx.PutRequest(&store.Request{Code: fmt.Sprintf("ABCD-%04d", i), ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 1})
 			if err != nil {
 				return err
 			}
-			rows[i] = m
 		}
 		return nil
 	})

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -46,18 +45,15 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 	} {
 		h := newHarness(t)
 		proxied := h.routd.Config.Handler
-		refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body := readItems(r)
-			for _, it := range body {
+		h.g.routd.client.Base = serve(t, func(w http.ResponseWriter, r *http.Request) {
+			for _, it := range readItems(r) {
 				if it.Sender == "telegram:odd" {
 					httpx.Error(w, apierr.New(kind, "odd sender"))
 					return
 				}
 			}
 			proxied.ServeHTTP(w, r)
-		}))
-		t.Cleanup(refusing.Close)
-		h.g.routd.client.Base = refusing.URL
+		}).Base
 		before := h.put("before", in("telegram:2"))
 		odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })
 		after := h.take("after", in("telegram:3"))

@@ -33,8 +33,8 @@ const (
 	outageTime = 5 * time.Second
 )
 
-// Services that answer commands; others are daemons that routes name. This process itself answers commands that take many
-// reads.
+// Services that answer commands; others are daemons that routes name. This process itself answers commands that take
+// many reads.
 const (
 	dashd = "dashd"
 	onbod = "onbod"

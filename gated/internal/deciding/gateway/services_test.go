@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -41,12 +40,10 @@ func (h *harness) finishCalls() {
 // hanging is a service that answers once hang is closed.
 func hanging(t *testing.T, hang chan struct{}) string {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		<-hang
 		httpx.JSON(w, http.StatusOK, serviceText{"fine"})
-	}))
-	t.Cleanup(s.Close)
-	return s.URL
+	}).Base
 }
 
 func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
@@ -55,7 +52,7 @@ func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
 	h.routd.route(toDaemon)
 	var texts []string
 	answers := make(chan struct{})
-	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h.g.calls.daemons["crm"] = serve(t, func(w http.ResponseWriter, r *http.Request) {
 		var req daemonRequest
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.RouteID != 7 {
 			t.Errorf("request %+v, %v", req, err)
@@ -63,10 +60,7 @@ func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
 		<-answers
 		texts = append(texts, req.Message.Content) // no two calls of a chat overlap
 		httpx.JSON(w, http.StatusOK, map[string]string{"reply": "noted " + req.Message.Content})
-	}))
-	t.Cleanup(crm.Close)
-	h.g.calls.daemons["crm"] = httpx.NewClient("crm", crm.URL, "")
-	t.Cleanup(h.g.calls.daemons["crm"].HTTP.CloseIdleConnections)
+	})
 	first, second := h.put("one"), h.put("two")
 	h.step()
 	h.is(first, "")
@@ -95,12 +89,9 @@ func TestDaemon_Unknown_DropsTheRow(t *testing.T) {
 func TestStatus_IsAnsweredByItsService(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	dashd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h.g.cfg.Dashd = serve(t, func(w http.ResponseWriter, r *http.Request) {
 		httpx.JSON(w, http.StatusOK, serviceText{r.URL.Path + " of " + r.URL.Query().Get("chat_jid")})
-	}))
-	t.Cleanup(dashd.Close)
-	h.g.cfg.Dashd = httpx.NewClient("dashd", dashd.URL, "")
-	t.Cleanup(h.g.cfg.Dashd.HTTP.CloseIdleConnections)
+	})
 	m := h.take("/status")
 	h.finishCalls()
 	h.is(m, "command/command ")
