@@ -98,6 +98,7 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"no answer", facts(row(1, "a", unanswered), row(2, "b"), row(3, "/ping", command)),
 			"Wait{Row:1 For:routd}; Wait{Row:2 For:routd}; 3 command/command; Reply{Row:3 Source:command Text:pong}"},
 		{"not admitted", facts(row(1, "a", to(closed)), row(2, "b")), "1 dropped/no_access; turn main [2]"},
+		{"not admitted, beside held rows", facts(row(1, "a", quiet), row(2, "b", quiet, received(now-1), to(closed))), "2 dropped/no_access; Hold{Row:1 Until:1000005000}"},
 		{"not admitted, observed", facts(row(1, "a", to(closed), observed)), "1 dropped/no_access"},
 		{"not admitted, without routd's answer", facts(row(1, "a", unanswered)), "Wait{Row:1 For:routd}"},
 		{"not admitted, and claims for the next", facts(row(1, "a", verb(msg.VerbMention), to(closed)), row(2, "b", verb(msg.VerbMention), to(closed)),

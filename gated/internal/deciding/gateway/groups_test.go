@@ -174,14 +174,6 @@ func TestGroup_CommandOfIgnoredSender_IsDropped(t *testing.T) {
 	h.is(follower, "dropped/builtin_drop ")
 }
 
-func TestGroup_Stop_DropsHeldRows(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	held := h.take("", album)
-	h.take("/stop")
-	h.is(held, "dropped/stopped ")
-}
-
 func TestGroup_Token_ReleasesHeldRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

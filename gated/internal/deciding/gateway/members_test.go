@@ -155,19 +155,6 @@ func TestAccess_SenderRemoved_EditIsNotShown(t *testing.T) {
 	h.is(deleted, "observed/edit_note main")
 }
 
-func TestAccess_NotAdmitted_NeitherHoldsNorReleasesRows(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"access":["telegram:42"]}`)
-	h.routd.route(quietly)
-	m := h.take("first", from("telegram:42"))
-	h.clock = h.clock.Add(4 * time.Second)
-	h.take("noise")
-	h.is(m, "")
-	h.wait(time.Second)
-	h.is(m, "routed/route main")
-}
-
 // TestStop_SenderWithoutGroup_StopsNothing: the routes are for others, such as those
 // that a route names by sender.
 func TestStop_SenderWithoutGroup_StopsNothing(t *testing.T) {

@@ -98,44 +98,68 @@ func TestUnknownChat_NewRowAfterApproval_WaitsForParkedOnes(t *testing.T) {
 	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
 }
 
-func TestUnknownChat_NotApproved_RowsAreDropped(t *testing.T) {
+// TestUnknownChat_OnbodDown_StopDropsOwnRows: nothing is parked yet, so the first rows of
+// all members are undecided. Only an operator's /stop drops all of them.
+func TestUnknownChat_OnbodDown_StopDropsOwnRows(t *testing.T) {
 	t.Parallel()
-	for state, want := range map[store.RequestState]string{
-		store.RequestRejected: "dropped/rejected ", store.RequestExpired: "dropped/expired ",
-	} {
+	for sender, want := range map[string]string{"telegram:7": "", "telegram:9": "dropped/stopped "} {
 		h, o := withOnbod(t)
-		one := h.take("one")
-		h.end(dm, state)
-		h.is(one, want)
-		o.set("rejected")
-		for range 3 {
-			h.is(h.take("again"), "dropped/rejected ")
-		}
-		if n := len(o.calls()); n != 2 {
-			t.Errorf("%s: %d calls, want 2: a refusal counts for a minute", state, n)
-		}
+		o.set(string(apierr.Unavailable))
+		other, own := h.put("of another member", from("telegram:8")), h.put("own", from(sender))
+		h.step()
+		stop := h.take("/stop", from(sender))
+		h.is(stop, "command/command ")
+		diff(t, "replies", h.replies(stop), []string{"stopped"})
+		h.is(own, "dropped/stopped ")
+		h.is(other, want)
 		o.set("")
-		h.clock = h.clock.Add(refusalTime)
-		h.parked(h.take("a day later"))
+		h.wait(maxRequestDelay)
+		if want == "" {
+			h.parked(other)
+		}
 	}
 }
 
-func TestUnknownChat_Refused_RowsAreDropped(t *testing.T) {
+// TestUnknownChat_NotConnected_RowsAreDropped: by an operator, in time, or by onbod, whose refusal counts for a minute.
+func TestUnknownChat_NotConnected_RowsAreDropped(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]string{"limited": "dropped/onboarding_limit ", string(apierr.BadRequest): "dropped/bad_row "} {
-		h, o := withOnbod(t)
-		o.set(answer)
-		one, two := h.put("one"), h.put("two")
-		h.step()
-		h.is(one, want)
-		h.is(two, want)
-		if n := len(o.calls()); n != 1 {
-			t.Errorf("%s: %d calls", answer, n)
-		}
-		h.g.requests.prune(h.clock.Add(time.Hour).UnixMilli())
-		if len(h.g.requests.refusals) != 0 {
-			t.Errorf("%s: refusals are kept: %v", answer, h.g.requests.refusals)
-		}
+	for name, tt := range map[string]struct {
+		end    store.RequestState // of the first request, "" if onbod opens none
+		answer string             // of onbod, then
+		first  string             // how the first row is decided
+		again  string             // and further ones
+		calls  int
+	}{
+		"rejected":   {store.RequestRejected, "rejected", "dropped/rejected ", "dropped/rejected ", 2},
+		"expired":    {store.RequestExpired, "rejected", "dropped/expired ", "dropped/rejected ", 2},
+		"too many":   {"", "limited", "dropped/onboarding_limit ", "dropped/onboarding_limit ", 1},
+		"impossible": {"", string(apierr.BadRequest), "dropped/bad_row ", "dropped/bad_row ", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, o := withOnbod(t)
+			if tt.end == "" {
+				o.set(tt.answer)
+			}
+			one := h.take("one")
+			if tt.end != "" {
+				h.end(dm, tt.end)
+			}
+			h.is(one, tt.first)
+			o.set(tt.answer)
+			for range 3 {
+				h.is(h.take("again"), tt.again)
+			}
+			if n := len(o.calls()); n != tt.calls {
+				t.Errorf("%d calls, want %d", n, tt.calls)
+			}
+			o.set("")
+			h.clock = h.clock.Add(refusalTime)
+			if h.g.requests.prune(h.g.now()); len(h.g.requests.refusals) != 0 {
+				t.Errorf("refusals are kept: %v", h.g.requests.refusals)
+			}
+			h.parked(h.take("a day later"))
+		})
 	}
 }
 
@@ -271,39 +295,6 @@ func TestUnknownChat_Stop_DropsParkedRows(t *testing.T) {
 	if n := len(o.calls()); n != 1 {
 		t.Errorf("%d calls", n)
 	}
-}
-
-// TestUnknownChat_OnbodDown_StopDropsOwnRows: nothing is parked yet, so the first rows of
-// all members are undecided.
-func TestUnknownChat_OnbodDown_StopDropsOwnRows(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
-	o.set(string(apierr.Unavailable))
-	other, own := h.put("of another member", from("telegram:8")), h.put("own")
-	h.step()
-	stop := h.take("/stop")
-	h.is(stop, "command/command ")
-	diff(t, "replies", h.replies(stop), []string{"stopped"})
-	h.is(own, "dropped/stopped ")
-	h.is(other, "")
-	o.set("")
-	h.wait(maxRequestDelay)
-	h.parked(other)
-	h.routd.route(nil)
-	h.poke()
-	h.is(other, "routed/route main")
-}
-
-func TestUnknownChat_OnbodDown_StopOfOperator_DropsAllRows(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
-	o.set(string(apierr.Unavailable))
-	one, two := h.put("one", from("telegram:8")), h.put("two")
-	h.step()
-	stop := h.take("/stop", from("telegram:9"))
-	h.is(stop, "command/command ")
-	h.is(one, "dropped/stopped ")
-	h.is(two, "dropped/stopped ")
 }
 
 func TestUnknownChat_Edits_ChangeParkedRows(t *testing.T) {
