@@ -9,6 +9,7 @@ import (
 
 	"arizuko/gated/internal/codes"
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/deciding/services"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -320,10 +321,10 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 				g.meter.decided.WithLabelValues(string(msg.Routed), string(entry.Reason)).Inc()
 			}
 		case decide.AskService:
-			g.calls.add(ctx, p.batch.chat, pendingCall{row: e.Row, service: serviceOf(e.Command), folder: e.Folder,
-				operator: e.Operator})
+			g.calls.add(ctx, p.batch.chat, services.Call{Row: e.Row, Service: services.Of(e.Command),
+				Folder: e.Folder, Operator: e.Operator})
 		case decide.PostDaemon:
-			g.calls.add(ctx, p.batch.chat, pendingCall{row: e.Row, service: e.Target, route: e.RouteID})
+			g.calls.add(ctx, p.batch.chat, services.Call{Row: e.Row, Service: e.Target, Route: e.RouteID})
 		case decide.Hold:
 			g.log.held(chat, &e)
 		case decide.Wait:

@@ -52,16 +52,3 @@ func TestWhy_AsAReply_TellsWhatBecameOfTheMessage(t *testing.T) {
 		t.Errorf("about an answer:\n%s", got)
 	}
 }
-
-func TestWhy_NoMessage_SaysWhatToWrite(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	usage := fmt.Sprintf(whyUsage, "/why")
-	for _, tt := range []struct{ text, replyTo, want string }{
-		{"/why", "", usage}, {"/why did it fail", "", usage}, {"/why -1", "", usage}, {"/why", "elsewhere", fmt.Sprintf(whyUnknown, "/why")}, {"/why 99999", "", "There is no message 99999."},
-	} {
-		if got := h.asks(tt.text, tt.replyTo); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.text, got, tt.want)
-		}
-	}
-}

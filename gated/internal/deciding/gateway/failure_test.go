@@ -220,7 +220,7 @@ func TestStatus_ServiceHangs_CallsAreBounded(t *testing.T) {
 	h := newHarness(t)
 	hang := make(chan struct{})
 	slow := hanging(t, hang)
-	h.g.cfg.Dashd.Base = slow
+	h.g.calls.to.Dashd.Base = slow
 	for chat := range maxCalls + 20 {
 		for range 3 {
 			h.put("/status", in(fmt.Sprintf("telegram:%d", 1000+chat)))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/deciding/services"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
@@ -193,7 +194,7 @@ func (r *requests) ask(ctx context.Context, c requestCall) (d requestDone) {
 		return d
 	}
 	var answer onboardapi.Asked
-	err = call(ctx, r.onbod, http.MethodPost, onboardapi.Path, body, &answer)
+	err = services.Do(ctx, r.onbod, http.MethodPost, onboardapi.Path, body, &answer)
 	switch {
 	case apierr.KindOf(err) == apierr.BadRequest && !httpx.IsForeign(err):
 		r.log.Error("onbod refused the request for chat", "row", c.row, "chat", c.chat, "err", err)

@@ -14,12 +14,6 @@ import (
 	"arizuko/pkg/store"
 )
 
-// foreignAnswer is the error of a call to a program that is no daemon.
-func foreignAnswer(t *testing.T) error {
-	t.Helper()
-	return serve(t, http.NotFound).Do(t.Context(), http.MethodPost, "/approve", nil, nil)
-}
-
 // TestAskRequest_RowDecided_SaysNothingOfOnbod: onbod was not called, and still counts as down.
 func TestAskRequest_RowDecided_SaysNothingOfOnbod(t *testing.T) {
 	t.Parallel()
@@ -84,14 +78,14 @@ func TestApprove_OnbodAnswersAgain_IsCalledAtOnce(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		httpx.JSON(w, http.StatusOK, serviceText{"Connected."})
+		httpx.JSON(w, http.StatusOK, map[string]string{"text": "Connected."})
 	}).Base
 	h.restart()
 	h.g.cfg.Operators = map[string]bool{"telegram:7": true}
-	for _, want := range []string{onbodDown, "Connected."} {
+	for _, want := range []string{"Requests cannot be approved or rejected: their service (onbod) is not answering.", "Connected."} {
 		m := h.take("/approve ABCD-1234 fam")
 		h.finishCalls()
-		diff(t, "replies", h.replies(m), []string{want})
+		h.expect(strings.Join(h.replies(m), "\n"), want)
 		down.Store(false)
 	}
 }

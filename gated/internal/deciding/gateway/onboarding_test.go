@@ -251,7 +251,9 @@ func TestUnknownChats_OnbodHangs_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
 	o.hang = make(chan struct{})
-	h.g.cfg.Dashd = serve(t, func(w http.ResponseWriter, _ *http.Request) { httpx.JSON(w, http.StatusOK, serviceText{"fine"}) })
+	h.g.calls.to.Dashd = serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		httpx.JSON(w, http.StatusOK, map[string]string{"text": "fine"})
+	})
 	for i := range 50 {
 		h.put("hi", in(fmt.Sprint("telegram:1", i)))
 	}

@@ -1,4 +1,4 @@
-package gateway
+package services
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 func (h *harness) withAgents() (calls *[]string) {
 	h.t.Helper()
 	calls = new([]string)
-	h.g.cfg.Routd = serve(h.t, func(w http.ResponseWriter, r *http.Request) {
+	h.Routd = serve(h.t, func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
 			Config struct {
 				Agent map[string]any `json:"agent"`
@@ -42,20 +42,8 @@ func (h *harness) withAgents() (calls *[]string) {
 		h.setConfig(map[string]any{"agent": body.Config.Agent})
 		httpx.JSON(w, http.StatusOK, struct{}{})
 	})
-	h.g.cfg.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}, "gemini": {Command: "y"}}
+	h.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}, "gemini": {Command: "y"}}
 	return calls
-}
-
-func (h *harness) setConfig(config any) {
-	h.t.Helper()
-	text, err := json.Marshal(config)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.write(func(tx *store.Tx) error {
-		_, err := tx.UpdateGroup(&msg.Group{Folder: "main", Config: text})
-		return err
-	})
 }
 
 // choose is a command of an operator with its answer, and the change that routd is asked for, "" for none.
@@ -78,7 +66,7 @@ func TestAgent_OperatorSwitches(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	calls := h.withAgents()
-	h.g.cfg.CheckAgent = func(_ context.Context, name string) error {
+	h.CheckAgent = func(_ context.Context, name string) error {
 		if name == "gemini" {
 			return errors.New("agent gemini of AGENTS cannot be run as process: no gemini")
 		}
@@ -134,7 +122,7 @@ func TestAgent_WithoutChoice_SaysWhy(t *testing.T) {
 func TestAgent_RoutdDown_SaysThatNothingIsChanged(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.cfg.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}}
+	h.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}}
 	if got := h.asks("/agent codex", ""); got != choiceDown {
 		t.Errorf("%q", got)
 	}
