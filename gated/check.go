@@ -34,10 +34,19 @@ type programs struct {
 // programs returns those of the configuration. tools is the address of the tools' listener, host:port.
 func (c *Config) programs(tools string) (p programs, err error) {
 	root, rootErr := filepath.Abs(c.Data)
-	defaults, defaultsErr := c.groupDefaults()
-	runtimes, runtimesErr := c.runtimes(root, tools, environ())
-	users, usersErr := c.users(root, slog.New(slog.DiscardHandler))
-	return programs{defaults, runtimes, users}, errors.Join(rootErr, defaultsErr, runtimesErr, usersErr)
+	p.defaults, err = c.groupDefaults()
+	return p, errors.Join(rootErr, err, p.open(c, root, tools, slog.New(slog.DiscardHandler)))
+}
+
+// open sets runtimes and users. root is the absolute path of the data folder.
+func (p *programs) open(c *Config, root, tools string, log *slog.Logger) (err error) {
+	if p.runtimes, err = c.runtimes(root, tools, environ()); err != nil {
+		return err
+	}
+	if p.users, err = c.users(root, log); err != nil {
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
+	}
+	return nil
 }
 
 // check returns the reasons that keep gated from working, and prints how agents run and warnings.

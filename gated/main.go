@@ -168,11 +168,8 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		return err
 	}
 	p := &g.programs
-	if p.runtimes, err = g.cfg.runtimes(root, forward(g.tools.addr()), environ()); err != nil {
+	if err = p.open(&g.cfg, root, forward(g.tools.addr()), g.Log); err != nil {
 		return err
-	}
-	if p.users, err = g.cfg.users(root, g.Log); err != nil {
-		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
 	hidden := config.NewRedactor(append(secrets, g.Secret)...)
 	g.agents = agents.New(agents.Config{
@@ -219,8 +216,8 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	return g.agents.Recover(ctx)
 }
 
-// daemons are clients of the services that routes name as daemon:NAME. A service at a URL is an operator's own: it need not know the
-// secret, so its answers are taken as they are, and used for nothing but the reply in the row's chat.
+// daemons are clients of the services that routes name as daemon:NAME. A service at a URL is an operator's own: it need
+// not know the secret, so its answers are taken as they are, and used for nothing but the reply in the row's chat.
 func (g *gated) daemons() (map[string]*httpx.Client, error) {
 	urls, err := g.cfg.daemonURLs()
 	clients := make(map[string]*httpx.Client, len(urls))

@@ -57,7 +57,8 @@ func (p *programs) missing(ctx context.Context, groups []msg.Group) (lines []str
 		c = c.Over(p.defaults)
 		if own {
 			if err := p.check(ctx, c.Agent, checkWait); err != nil {
-				lines = append(lines, fmt.Sprintf("the agent of group %s cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err))
+				lines = append(lines,
+					fmt.Sprintf("the agent of group %s cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err))
 			}
 		}
 		if c.Transcribe == "" {

@@ -13,7 +13,7 @@ const (
 	KindChange                    // an edit or a deletion, which acts on its target
 	KindMention                   // an edit that addresses the bot, which the observed original did not
 	KindBallot                    // a vote or the end of a poll; also a reaction that votes
-	KindAnswer                    // to a question of an agent, by a button or a text; also the press of a late Stop button
+	KindAnswer                    // to a question of an agent, by button or text; also the press of a late Stop button
 	KindForwarded                 // one group sends it to another
 	KindLeak                      // of any row that holds the open code for operators
 	KindBroken                    // of any row whose facts cannot be read for a reason of its own

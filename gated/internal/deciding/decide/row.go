@@ -129,8 +129,9 @@ func (r *Row) chain() (depth int, root int64) {
 
 func (r *Row) place() string { return msg.Place(r.ThreadID, r.Topic) }
 
-// NewRow classifies a row and parses its text. botNames are the bot's names after the @ of a command; one for another bot is plain text, even
-// if the row mentions ours. Commands and tokens of bots, and those that arrived too late, are plain text.
+// NewRow classifies a row and parses its text. botNames are the bot's names after the @ of a command; one for another
+// bot is plain text, even if the row mentions ours. Commands and tokens of bots, and those that arrived too late, are
+// plain text.
 func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[string]bool) Row {
 	platform := msg.FamilyOf(m.ChatJID)
 	r := Row{
