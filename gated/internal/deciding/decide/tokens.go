@@ -25,10 +25,10 @@ type Prefix struct {
 	Reason msg.Reason
 }
 
-// FindPin parses a row that is one bare token, once routd's answer is known. Plain text are an unknown name, a token that
-// an agent writes elsewhere than its origin, a name that the chat's group lets no member reach, and every token of a
-// bot, of a row that came too late and of a sender whom builtin:drop ignores; with a file, or about another post, it is
-// a prefix. A pin can be cleared even if its group is not registered any more.
+// FindPin parses a row that is one bare token, once routd's answer is known. Other tokens are plain text: an unknown
+// name, one that an agent writes elsewhere than its origin, a name that the chat's group lets no member reach, and every
+// token of a bot, of a row that came too late and of a sender whom builtin:drop ignores. With a file, or about another
+// post, it is a prefix. A pin can be cleared even if its group is not registered any more.
 func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
 	if r.Kind != KindText || r.IsBot || r.Old || !r.Known || r.ignored() || r.hasMore() {
 		return nil
