@@ -26,7 +26,7 @@ type Prefix struct {
 }
 
 // FindPin parses a row that is one bare token, once routd's answer is known. Other tokens are plain text: an unknown
-// name, one that an agent writes elsewhere than its origin, a name that the chat's group lets no member reach, and every
+// name, one that an agent writes elsewhere than its origin, a name that the chat's group lets no member reach, and any
 // token of a bot, of a row that came too late and of a sender whom builtin:drop ignores. With a file, or about another
 // post, it is a prefix. A pin can be cleared even if its group is not registered any more.
 func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
