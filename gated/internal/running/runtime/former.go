@@ -132,28 +132,16 @@ func endGroups(paths []string) error {
 	return errors.Join(err, removeGroups(paths))
 }
 
-// removeLeftGroups ends the control groups of a run of an earlier gated: those of its
-// label, or those that it would have if it was not recorded.
-func (s Sandbox) removeLeftGroups(left Orphan) error {
-	var paths []string
-	for word := range strings.FieldsSeq(left.Label) {
+// groupsOf are the folders of the control groups in a run's label, see runGroup.String.
+func groupsOf(label string) (paths []string) {
+	for word := range strings.FieldsSeq(label) {
 		if escaped, ok := strings.CutPrefix(word, "cgroup="); ok {
 			if path, err := url.PathUnescape(escaped); err == nil {
 				paths = append(paths, path)
 			}
 		}
 	}
-	if left.Label == "" {
-		c, err := readCgroupFS()
-		if err != nil {
-			return err
-		}
-		for _, path := range c.instances(s.cgroup()) {
-			paths = append(paths, filepath.Join(path, runGroupName(left.RunID)))
-			defer func() { _ = os.Remove(path) }() // refused while it has runs
-		}
-	}
-	return endGroups(paths)
+	return paths
 }
 
 // groupProcesses are the processes of a control group, none if it is not there.

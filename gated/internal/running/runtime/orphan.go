@@ -118,12 +118,6 @@ func environOf(pid int) []string {
 	return strings.Split(string(env), "\x00")
 }
 
-// worksIn reports whether the working directory of a process is inside dir.
-func worksIn(pid int, dir string) bool {
-	cwd, err := os.Readlink(procPath(pid, "cwd"))
-	return err == nil && strings.HasPrefix(cwd, dir+"/")
-}
-
 // within waits for a condition for up to limit.
 func within(limit time.Duration, met func() (bool, error)) (bool, error) {
 	deadline := time.NewTimer(limit)

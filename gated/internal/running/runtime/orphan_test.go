@@ -2,10 +2,7 @@ package runtime
 
 import (
 	"bufio"
-	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -97,32 +94,6 @@ func TestKill_LeaderHasExited(t *testing.T) {
 	}
 	wantKill(t, orphanRun+1, pid, 1, false) // of another process group
 	wantKill(t, orphanRun, pid, 1, true)
-}
-
-// Bubblewrap may be killed before it was recorded, and its child then waits for ever.
-func TestKill_RunNotRecorded(t *testing.T) {
-	data, elsewhere := t.TempDir(), t.TempDir()
-	link := filepath.Join(t.TempDir(), "data")
-	if err := errors.Join(os.Symlink(data, link), os.Mkdir(filepath.Join(data, "main"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	ours, _, _ := leaveOrphan(t, "trap '' TERM; cd "+data+"/main; echo up; exec sleep 1000")
-	other, _, _ := leaveOrphan(t, "cd "+elsewhere+"; echo up; exec sleep 1000")
-	s := Sandbox{Temp: filepath.Join(data, "run", "tmp"), Data: link}
-	for _, step := range []struct {
-		run   int64
-		found bool
-	}{{orphanRun + 1, false}, {orphanRun, true}, {orphanRun, false}} {
-		found, err := s.End(t.Context(), Orphan{RunID: step.run})
-		if err != nil || found != step.found {
-			t.Errorf("run %d: %v, %v", step.run, found, err)
-		}
-	}
-	for pid, want := range map[int]bool{ours: false, other: true} {
-		if alive, err := groupAlive(pid); err != nil || alive != want {
-			t.Errorf("process %d alive: %v, %v", pid, alive, err)
-		}
-	}
 }
 
 // In a container there may be no init process to reap what a killed gated left.

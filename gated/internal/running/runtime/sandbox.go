@@ -165,21 +165,14 @@ func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
 	return prep, nil
 }
 
-// End kills bubblewrap, if it is alive, and waits for the end of the sandbox: what
-// is in it is killed with bubblewrap, and bubblewrap with gated. One exception: if
-// bubblewrap is killed while it sets the sandbox up, the process it forked waits
+// End kills bubblewrap, if it is alive, and waits for the end of the sandbox:
+// bubblewrap takes all its processes along, as gated takes bubblewrap. One exception:
+// if bubblewrap is killed while it sets the sandbox up, the process it forked waits
 // for it for ever. A gated that was killed then had not recorded anything yet.
+// EndFormer ends the control groups of such a run.
 func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
 	if left.PID == 0 {
-		data, err := filepath.EvalSymlinks(s.Data)
-		if err != nil {
-			return false, err
-		}
-		// Bubblewrap's first process works in / before it is done.
-		found, err = killMarked(left.RunID, func(pid int) bool { return s.isFormer(pid) || worksIn(pid, data) })
-		if err != nil {
-			return found, err
-		}
+		found, err = killMarked(left.RunID, s.isFormer)
 	} else {
 		found, err = killGroup(left)
 	}
@@ -189,7 +182,7 @@ func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
 	if err := errors.Join(endUplink(left.Label, left.RunID), parseInit(left.Label).end()); err != nil {
 		return found, err
 	}
-	if err := s.removeLeftGroups(left); err != nil {
+	if err := endGroups(groupsOf(left.Label)); err != nil {
 		return found, err
 	}
 	return found, tempDir{s.Temp, left.RunID}.remove()
