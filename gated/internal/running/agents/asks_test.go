@@ -60,6 +60,13 @@ func TestAsk_Answered_AgentGoesOn(t *testing.T) {
 func TestAsk_CannotBeAsked_IsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
+	r.write(func(tx *store.Tx) error {
+		return tx.PutThread(msg.Thread{ChatJID: "discord:900", ID: "901", Kind: "forum_post"})
+	})
+	const forum = `q: "" refused by "" for "" the chat is a forum, and this turn is in none of its posts: no user may answer`
+	if got := r.answered(r.ask(question, chat("discord:900")))[0]; got != forum {
+		t.Errorf("in a forum, which shows no message outside of its posts, it said %s", got)
+	}
 	for ask, want := range map[string]string{
 		`!ask "askId":"q","question":"Which?","options":["one"]`:                      `q: "" refused by "" for "" a question has 2 to 10 options, not 1`,
 		`!ask "askId":"q","question":"Which?","options":["a","b"],"payload_hash":"h"`: `q: "" refused by "" for "h" no user may answer`,
@@ -81,19 +88,6 @@ func TestAsk_NotDelivered_IsRefused(t *testing.T) {
 		return cmp.Or(tx.ClaimOutbound(a.MessageID, 1, 1), tx.SettleOutbound(a.MessageID, msg.OutFailed, ""))
 	})
 	if got := r.answered(turn)[0]; !strings.HasSuffix(got, `q: "" refused by "" for "" it could not be delivered, so no user has read it`) {
-		t.Errorf("the turn said %q", got)
-	}
-}
-
-// A forum shows no message outside of its posts.
-func TestAsk_ForumOutsideOfPosts_IsRefusedAtOnce(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t)
-	r.write(func(tx *store.Tx) error {
-		return tx.PutThread(msg.Thread{ChatJID: "discord:900", ID: "901", Kind: "forum_post"})
-	})
-	got := r.answered(r.ask(question, chat("discord:900")))[0]
-	if !strings.HasSuffix(got, `refused by "" for "" the chat is a forum, and this turn is in none of its posts: no user may answer`) {
 		t.Errorf("the turn said %q", got)
 	}
 }

@@ -279,6 +279,18 @@ func (r *harness) idle() {
 	r.until("every turn has ended", func() bool { return len(must[[]*msg.Turn](r)(r.st.OpenTurns(r.t.Context()))) == 0 })
 }
 
+// runs are the runs that have not ended.
+func (r *harness) runs() []*msg.Run {
+	r.t.Helper()
+	return must[[]*msg.Run](r)(r.st.UnendedRuns(r.t.Context()))
+}
+
+// noRun waits until every run has ended.
+func (r *harness) noRun() {
+	r.t.Helper()
+	r.until("every run has ended", func() bool { return len(r.runs()) == 0 })
+}
+
 func (r *harness) session(folder, topic string) string {
 	r.t.Helper()
 	return must[string](r)(r.st.Session(r.t.Context(), folder, topic))
@@ -321,6 +333,15 @@ func (g given) start() agentproto.Start {
 	return s
 }
 
+// processes are the ids of those that received the lines of inputs.
+func (r *harness) processes(folder string) (pids []int) {
+	r.t.Helper()
+	for _, g := range r.inputs(folder) {
+		pids = append(pids, g.pid)
+	}
+	return pids
+}
+
 // inputs are the lines that the agents of a group received, in order.
 func (r *harness) inputs(folder string) (all []given) {
 	r.t.Helper()
@@ -352,12 +373,19 @@ func (r *harness) inputs(folder string) (all []given) {
 // cancelChat does what the gateway does at /stop.
 func (r *harness) cancelChat(jid string) {
 	r.t.Helper()
-	var cancelled []*msg.Turn
+	cancelled, _ := r.stopRows(rows.Stop{ChatJID: jid})
+	r.m.Stop(cancelled)
+}
+
+// stopRows commits a /stop that the manager does not know of. It returns the turns that it has cancelled, and whether
+// it covers more.
+func (r *harness) stopRows(stop rows.Stop) (cancelled []*msg.Turn, more bool) {
+	r.t.Helper()
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: jid}, r.cfg.Now().UnixMilli())
+		cancelled, more, err = rows.StopChat(tx, stop, r.cfg.Now().UnixMilli())
 		return err
 	})
-	r.m.Stop(cancelled)
+	return cancelled, more
 }
 
 // handled sends a run a signal and waits until it has handled it; it may have ended by that.

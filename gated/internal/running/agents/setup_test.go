@@ -75,7 +75,7 @@ func TestSetup_GroupsOwnTimeouts(t *testing.T) {
 	}
 	r.answered(r.ask("hi", group("brief")), r.ask("hi", chat("telegram:2")))
 	r.until("only the patient group's agent is warm", func() bool {
-		runs := must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))
+		runs := r.runs()
 		return len(runs) == 1 && runs[0].Folder == "main"
 	})
 }
@@ -88,10 +88,7 @@ func TestSetup_ConfigurationChanges_NewRun(t *testing.T) {
 	r.configure("main", `{"agent":{"model":"m2"}}`)
 	r.answered(r.ask("three"))
 	r.answered(r.ask("four"))
-	var pids []int
-	for _, g := range r.inputs("main") {
-		pids = append(pids, g.pid)
-	}
+	pids := r.processes("main")
 	if len(pids) != 4 || pids[1] != pids[0] || pids[2] == pids[0] || pids[3] != pids[2] {
 		t.Errorf("the turns went to %v", pids)
 	}
@@ -252,7 +249,7 @@ func TestSetup_Sandbox(t *testing.T) {
 	asked := r.askRows([]*msg.Message{row}, group("acme/eng"))
 	diff(t, "what it saw", r.answered(asked), []string{"meow, inbox, /groups/acme/eng, /groups/acme/eng, groups groups/acme groups/acme/eng"})
 	run := must[*msg.Turn](r)(r.st.Turn(t.Context(), asked.ID)).RunID
-	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
+	r.noRun()
 	if left, err := os.ReadDir(filepath.Join(r.cfg.Data, "run", "tmp")); err != nil || len(left) > 0 {
 		t.Errorf("run %d left temporary files: %v, %v", run, left, err)
 	}
