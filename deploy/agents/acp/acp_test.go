@@ -173,6 +173,19 @@ func TestRun_InterruptDuringStart_EndsTheAgent(t *testing.T) {
 	s.wantExit(0)
 }
 
+// A user can stop a turn of an agent that says nothing that can be read.
+func TestRun_HalfALine_CanBeStopped(t *testing.T) {
+	t.Parallel()
+	s := fake(t).open()
+	s.Send(agenttest.First("1", "", "say hello"), agenttest.Further("2", "hostile half a line"))
+	s.WantAnswer("1", "hello")
+	s.Send(agentproto.Interrupt{}, agenttest.Further("3", "recall"))
+	if f := s.Next(); !strings.HasPrefix(f.Result, "Before: say hello") {
+		t.Errorf("got %+v", f)
+	}
+	s.wantExit(0)
+}
+
 func TestRun_KilledBridge_NextRunResumes(t *testing.T) {
 	g := fake(t)
 	s := g.open()

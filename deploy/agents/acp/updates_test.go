@@ -12,30 +12,6 @@ import (
 	"arizuko/pkg/agentproto/agenttest"
 )
 
-// An update is of its turn, and of no other, whenever it comes and whatever form it has.
-func TestUpdates_Odd_AreOfTheirTurn(t *testing.T) {
-	for _, tt := range []struct {
-		name, faults, order, want string
-	}{
-		{"in one piece with the response", "", "segment and last", "first and last"},
-		{"after the response", "", "late and last", "first and last"},
-		{"before the session is named", "early", "say hello", "hello"},
-		{"a character in two pieces", "split", "say café, é", "café, é"},
-		{"a line of 10 MB", "", "big 5000000", strings.Repeat("é", 5000000)},
-		{"many small ones", "", "many 200000", strings.Repeat("words", 200000)},
-		{"stderr without end", "", "loud", "quiet now"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := fake(t, strings.Fields(tt.faults)...).open()
-			s.Send(agenttest.First("1", "", tt.order), agenttest.Further("2", "say more"))
-			s.WantAnswer("1", agentproto.Cut(tt.want, agentproto.MaxResult))
-			s.WantAnswer("2", "more")
-			s.wantExit(0)
-		})
-	}
-}
-
 // What comes too late is in the log, and in no other turn.
 func TestUpdates_LongAfterTheResponse_AreLogged(t *testing.T) {
 	t.Parallel()
@@ -164,14 +140,10 @@ func TestUpdates_AfterLateCancel_AreOfNoTurn(t *testing.T) {
 	}
 }
 
-// An agent that exits with code 0 and no text has failed.
-func TestTurn_AgentExits_IsAFailureUnlessItHasAnswered(t *testing.T) {
+// What an agent has said before it exits is the answer, and the next turn has another process with the same session.
+func TestTurn_AgentExitsWithAnAnswer_NextTurnResumes(t *testing.T) {
 	t.Parallel()
 	s := fake(t).open()
-	s.Send(agenttest.First("1", "", "gone"))
-	s.WantError("1", agentproto.KindTransient, "exited during a turn: unexpected exit")
-	s.wantExit(1)
-	s = fake(t).open()
 	s.Send(agenttest.First("1", "", "last word"), agenttest.Further("2", "recall"))
 	s.WantAnswer("1", "word")
 	s.WantAnswer("2", "Before: last word")
