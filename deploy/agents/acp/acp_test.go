@@ -108,7 +108,7 @@ func TestRun_Steering_FoldsWhatTheAgentTakesIn(t *testing.T) {
 	s.wantExit(0)
 }
 
-// What the agent may have got is not given to it once more: gated decides that.
+// A message that the agent may have received is not sent again: gated decides about that.
 func TestRun_SteeringNotAnswered_FailsThatTurnOnly(t *testing.T) {
 	need.Verify(t)
 	t.Parallel()

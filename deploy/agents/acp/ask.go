@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// decision is what users have answered to a request of the agent.
+// decision is the users' answer to a request of the agent.
 type decision struct {
 	agent    *process
 	request  message
@@ -24,7 +24,7 @@ type decision struct {
 	denied   bool
 }
 
-// permissionRequest is what is used of the parameters of session/request_permission.
+// permissionRequest has the parameters of session/request_permission that are used.
 type permissionRequest struct {
 	SessionID string `json:"sessionId"`
 	Call      struct {
@@ -126,8 +126,8 @@ func (r *run) mayAsk(session string) bool {
 	return w != nil && w.prompted && !w.dropped && w.response == nil && session == r.session
 }
 
-// fields are all that the agent says of what will run. Users see them. Nothing vouches for a title or a kind, also of
-// what the agent has said of the call before: they stand there as its words.
+// fields are everything that the agent says about the call. Users see them. Nothing vouches for a title or a kind, not
+// even for those that the agent gave earlier, so they are quoted as its words.
 func (p *permissionRequest) fields(title string, allow permissionOption, known tool) (all []permission.Field) {
 	words := func(name string, said ...string) {
 		for _, text := range slices.Compact(said) {
@@ -172,7 +172,7 @@ func (r *run) ask(m message, answer func() (d decision, err error)) {
 	}()
 }
 
-// decide gives the agent what users have answered, unless it has ended or does not want it any more.
+// decide gives the agent the users' answer, unless it has ended or has withdrawn its request.
 func (r *run) decide(d decision) error {
 	request, waits := r.running.open[string(d.request.ID)]
 	if !waits || d.agent != r.agent || !request.equals(d.request) { // an id may come again
@@ -184,7 +184,7 @@ func (r *run) decide(d decision) error {
 	return r.agent.respond(d.request, d.response)
 }
 
-// cancelQuestions answers what the agent has asked, without users.
+// cancelQuestions answers the agent's open requests without users.
 func (r *run) cancelQuestions() error {
 	for _, m := range r.running.open {
 		if err := r.cancelQuestion(m); err != nil {
@@ -213,7 +213,7 @@ func (r *run) isRepeated(m message) bool {
 }
 
 // repeated handles a request with the id of one that waits for users. The same one is not asked again. The response to
-// another one could be taken for that to the first, so that users would allow what they have not seen: both are
+// another one could be taken for that to the first, so that users would allow something they have not seen: both are
 // cancelled.
 func (r *run) repeated(m message) error {
 	first := r.running.open[string(m.ID)]
@@ -235,7 +235,7 @@ func (r *run) withdraw(params json.RawMessage) {
 	}
 }
 
-// elicitation is what is used of the parameters of elicitation/create.
+// elicitation has the parameters of elicitation/create that are used.
 type elicitation struct {
 	SessionID string `json:"sessionId"`
 	Mode      string `json:"mode"`
@@ -275,8 +275,8 @@ type field struct {
 // maxFields bounds the questions of a form.
 const maxFields = 10
 
-// elicit asks users what the agent wants to know, one field after another. A form that has to have a free text cannot
-// be asked in this way, and is declined.
+// elicit asks users the agent's questions, one field after another. A form that needs a free text cannot be asked in
+// this way and is declined.
 func (r *run) elicit(m message) error {
 	var e elicitation
 	w := r.running

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/agentproto/agenttest"
 )
 
-// permitted is what users see of the fake agent's request.
+// permitted is the fake agent's request as users see it.
 const permitted = `tool, as the agent calls it: "Run it"
 kind, as the agent calls it: "execute"
 option, as the agent calls it: "Once"
@@ -43,12 +43,13 @@ func TestPermission_UsersDecide(t *testing.T) {
 	s.Send(agenttest.Further("4", "permit rm z"))
 	d := s.Question()
 	s.Send(agentproto.Answer{TurnID: "4", AskID: d.ID, Option: "Allow once", Reason: agentproto.AskAnswered, PayloadHash: a.PayloadHash})
-	s.WantAnswer("4", "permission: selected no") // what was allowed is another input
+	s.WantAnswer("4", "permission: selected no") // another input was allowed
 	s.wantExit(0)
 }
 
-// What users are not asked is denied, and what they are asked can be answered, however large it is. Of a denial each agent
-// makes something else: Codex cancels the turn, and OpenCode ends it without a text. Another attempt would get the same.
+// A request that users are not asked about is denied, and a question can be answered however large it is. Agents react
+// to a denial in different ways: Codex cancels the turn, OpenCode ends it without a text. Another attempt would get the
+// same.
 func TestPermission_Request_IsAskedOrDenied(t *testing.T) {
 	const (
 		once, no, stopped = "permission: selected once", "permission: selected no", "(I have stopped here, since I may not do this.)"
@@ -151,7 +152,7 @@ func (s *session) questions() (n int) {
 	return n
 }
 
-// Nothing but what users see makes the hash: of each thing that the agent says there is a line.
+// The hash covers exactly the text that users see, which has a line for each thing that the agent says.
 func TestPermission_Fields_AreShown(t *testing.T) {
 	t.Parallel()
 	request := func(call string, known tool) string {

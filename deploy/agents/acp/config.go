@@ -32,7 +32,7 @@ type Config struct {
 	secrets config.Redactor
 }
 
-// Validate checks what the types do not.
+// Validate checks rules that the types cannot express.
 func (c *Config) Validate() error {
 	if c.Permissions != permission.SettingAsk && c.Permissions != permission.SettingDeny {
 		return fmt.Errorf("ACP_PERMISSIONS: want %s or %s", permission.SettingAsk, permission.SettingDeny)

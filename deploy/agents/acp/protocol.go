@@ -51,7 +51,7 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// maxCount bounds what is believed of a count, so that sums of counts stay counts.
+// maxCount caps a count, so that sums of counts do not overflow.
 const maxCount = 1e15
 
 // count is the number as a count of tokens.

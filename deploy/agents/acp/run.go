@@ -202,7 +202,7 @@ func (r *run) steer(newer *agentproto.Turn) error {
 	})
 }
 
-// interrupt makes the agent drop the running turn. What it has asked users is cancelled.
+// interrupt makes the agent drop the running turn. Its questions to users are cancelled.
 func (r *run) interrupt() error {
 	w := r.running
 	w.dropped = true
@@ -341,7 +341,8 @@ func (r *run) receive(m message) error {
 		Message: "Method not found: this client has no files and no terminals"})
 }
 
-// exited handles the end of the agent while it has a turn, which is not repeated here: what it did of it is not known.
+// exited handles the end of the agent while it has a turn, which is not repeated here: nobody knows how much of it was
+// done.
 func (r *run) exited() error {
 	a, w := r.agent, r.running
 	r.abandon()
@@ -356,7 +357,7 @@ func (r *run) exited() error {
 	return new(failure.Transient("%s exited during a turn: %s", r.cfg.name(), failure.Excerpt(a.program.Ending())))
 }
 
-// idle handles what the agent says between turns. If it exits, the next turn starts it again, with the same session.
+// idle handles the agent's messages between turns. If it exits, the next turn starts it again, with the same session.
 func (r *run) idle(ctx context.Context) error {
 	for r.agent != nil {
 		select {

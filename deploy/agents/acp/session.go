@@ -193,7 +193,7 @@ func (r *run) authenticate(ctx context.Context, e *rpcError) error {
 	return nil
 }
 
-// authFailure says what an operator can do about missing credentials.
+// authFailure tells operators how to provide the missing credentials.
 func (r *run) authFailure(e *rpcError) error {
 	var methods []string
 	for _, m := range r.can.Auth {
@@ -206,7 +206,7 @@ func (r *run) authFailure(e *rpcError) error {
 	return new(failure.Permanent("%s has no valid credentials (%s): %s", r.cfg.name(), failure.Excerpt(e.text()), text))
 }
 
-// request sends a request of the agent's start, and handles what the agent says until the response is there. If the
+// request sends a request of the agent's start, and handles the agent's messages until the response is there. If the
 // turn ends before, so does the agent.
 func (r *run) request(ctx context.Context, method string, params any) (response message, err error) {
 	a, returned := r.agent, false
@@ -284,7 +284,7 @@ func (r *run) configure(ctx context.Context, o opened) error {
 // choice is a model or a mode.
 type choice struct{ ID, Name string }
 
-// selection is what can be chosen in a session: a model or a mode.
+// selection is a choice that a session offers: of a model or of a mode.
 type selection struct {
 	what    string
 	method  string

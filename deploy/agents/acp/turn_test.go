@@ -22,7 +22,7 @@ func TestTurn_Events_SayWhatTheAgentDoes(t *testing.T) {
 	s.Send(agenttest.First("1", "", "say hello"))
 	f := s.WantAnswer("1", "hello")
 	s.wantExit(0)
-	s = g.open() // what the session has cost before is not counted
+	s = g.open() // earlier costs of the session are not counted
 	s.Send(agenttest.First("2", f.NewSessionID, "tool look"))
 	s.WantAnswer("2", "I look.\n\nIt is done.")
 	s.wantExit(0)
@@ -194,7 +194,7 @@ func TestTurn_StartFailures_SayWhatToDo(t *testing.T) {
 	}
 }
 
-// The operator reads what the program did instead, and what to do.
+// The operator reads how the program behaved, and how to fix that.
 func TestTurn_CommandIsNoAgent_SaysWhatItDid(t *testing.T) {
 	for name, tt := range map[string]struct {
 		command []string
@@ -234,7 +234,7 @@ func TestTurn_AgentClosesPipe_EndsAsByExit(t *testing.T) {
 			s := g.open()
 			s.Send(agenttest.First("1", "", "say hello"), agenttest.Further("2", text))
 			first := s.WantAnswer("1", "hello")
-			if pipe == "stdin" { // what is lost is the next request
+			if pipe == "stdin" { // the next request is lost
 				s.WantAnswer("2", "hung up")
 				s.Send(agenttest.Further("3", "recall"))
 			}
@@ -306,7 +306,7 @@ func fakeCodex(t *testing.T) *group {
 	return g
 }
 
-// The key is that of the environment, not one that Codex has stored; of other logins it stores what it stores.
+// The key is that of the environment, not one that Codex has stored. Other logins it may store.
 func TestTurn_LoginOfCodex_IsKeptOnlyIfItIsNoKey(t *testing.T) {
 	for _, tt := range []struct {
 		env  []string

@@ -21,10 +21,10 @@ const textInterval = 250 * time.Millisecond
 // maxSaid is how much of a turn's texts is kept, in bytes. An answer has at most agentproto.MaxResult.
 const maxSaid = 16 << 20
 
-// maxTexts bounds the number of a turn's texts. What comes then is a part of the last one.
+// maxTexts bounds the number of a turn's texts. Further ones become a part of the last one.
 const maxTexts = 10_000
 
-// Limits of what is kept of a turn's calls of tools. Further calls are not shown.
+// Limits of the tool calls that are kept of a turn. Further calls are not shown.
 const (
 	maxCalls  = 10_000
 	maxPrompt = 100      // calls before which the text is shown at once
@@ -37,7 +37,7 @@ type said struct {
 	texts   []*strings.Builder
 	size    int
 	message string // the agent's id of the last one's message
-	closed  bool   // what comes is another text
+	closed  bool   // the next piece begins another text
 }
 
 // add adds a piece of a message of the model. One without an id goes on with the last one's message.
@@ -63,14 +63,14 @@ func (s *said) whole() string {
 	return paragraphs.Join(texts)
 }
 
-// shown is what events have said of the running turn.
+// shown is the state of the running turn as events have shown it.
 type shown struct {
 	textAt     time.Time
 	unshown    bool // there is more text than was shown
 	used       agentproto.Usage
 	costBefore float64         // of the session, in US dollars
 	calls      map[string]tool // of tools, by their ids in events
-	inputs     int             // the size of what they are called with
+	inputs     int             // the size of their inputs
 }
 
 type tool struct {
@@ -79,7 +79,7 @@ type tool struct {
 	unkept bool // it has an input that is too large to be kept
 }
 
-// keep keeps what a call is called with, if there is room for it.
+// keep keeps the input of a call, if there is room for it.
 func (s *shown) keep(t *tool, input json.RawMessage) {
 	s.inputs -= len(t.input)
 	t.input, t.unkept = nil, s.inputs+len(input) > maxInputs
@@ -88,8 +88,8 @@ func (s *shown) keep(t *tool, input json.RawMessage) {
 	}
 }
 
-// update is what is used of a session/update. The kind says which fields it has; those of other kinds are not looked
-// at, so that nothing can pass for another kind by its shape.
+// update has the parts of a session/update that are used. The kind says which fields it has; those of other kinds are
+// not looked at, so that nothing can pass for another kind by its shape.
 type update struct {
 	SessionID string `json:"sessionId"`
 	Update    struct {
@@ -115,9 +115,9 @@ type update struct {
 	} `json:"update"`
 }
 
-// update shows what the agent says of the running turn. Only what comes after its prompt, and of the session, is of it:
-// the rest is the replay of a session that was loaded, or of an earlier turn. What cannot be read is left out. Before
-// the agent has named its session, all is of that.
+// update shows the agent's work on the running turn. Only updates of the session after the prompt belong to the turn:
+// the rest is the replay of a session that was loaded, or of an earlier turn. Unreadable ones are left out. Before the
+// agent has named its session, all updates are of that one.
 func (r *run) update(params json.RawMessage) error {
 	var u update
 	_ = json.Unmarshal(params, &u) // fields of another form are left out
@@ -253,8 +253,8 @@ func (r *run) showTool(u update) error {
 	return r.emit(agentproto.Event{Tool: &shown})
 }
 
-// forUsers is the title that all users of the chat read. By most agents the title of some kinds is what they are called
-// with: a command, an address or a pattern, which may hold a secret. A user who is asked to allow a call reads it
+// forUsers is the title that all users of the chat read. Most agents make the title of some kinds from the call's
+// input: a command, an address or a pattern, which may hold a secret. A user who is asked to allow a call reads it
 // whole.
 func (t *tool) forUsers() string {
 	var args struct {
@@ -290,7 +290,7 @@ func (r *run) showPlan(u update) error {
 	return r.emit(agentproto.Event{Plan: &agentproto.Plan{Entries: steps}})
 }
 
-// showResult shows what the agent says at the end of a turn of its tokens.
+// showResult shows the tokens that the agent reports at the end of a turn.
 func (r *run) showResult(result promptResult) error {
 	used := &r.running.shown.used
 	switch {

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/agentproto/agenttest"
 )
 
-// What comes too late is in the log, and in no other turn.
+// An update that comes too late is in the log, and in no other turn.
 func TestUpdates_LongAfterTheResponse_AreLogged(t *testing.T) {
 	t.Parallel()
 	s := fake(t).open()
@@ -29,7 +29,7 @@ func TestUpdates_LongAfterTheResponse_AreLogged(t *testing.T) {
 	s.wantExit(0)
 }
 
-// Texts as numbers, numbers as texts, and objects that are null: what can be understood counts.
+// Texts as numbers, numbers as texts, and objects that are null: the parts that make sense count.
 func TestUpdates_OtherForms_AreUnderstoodOrLeftOut(t *testing.T) {
 	t.Parallel()
 	s := fake(t, "loose").open()
@@ -48,7 +48,7 @@ func TestUpdates_OtherForms_AreUnderstoodOrLeftOut(t *testing.T) {
 	}
 }
 
-// What a session has cost before its first prompt is not the cost of a turn.
+// The cost of a session before its first prompt is not the cost of a turn.
 func TestUpdates_CostBeforeTheSessionIsNamed_IsNotOfTheTurn(t *testing.T) {
 	t.Parallel()
 	s := fake(t, "early").open()
@@ -67,7 +67,7 @@ func TestUpdates_CostOfAResumedSession_IsCountedOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, fault string
-		forget      bool // what was kept
+		forget      bool // the kept cost
 		want        float64
 	}{
 		{"of the session", "total-cost", false, 0.25},
@@ -126,7 +126,7 @@ func TestUpdates_ReplayAtResume_FeedsNothing(t *testing.T) {
 	s.wantExit(0)
 }
 
-// What the agent says of a turn that it has cancelled late is not of the next one.
+// Updates of a turn that the agent cancels late do not count for the next one.
 func TestUpdates_AfterLateCancel_AreOfNoTurn(t *testing.T) {
 	t.Parallel()
 	s := fake(t, "late-cancel").open()
@@ -140,7 +140,8 @@ func TestUpdates_AfterLateCancel_AreOfNoTurn(t *testing.T) {
 	}
 }
 
-// What an agent has said before it exits is the answer, and the next turn has another process with the same session.
+// The text that an agent wrote before it exits is the answer, and the next turn has another process with the same
+// session.
 func TestTurn_AgentExitsWithAnAnswer_NextTurnResumes(t *testing.T) {
 	t.Parallel()
 	s := fake(t).open()

@@ -43,7 +43,7 @@ type line struct {
 	// stream_event: of the model's API
 	Event json.RawMessage `json:"event"`
 
-	// user: what a tool has returned
+	// user: the result of a tool
 	ToolUseResult json.RawMessage `json:"tool_use_result"`
 
 	// result
@@ -160,7 +160,7 @@ func answer(l line, reason string) controlResponse {
 	}}
 }
 
-// denial is why a permission is denied, and what to do, for the model. Where only the path is the reason,
+// denial tells the model why a permission is denied and how to go on. Where only the path is the reason,
 // more permissions for the tool would open every path.
 func denial(l line) string {
 	if l.Request.ReasonType == "workingDir" || l.Request.BlockedPath != "" {

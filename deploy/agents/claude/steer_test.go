@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/testkit/need"
 )
 
-// What users say while the real Claude Code works. The fake model answers the last message that it gets.
+// Messages that come while the real Claude Code works. The fake model answers the last message that it gets.
 
 func TestAgent_MessageDuringToolCall_IsFolded(t *testing.T) {
 	t.Parallel()
@@ -45,8 +45,8 @@ func TestAgent_MessageDuringToolCall_IsFolded(t *testing.T) {
 	s.WantExit(0)
 }
 
-// Claude Code answers what comes while it works: in order, together where that may be folded, not at all after an
-// interrupt. Without a call of a tool there is nothing to fold into: it begins what has come meanwhile as one turn. What
+// Messages that come while Claude Code works are answered in order, together where they may be folded, and not at all
+// after an interrupt. Without a call of a tool there is nothing to fold into: it begins them as one turn. Those that
 // may not be folded it gets one by one; Claude Code itself would answer both with one result.
 func TestAgent_MessagesDuringTurn(t *testing.T) {
 	t.Parallel()

@@ -195,7 +195,7 @@ func (p *parser) apply(e event) {
 // answer is all texts as paragraphs.
 func (p *parser) answer() string { return paragraphs.Join(append(p.before, p.text)) }
 
-// tail is a writer that keeps the end of what it passes on.
+// tail is a writer that keeps the end of the text it passes on.
 type tail struct {
 	out  io.Writer
 	last []byte
