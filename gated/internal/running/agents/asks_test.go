@@ -106,7 +106,7 @@ func TestAsk_Waiting_UsesNoSlotAndNoTime(t *testing.T) {
 	}
 }
 
-// TestAsk_Waiting_OtherTopicsGoOn: only what shares the session of a run that waits for an answer waits with it.
+// TestAsk_Waiting_OtherTopicsGoOn: only turns of the same session wait with a run that waits for an answer.
 func TestAsk_Waiting_OtherTopicsGoOn(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)

@@ -22,7 +22,7 @@ import (
 // hourly is a backoff that no test waits for: it moves the clock.
 func hourly(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } }
 
-// TestBlame_FrameNamesTurn_ThatTurnPays: the agent cannot do what it was asked second.
+// TestBlame_FrameNamesTurn_ThatTurnPays: the agent cannot do its second task.
 // The turn before it keeps its attempts, and the one that failed is retried alone.
 func TestBlame_FrameNamesTurn_ThatTurnPays(t *testing.T) {
 	t.Parallel()
@@ -104,8 +104,7 @@ func TestTransientError_RetryAfter_IsHonoured(t *testing.T) {
 	diff(t, "notice and answer", r.answered(asked), []string{"Your message waits: the agent can go on in 10m0s. I will answer then. / fine"})
 }
 
-// TestErrorFrame_WithResult_IsAnAnswer: what the agent has is sent, and nothing is
-// asked again.
+// TestErrorFrame_WithResult_IsAnAnswer: the result is sent, and nothing is asked again.
 func TestErrorFrame_WithResult_IsAnAnswer(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)

@@ -148,7 +148,7 @@ func TestBudget_DayIsUsedUp_NoAgentStarts(t *testing.T) {
 	r.wantOver(r.ask("three", topic("#fresh"))) // the lane goes on
 }
 
-// What an agent says after it was stopped, without a turn's id, is no answer to the turn that waits behind.
+// A frame without a turn's id after the agent was stopped is no answer to the turn that waits behind.
 func TestBudget_AgentAnswersAfterTheStop_AnswerIsForNoOtherTurn(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, withOperator, func(cfg *Config) { cfg.Graces.Fail = 2 * time.Second })

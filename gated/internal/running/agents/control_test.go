@@ -60,8 +60,8 @@ func TestStop_RunningAgent_CancelsTurnsOfTheChat(t *testing.T) {
 	}
 }
 
-// The runs of a group serve its chats one after another: a /stop of one ends neither what runs for another, nor what
-// waits for that run.
+// The runs of a group serve its chats one after another: a /stop of one ends neither a run that works for
+// another, nor turns that wait for that run.
 func TestStop_RunWorksForOtherChat_GoesOn(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, attempts(1))

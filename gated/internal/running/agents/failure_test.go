@@ -341,8 +341,8 @@ func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
 	}
 }
 
-// TestLog_TurnFails_NamesRunAndTurn: what operators look for is there at level
-// info, by its ids and without secrets.
+// TestLog_TurnFails_NamesRunAndTurn: the lines that operators look for are there at
+// level info, with ids and without secrets.
 func TestLog_TurnFails_NamesRunAndTurn(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, attempts(1))

@@ -43,7 +43,7 @@ type harness struct {
 	ahead atomic.Int64 // how far its clock is ahead, in ms
 	end   func()       // stops the manager and waits for it
 	post  int          // platform ids given out
-	side  *sql.DB      // the database beside the store, for what no verb reads; nil until it is used
+	side  *sql.DB      // the database beside the store, for reads without a verb; nil until it is used
 }
 
 // newHarness starts a manager with the scripted agent, long timeouts, two attempts
@@ -212,7 +212,7 @@ func (r *harness) write(fn func(*store.Tx) error) {
 	}
 }
 
-// must returns what a read found.
+// must returns the result of a read.
 func must[T any](r *harness) func(T, error) T {
 	return func(v T, err error) T {
 		r.t.Helper()

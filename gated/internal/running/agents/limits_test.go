@@ -137,7 +137,7 @@ func TestFrames_Discarded_DoNotPutOffTheTimeout(t *testing.T) {
 	}
 }
 
-// What shows nothing would be refused as an empty message.
+// A text that shows nothing would be refused as an empty message.
 func TestFrames_NothingVisible_IsSilence(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)

@@ -77,7 +77,7 @@ func (l *liveRuns) interrupt(cancelled []*msg.Turn, lanes map[string]bool) {
 	}
 }
 
-// carryOut does what the queue has decided. start starts a run.
+// carryOut carries out the actions of the queue. start starts a run.
 func (l *liveRuns) carryOut(a queue.Actions, start func(queue.Turn)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

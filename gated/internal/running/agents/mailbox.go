@@ -8,7 +8,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// mailbox is what has been sent to a run and not been received by it. Any goroutine may send, and never blocks.
+// mailbox holds the mail of a run that it has not received yet. Any goroutine may send, and never blocks.
 type mailbox struct {
 	ready   chan struct{} // there is mail
 	signals [controls]chan struct{}
@@ -19,7 +19,7 @@ type mailbox struct {
 	mail mail
 }
 
-// mail is what a run receives at once.
+// mail is received at once.
 type mail struct {
 	turns     []*msg.Turn // stored for the run
 	piped     *queue.Turn // queued, to be claimed

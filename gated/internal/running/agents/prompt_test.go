@@ -221,7 +221,7 @@ func TestReplyChain(t *testing.T) {
 	r := newHarness(t)
 	chain := func() []string { return texts(r.last().prompt.ReplyChain) }
 	r.answered(r.askRows([]*msg.Message{{PlatformID: "a", Content: "root"}}))
-	r.stop() // what the run was shown is not shown again: begin another
+	r.stop() // a run is not shown a message twice: begin another
 	r.start()
 	r.answered(r.askRows([]*msg.Message{{PlatformID: "b", Content: "middle", ReplyToID: "a"}}))
 	diff(t, "parent", chain(), []string{"root"})

@@ -27,7 +27,7 @@ const (
 	ctlClose    control = iota // exit, unless there is a turn by now
 	ctlDrain                   // answer the open turns and exit
 	ctlShutdown                // gated is stopping
-	ctlReread                  // look in the rows for what was missed
+	ctlReread                  // look in the rows for missed changes
 	ctlAsks                    // look for the answers to questions
 	ctlConfig                  // the configuration of some group has changed
 	controls
@@ -50,7 +50,7 @@ const (
 	phaseServing      phase = iota // it gets turns
 	phaseDraining                  // it gets no more turns; those that it leaves lose no attempt
 	phaseClosing                   // it gets nothing more at all
-	phaseFailed                    // what it still writes does not count
+	phaseFailed                    // further output does not count
 	phaseShuttingDown              // gated is stopping: nothing counts as a failure now
 	phaseInterrupted               // its turn was cancelled: likewise
 )
@@ -62,7 +62,7 @@ func (p *phase) reach(to phase) (before phase) {
 	return before
 }
 
-// runInfo is what the parts of a run know of it. It does not change any more once serve has completed the setup.
+// runInfo is shared by the parts of a run. It does not change any more once serve has completed the setup.
 type runInfo struct {
 	env   *env
 	row   msg.Run
@@ -124,8 +124,8 @@ type agent struct {
 	failure  failure
 }
 
-// serve starts the process, sends it turn and all further turns, and stores what
-// becomes of those that it leaves.
+// serve starts the process, sends it turn and all further turns, and stores the fate
+// of those that it leaves.
 func (r *run) serve(turn *msg.Turn) {
 	r.agent.resetDeadline()
 	defer r.agent.deadline.Stop()
@@ -187,7 +187,7 @@ func (r *run) loop() runtime.Exit {
 		case <-r.inbox.signals[ctlClose]:
 			r.closeIdle()
 		case <-r.inbox.signals[ctlDrain]:
-			r.readMail() // what was sent before the signal
+			r.readMail() // it may have been sent before the signal
 			r.drain()
 		case <-r.inbox.signals[ctlShutdown]:
 			r.agent.stop(phaseShuttingDown, r.env.cfg.Graces.EOF)
@@ -197,7 +197,7 @@ func (r *run) loop() runtime.Exit {
 		case <-r.inbox.signals[ctlAsks]:
 			r.checkAsks()
 		case <-r.inbox.signals[ctlConfig]:
-			r.readMail() // what was sent before the change
+			r.readMail() // it may have been sent before the change
 			r.reconfigure()
 		}
 	}
@@ -283,7 +283,7 @@ func (a *agent) leaveQueue(before phase) {
 	}
 }
 
-// readMail handles what was sent to the run.
+// readMail handles the mail of the run.
 func (r *run) readMail() {
 	mail := r.inbox.receive()
 	for _, t := range mail.turns {
@@ -463,7 +463,7 @@ func (a *agent) send(in agentproto.Input) {
 	}
 }
 
-// endDeaf ends an agent that takes no more input when it has answered: what is left, another run gets.
+// endDeaf ends an agent that takes no more input when it has answered: another run gets the rest.
 func (r *run) endDeaf() {
 	if r.agent.deaf && r.turns.last != nil && len(r.turns.unanswered) > 0 {
 		go r.agent.proc.Stop(r.env.cfg.Graces.Fail)

@@ -32,7 +32,7 @@ func (r *harness) configure(folder, config string) {
 	})
 }
 
-// tell is a shell command that answers a turn with what the shell makes of words.
+// tell is a shell command that answers a turn with words, which the shell expands.
 func tell(words string) string {
 	return fmt.Sprintf(`read -r start; printf '%%s\n' '%s' '{"status":"ok","result":"'"%s"'"}' '%s'`,
 		agentproto.FrameStart, words, agentproto.FrameEnd)
@@ -94,7 +94,7 @@ func TestSetup_ConfigurationChanges_NewRun(t *testing.T) {
 	}
 }
 
-// What a configuration says about members concerns no agent.
+// Settings about members concern no agent.
 func TestSetup_MembersChange_RunGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
@@ -175,7 +175,8 @@ func TestSetup_GroupFolderIsALink_IsRefused(t *testing.T) {
 	}
 }
 
-// The owner of the data folder may put a link in place of what gated, which is root, gives to agents, reads or writes.
+// The owner of the data folder may put links in place of folders that gated, which is root, gives away, reads or
+// writes.
 func TestSetup_AsRoot_LinksOfTheDataFoldersOwner_NotFollowed(t *testing.T) {
 	need.Root(t)
 	for _, name := range []string{"groups", "logs", "run", "media"} {
@@ -256,7 +257,7 @@ func TestSetup_Sandbox(t *testing.T) {
 }
 
 // The folder of a group below, also where none is registered between, neither moves
-// with what the agent above renames nor is replaced by what that agent makes.
+// with a folder that the agent above renames, nor is replaced by one that it makes.
 func TestSetup_GroupAboveRenamesAndPlants_FolderBelowUntouched(t *testing.T) {
 	need.Program(t, "bwrap", "bubblewrap")
 	t.Parallel()

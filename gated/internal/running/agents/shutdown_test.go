@@ -61,7 +61,7 @@ func TestShutdown_AgentIgnoresEOF_IsKilled(t *testing.T) {
 	}
 }
 
-// leftBehind stores what a gated that was killed leaves: turns, and a run that has taken the first ones.
+// leftBehind stores the leftovers of a gated that was killed: turns, and a run that has taken the first ones.
 func (r *harness) leftBehind(taken int, texts ...string) (run msg.Run, turns []*msg.Turn) {
 	r.t.Helper()
 	run = msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
@@ -87,7 +87,7 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	r := newHarness(t, impatient)
 	r.stop()
 
-	// What a gated that was killed leaves: a run with its process, one turn
+	// A gated that was killed leaves a run with its process, one turn
 	// answered in part, one asked, one piped, one queued.
 	row, turns := r.leftBehind(2, "part", "asked", "queued")
 	var orphan *runtime.Proc

@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// announce is what an agent says that takes turns in.
+// announce is the event of an agent that takes turns in.
 const announce = `!event {"type":"features","fold":true}; `
 
 // mayTakeIn returns the turns of the group's runs that the agent was allowed to take in.
@@ -148,7 +148,7 @@ func TestFold_AgentFails_EachTurnIsAskedAgain(t *testing.T) {
 	}
 }
 
-// What several turns were answered in part is not asked again.
+// Turns that were answered in part together are not asked again.
 func TestFold_AgentFailsAfterPart_TurnsAreDone(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
@@ -212,7 +212,7 @@ func TestFold_KilledGated_TurnsAreAnsweredOnce(t *testing.T) {
 	r.wantFolded(turns[0], turns[1])
 }
 
-// TestNotes_AgentFolds_ReadsThemAtOnce: what users change while the agent works reaches it before it has answered, if it
+// TestNotes_AgentFolds_ReadsThemAtOnce: changes of users while the agent works reach it before it has answered, if it
 // takes turns in. Queued again, the notes are a part of the turn.
 func TestNotes_AgentFolds_ReadsThemAtOnce(t *testing.T) {
 	t.Parallel()

@@ -96,7 +96,7 @@ func TestKill_LeaderHasExited(t *testing.T) {
 	wantKill(t, orphanRun, pid, 1, true)
 }
 
-// In a container there may be no init process to reap what a killed gated left.
+// In a container there may be no init process to reap the children of a killed gated.
 func TestKill_Zombies_CountAsDead(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", "exit 0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
