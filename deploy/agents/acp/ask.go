@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,8 +16,6 @@ import (
 
 // decision is the users' answer to a request of the agent.
 type decision struct {
-	agent    *process
-	request  message
 	response any
 	log      string
 	denied   bool
@@ -102,17 +99,16 @@ func (r *run) askPermission(m message) error {
 		w.denied = true
 		return r.agent.respond(m, deny)
 	}
-	w.asked[request.Hash]++
-	ask := request.Ask(w.asked[request.Hash], r.cfg.redact)
+	question := request.Ask(w.Count(request.Hash), r.cfg.redact)
 	r.log("%s %s: asking", methodPermission, agentproto.Truncate(title, maxNoise))
-	r.ask(m, func() (decision, error) {
-		a, err := w.Ask(w.ctx, ask)
-		if err == nil && request.Allowed(a) {
+	r.ask(m, func(ask func(agentproto.Ask) agentproto.Answer) decision {
+		a := ask(question)
+		if request.Allowed(a) {
 			return decision{response: outcome(allow.ID),
-				log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title, a.By)}, nil
+				log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title, a.By)}
 		}
 		log := fmt.Sprintf("%s %s: denied (%s %s)", methodPermission, title, a.Reason, cmp.Or(a.By, a.Problem))
-		return decision{response: deny, log: log, denied: true}, err
+		return decision{response: deny, log: log, denied: true}
 	})
 	return nil
 }
@@ -152,36 +148,26 @@ func (p *permissionRequest) fields(title string, allow permissionOption, known t
 	return all
 }
 
-// ask has users asked, without waiting for the answer, which comes as a decision.
-func (r *run) ask(m message, answer func() (d decision, err error)) {
-	w, a := r.running, r.agent
-	w.open[string(m.ID)] = m
-	go func() {
-		d, err := answer()
-		if errors.Is(err, agentproto.ErrInterrupted) {
-			return // the request is cancelled where the turn ends
-		}
-		if err != nil {
-			d.log = fmt.Sprintf("%s: users cannot be asked: %v", m.Method, err)
-		}
-		d.agent, d.request = a, m
-		select {
-		case w.decided <- d:
-		case <-w.ctx.Done():
-		}
-	}()
+// ask asks users about a request of the agent, without waiting for the answer.
+func (r *run) ask(m message, dialog func(ask func(agentproto.Ask) agentproto.Answer) decision) {
+	a := r.agent
+	r.running.open[string(m.ID)] = m
+	r.running.Ask(func(ask func(agentproto.Ask) agentproto.Answer) func() error {
+		d := dialog(ask)
+		return func() error { return r.decide(a, m, d) }
+	})
 }
 
 // decide gives the agent the users' answer, unless it has ended or has withdrawn its request.
-func (r *run) decide(d decision) error {
-	request, waits := r.running.open[string(d.request.ID)]
-	if !waits || d.agent != r.agent || !request.equals(d.request) { // an id may come again
+func (r *run) decide(a *process, m message, d decision) error {
+	request, waits := r.running.open[string(m.ID)]
+	if !waits || a != r.agent || !request.equals(m) { // an id may come again
 		return nil
 	}
-	delete(r.running.open, string(d.request.ID))
+	delete(r.running.open, string(m.ID))
 	r.log("%s", d.log)
 	r.running.denied = r.running.denied || d.denied
-	return r.agent.respond(d.request, d.response)
+	return r.agent.respond(m, d.response)
 }
 
 // cancelQuestions answers the agent's open requests without users.
@@ -291,24 +277,23 @@ func (r *run) elicit(m message) error {
 	}
 	for i := range fields {
 		key := fields[i].ask.Question + "\n" + strings.Join(fields[i].options, "\n")
-		w.asked[key]++
-		fields[i].ask.ID = fmt.Sprintf("ask-%s-%d", shortHash(key), w.asked[key])
+		fields[i].ask.ID = fmt.Sprintf("ask-%s-%d", shortHash(key), w.Count(key))
 		fields[i].ask.Question = r.cfg.redact(fields[i].ask.Question)
 	}
 	r.log("%s: asking", methodElicit)
-	r.ask(m, func() (decision, error) {
+	r.ask(m, func(ask func(agentproto.Ask) agentproto.Answer) decision {
 		content := map[string]any{}
 		for _, f := range fields {
-			a, err := w.Ask(w.ctx, f.ask)
+			a := ask(f.ask)
 			i := slices.Index(f.options, a.Option)
-			if err != nil || i < 0 || a.Reason != agentproto.AskAnswered {
+			if i < 0 || a.Reason != agentproto.AskAnswered {
 				return decision{response: map[string]string{"action": "decline"},
-					log: fmt.Sprintf("%s: declined (%s %s)", methodElicit, a.Reason, a.Problem)}, err
+					log: fmt.Sprintf("%s: declined (%s %s)", methodElicit, a.Reason, a.Problem)}
 			}
 			content[f.name] = f.values[i]
 		}
 		return decision{response: map[string]any{"action": "accept", "content": content},
-			log: methodElicit + ": answered"}, nil
+			log: methodElicit + ": answered"}
 	})
 	return nil
 }

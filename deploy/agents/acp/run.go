@@ -14,6 +14,7 @@ import (
 
 	"arizuko/deploy/agents/internal/failure"
 	"arizuko/deploy/agents/internal/pictures"
+	"arizuko/deploy/agents/internal/turn"
 	"arizuko/pkg/agentproto"
 )
 
@@ -48,8 +49,7 @@ type run struct {
 
 // runningTurn is a turn that the agent works on.
 type runningTurn struct {
-	*agentproto.Turn
-	ctx      context.Context //nolint:containedctx // of its questions
+	*turn.Turn
 	prompted bool            // the agent may have got the prompt
 	response *message        // to the prompt
 	steers   map[string]bool // ids of turns of which the agent has not said yet whether it has taken them in
@@ -58,10 +58,8 @@ type runningTurn struct {
 	settled  bool      // the agent has said all of it
 	dropped  bool      // by an interrupt: its answer is not wanted
 
-	asked   map[string]int     // how often each input was asked about, by hash
-	open    map[string]message // requests that wait for users, by id
-	decided chan decision
-	denied  bool // users have denied a permission
+	open   map[string]message // requests that wait for users, by id
+	denied bool               // users have denied a permission
 
 	said  said
 	shown shown
@@ -86,10 +84,9 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 		return agentproto.Reply{}, new(failure.Transient("%s has not answered %s: it may have got the message, or not",
 			r.cfg.name(), methodSteer))
 	}
-	turnCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w := &runningTurn{Turn: t, ctx: turnCtx, asked: map[string]int{}, open: map[string]message{},
-		steers: map[string]bool{}, decided: make(chan decision)}
+	inner, end := turn.New(ctx, t)
+	defer end()
+	w := &runningTurn{Turn: inner, open: map[string]message{}, steers: map[string]bool{}}
 	r.running = w
 	defer func() {
 		r.running = nil
@@ -113,8 +110,8 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 			}
 		case newer := <-w.Newer():
 			err = r.steer(newer)
-		case d := <-w.decided:
-			err = r.decide(d)
+		case decide := <-w.Decided:
+			err = decide()
 		case <-w.timeout:
 			err = r.overdue()
 		case <-interrupted:
@@ -194,7 +191,7 @@ func (r *run) steer(newer *agentproto.Turn) error {
 			Outcome string `json:"outcome"`
 		}
 		if m.Error == nil && json.Unmarshal(m.Result, &result) == nil && result.Outcome == "injected" {
-			if err := w.Fold(newer); err != nil && !errors.Is(err, agentproto.ErrInterrupted) {
+			if err := w.Fold(newer); err != nil {
 				return err
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -145,10 +144,10 @@ func (r *run) update(params json.RawMessage) error {
 	case "usage_update":
 		w.shown.used.ContextUsed, w.shown.used.ContextSize = u.Update.Used.count(), u.Update.Size.count()
 		w.shown.used.CostUSD = max(r.cost.now-w.shown.costBefore, 0)
-		return r.emit(agentproto.Event{Usage: &w.shown.used})
+		return r.running.Emit(agentproto.Event{Usage: &w.shown.used})
 	case "agent_thought_chunk":
 		w.said.closed = true
-		return unlessInterrupted(w.Alive())
+		return w.Alive()
 	}
 	return nil
 }
@@ -166,16 +165,6 @@ func (r *run) past(u *update) {
 	case "user_message_chunk", "tool_call", "tool_call_update", "plan":
 		r.late = true
 	}
-}
-
-// emit writes an event. A turn that was interrupted is handled where its context has ended.
-func (r *run) emit(e agentproto.Event) error { return unlessInterrupted(r.running.Emit(e)) }
-
-func unlessInterrupted(err error) error {
-	if errors.Is(err, agentproto.ErrInterrupted) {
-		return nil
-	}
-	return err
 }
 
 func (r *run) showChunk(u update) error {
@@ -199,7 +188,7 @@ func (r *run) showText() error {
 	if !w.shown.unshown {
 		return nil
 	}
-	err := r.emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(w.said.whole()))})
+	err := r.running.Emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(w.said.whole()))})
 	w.shown.textAt, w.shown.unshown = time.Now(), false // after it: a slow machine is not kept busy with texts alone
 	return err
 }
@@ -250,7 +239,7 @@ func (r *run) showTool(u update) error {
 	shown := t.Tool
 	shown.Title, shown.Input = r.cfg.redact(t.forUsers()),
 		agentproto.Truncate(r.cfg.redact(title.Input(t.input)), agentproto.MaxInput)
-	return r.emit(agentproto.Event{Tool: &shown})
+	return r.running.Emit(agentproto.Event{Tool: &shown})
 }
 
 // forUsers is the title that all users of the chat read. Most agents make the title of some kinds from the call's
@@ -287,7 +276,7 @@ func (r *run) showPlan(u update) error {
 	for i := range steps {
 		steps[i].Content = r.cfg.redact(steps[i].Content)
 	}
-	return r.emit(agentproto.Event{Plan: &agentproto.Plan{Entries: steps}})
+	return r.running.Emit(agentproto.Event{Plan: &agentproto.Plan{Entries: steps}})
 }
 
 // showResult shows the tokens that the agent reports at the end of a turn.
@@ -303,5 +292,5 @@ func (r *run) showResult(result promptResult) error {
 	if *used == (agentproto.Usage{}) {
 		return nil
 	}
-	return r.emit(agentproto.Event{Usage: used})
+	return r.running.Emit(agentproto.Event{Usage: used})
 }

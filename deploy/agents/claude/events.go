@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -118,16 +117,6 @@ func (r *run) show(l line) error {
 	return nil
 }
 
-// emit writes an event. A turn that was interrupted is handled where its context has ended.
-func (r *run) emit(e agentproto.Event) error { return unlessInterrupted(r.running.Emit(e)) }
-
-func unlessInterrupted(err error) error {
-	if errors.Is(err, agentproto.ErrInterrupted) {
-		return nil
-	}
-	return err
-}
-
 // showStream shows the text that the model writes.
 func (r *run) showStream(l line) error {
 	e, ok := decoded[streamEvent](l.Event)
@@ -146,7 +135,7 @@ func (r *run) showStream(l line) error {
 		w.shown.message = agentproto.Usage{Input: e.Message.Usage.input()}
 	case "content_block_delta":
 		if e.Delta.Type != "text_delta" { // a thought, or a part of a call
-			return unlessInterrupted(w.Alive())
+			return w.Alive()
 		}
 		w.shown.writing.text += e.Delta.Text
 		if time.Since(w.shown.textAt) < textInterval {
@@ -159,7 +148,7 @@ func (r *run) showStream(l line) error {
 		m := w.shown.message
 		w.shown.used.Input, w.shown.used.Output = w.shown.used.Input+m.Input, w.shown.used.Output+m.Output
 		w.shown.used.ContextUsed, w.shown.message = m.Input+m.Output, agentproto.Usage{}
-		return r.emit(agentproto.Event{Usage: &w.shown.used})
+		return r.running.Emit(agentproto.Event{Usage: &w.shown.used})
 	}
 	return nil
 }
@@ -176,7 +165,7 @@ func (r *run) showRetry(status int, state agentproto.ToolStatus) error {
 	if state == agentproto.ToolDone {
 		shown.retry = ""
 	}
-	return r.emit(e)
+	return r.running.Emit(e)
 }
 
 // showText shows all that the model has said in the turn.
@@ -187,7 +176,7 @@ func (r *run) showText() error {
 	if strings.TrimSpace(w.shown.writing.text) != "" {
 		all = append(slices.Clone(all), w.shown.writing)
 	}
-	return r.emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(all.answer("")))})
+	return r.running.Emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(all.answer("")))})
 }
 
 // showCalls shows the tools that a message of the model calls, and its text, which is whole now.
@@ -219,7 +208,7 @@ func (r *run) showCalls(l line) error {
 		if r.plan.has(c.name) {
 			continue // it is shown once it has succeeded
 		}
-		if err := r.emit(agentproto.Event{Tool: &c.tool}); err != nil {
+		if err := r.running.Emit(agentproto.Event{Tool: &c.tool}); err != nil {
 			return err
 		}
 	}
@@ -254,7 +243,7 @@ func (r *run) showResults(l line) error {
 			}
 			e.Tool = &c.tool
 		}
-		if err := r.emit(e); err != nil {
+		if err := r.running.Emit(e); err != nil {
 			return err
 		}
 	}
@@ -276,7 +265,7 @@ func (r *run) showUsage(l line) error {
 	if r.running.shown.used == (agentproto.Usage{}) {
 		return nil
 	}
-	return r.emit(agentproto.Event{Usage: &r.running.shown.used})
+	return r.running.Emit(agentproto.Event{Usage: &r.running.shown.used})
 }
 
 // kinds are the kinds of Claude Code's tools.

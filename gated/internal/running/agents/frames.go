@@ -22,7 +22,8 @@ func (r *run) frame(f agentproto.Frame) {
 		return
 	}
 	t := turns[0]
-	r.env.logFrame(r.row.ID, t, &f)
+	r.env.log.Debug("frame received", "turn", t.ID, "run", r.row.ID, "bytes", len(f.Result)+len(f.Error),
+		"final", !f.More())
 	r.guard(t, func() {
 		if f.Status == agentproto.StatusError && agentproto.Strip(f.Result) == "" {
 			r.errorFrame(t, f)

@@ -289,7 +289,7 @@ func (m *Manager) Dispatch(turns ...*msg.Turn) {
 	m.marks.watch(turns...)
 	for _, t := range turns {
 		if t.RunID == 0 {
-			m.env.logQueued(t)
+			m.env.log.Debug("turn queued", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "wait", m.env.waitOf(t))
 			m.fresh.add(t.Lane())
 		} else if r := m.live.get(t.RunID); r != nil { // one that is not there yet, or any more, reads its rows
 			r.inbox.put(t)

@@ -142,15 +142,6 @@ func TestProgress_Text_IsWhatUsersMaySee(t *testing.T) {
 	diff(t, "text", p.text(), "a … word")
 }
 
-func TestProgress_LongTurn_IsStoredLessOften(t *testing.T) {
-	t.Parallel()
-	began := time.UnixMilli(1)
-	p := &progress{began: began}
-	if early, late := p.interval(began.Add(time.Second)), p.interval(began.Add(time.Minute)); early != 250*time.Millisecond || late != time.Second {
-		t.Errorf("every %s, later every %s", early, late)
-	}
-}
-
 // The usage of a run never gets less, and no number keeps an answer from being stored.
 func TestUsage_OddNumbers_AreBounded(t *testing.T) {
 	t.Parallel()

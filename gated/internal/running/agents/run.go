@@ -142,7 +142,8 @@ func (r *run) serve(turn *msg.Turn) {
 	}
 	r.m.problems.machineWorks(r.row.Runtime)
 	r.m.meter.runs.WithLabelValues(r.row.Runtime).Inc()
-	r.env.logStarted(&r.row, r.agent.proc.PID())
+	r.env.log.Debug("run started", "run", r.row.ID, "folder", r.row.Folder, "chat", r.row.ChatJID,
+		"runtime", r.row.Runtime, "pid", r.agent.proc.PID())
 	r.accept(turn)
 	r.finalize(r.loop())
 }
@@ -324,7 +325,7 @@ func (r *run) accept(t *msg.Turn) {
 			return
 		}
 	}
-	r.env.logPiped(r.row.ID, t)
+	r.env.log.Debug("turn piped", "turn", t.ID, "run", r.row.ID, "folder", t.Folder, "chat", t.ChatJID)
 	r.guard(t, func() { r.sendPrompt(t) })
 }
 
@@ -408,7 +409,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	}
 	r.agent.access.Begin(t.ID, &r.settings.now)
 	r.agent.setTurns(r.turns.unanswered)
-	r.env.logPrompt(r.row.ID, t, len(text))
+	r.env.log.Debug("prompt sent", "turn", t.ID, "run", r.row.ID, "bytes", len(text))
 	r.m.meter.began(r.row.Runtime, t, r.env.cfg.Now())
 	id := strconv.FormatInt(t.ID, 10)
 	if r.prompts.started {

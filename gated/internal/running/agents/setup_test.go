@@ -80,32 +80,21 @@ func TestSetup_GroupsOwnTimeouts(t *testing.T) {
 	})
 }
 
-// A run that began under another configuration takes no further turn.
-func TestSetup_ConfigurationChanges_NewRun(t *testing.T) {
+// A run that began under another configuration takes no further turn. Settings about members concern no agent.
+func TestSetup_ConfigurationChanges_NewRunIfItConcernsTheAgent(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t)
-	r.answered(r.ask("one"), r.ask("two"))
-	r.configure("main", `{"agent":{"model":"m2"}}`)
-	r.answered(r.ask("three"))
-	r.answered(r.ask("four"))
-	pids := r.processes("main")
-	if len(pids) != 4 || pids[1] != pids[0] || pids[2] == pids[0] || pids[3] != pids[2] {
-		t.Errorf("the turns went to %v", pids)
-	}
-}
-
-// Settings about members concern no agent.
-func TestSetup_MembersChange_RunGoesOn(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t)
-	r.answered(r.ask("one"))
-	r.configure("main", `{"access":["telegram:1"],"rate":9,"reach":"none","pin":"operators"}`)
-	r.answered(r.ask("two"))
-	r.answered(r.ask("three"))
-	inputs := r.inputs("main")
-	for _, g := range inputs {
-		if g.pid != inputs[0].pid {
-			t.Errorf("turn went to process %d, the first one to %d", g.pid, inputs[0].pid)
+	for config, fresh := range map[string]bool{
+		`{"agent":{"model":"m2"}}`: true,
+		`{"access":["telegram:1"],"rate":9,"reach":"none","pin":"operators"}`: false,
+	} {
+		r := newHarness(t)
+		r.answered(r.ask("one"), r.ask("two"))
+		r.configure("main", config)
+		r.answered(r.ask("three"))
+		r.answered(r.ask("four"))
+		pids := r.processes("main")
+		if len(pids) != 4 || pids[1] != pids[0] || (pids[2] != pids[0]) != fresh || pids[3] != pids[2] {
+			t.Errorf("%s: the turns went to %v", config, pids)
 		}
 	}
 }
