@@ -271,11 +271,12 @@ func (r *run) quiet(ctx context.Context) error {
 
 // configure sets the model and the mode, and says which models there are.
 func (r *run) configure(ctx context.Context, o opened) error {
-	models := modelsOf(o)
+	models := selectionOf(o, "model", methodSetModel, o.Models.Current, o.Models.Available)
+	modes := selectionOf(o, "mode", methodSetMode, o.Modes.Current, o.Modes.Available)
 	if err := r.choose(ctx, models, cmp.Or(r.running.Start.Model, r.cfg.AgentModel, r.cfg.Model)); err != nil {
 		return err
 	}
-	if err := r.choose(ctx, modesOf(o), r.cfg.Mode); err != nil {
+	if err := r.choose(ctx, modes, r.cfg.Mode); err != nil {
 		return err
 	}
 	return r.showModels(models)
@@ -293,24 +294,14 @@ type selection struct {
 	choices []choice
 }
 
-func modelsOf(o opened) *selection {
-	if s := optionOf(o, "model"); s != nil {
+// selectionOf is the choice of a model or a mode: by an option, or else by a method of its own.
+func selectionOf(o opened, what, method, current string, available []available) *selection {
+	if s := optionOf(o, what); s != nil {
 		return s
 	}
-	s := &selection{what: "model", method: methodSetModel, current: o.Models.Current}
-	for _, m := range o.Models.Available {
-		s.choices = append(s.choices, choice{ID: m.ID, Name: m.Name})
-	}
-	return s
-}
-
-func modesOf(o opened) *selection {
-	if s := optionOf(o, "mode"); s != nil {
-		return s
-	}
-	s := &selection{what: "mode", method: methodSetMode, current: o.Modes.Current}
-	for _, m := range o.Modes.Available {
-		s.choices = append(s.choices, choice{ID: m.ID, Name: m.Name})
+	s := &selection{what: what, method: method, current: current}
+	for _, a := range available {
+		s.choices = append(s.choices, choice{ID: cmp.Or(a.ModelID, a.ID), Name: a.Name})
 	}
 	return s
 }

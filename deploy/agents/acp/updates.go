@@ -10,12 +10,9 @@ import (
 
 	"arizuko/deploy/agents/internal/paragraphs"
 	"arizuko/deploy/agents/internal/title"
+	"arizuko/deploy/agents/internal/turn"
 	"arizuko/pkg/agentproto"
 )
-
-// textInterval is how often the text is shown while the model writes it: as often as gated stores it for the web chat,
-// which shows the most. Each event has all of the text.
-const textInterval = 250 * time.Millisecond
 
 // maxSaid is how much of a turn's texts is kept, in bytes. An answer has at most agentproto.MaxResult.
 const maxSaid = 16 << 20
@@ -176,7 +173,7 @@ func (r *run) showChunk(u update) error {
 	}
 	w.said.add(u.Update.MessageID, block.Text)
 	w.shown.unshown = true
-	if time.Since(w.shown.textAt) < textInterval {
+	if time.Since(w.shown.textAt) < turn.TextInterval {
 		return nil
 	}
 	return r.showText()
@@ -205,7 +202,7 @@ func (r *run) showTool(u update) error {
 	if u.Update.ToolCallID == "" {
 		return nil
 	}
-	if len(w.shown.calls) < maxPrompt || time.Since(w.shown.textAt) >= textInterval {
+	if len(w.shown.calls) < maxPrompt || time.Since(w.shown.textAt) >= turn.TextInterval {
 		if err := r.showText(); err != nil {
 			return err
 		}

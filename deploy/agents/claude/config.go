@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,10 +37,7 @@ func (c *Config) Validate() error {
 	if c.MaxRetries < 0 {
 		return errors.New("CLAUDE_CODE_MAX_RETRIES: must not be negative")
 	}
-	if c.Permissions != permission.SettingAsk && c.Permissions != permission.SettingDeny {
-		return fmt.Errorf("CLAUDE_PERMISSIONS: want %s or %s", permission.SettingAsk, permission.SettingDeny)
-	}
-	return nil
+	return permission.CheckSetting("CLAUDE_PERMISSIONS", c.Permissions)
 }
 
 func loadConfig() (Config, error) {

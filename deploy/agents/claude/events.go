@@ -12,12 +12,9 @@ import (
 	"time"
 
 	"arizuko/deploy/agents/internal/title"
+	"arizuko/deploy/agents/internal/turn"
 	"arizuko/pkg/agentproto"
 )
-
-// textInterval is how often the text of a message is shown while the model writes it: as often as gated stores it for
-// the web chat, which shows the most. Each event has all of the text.
-const textInterval = 250 * time.Millisecond
 
 // shown is the state of the running turn as events have shown it.
 type shown struct {
@@ -138,7 +135,7 @@ func (r *run) showStream(l line) error {
 			return w.Alive()
 		}
 		w.shown.writing.text += e.Delta.Text
-		if time.Since(w.shown.textAt) < textInterval {
+		if time.Since(w.shown.textAt) < turn.TextInterval {
 			return nil
 		}
 		return r.showText()

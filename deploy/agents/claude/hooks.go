@@ -37,7 +37,5 @@ func inertSkill(l line) controlResponse {
 		}
 		output["updatedInput"] = shown.Input
 	}
-	return controlResponse{"control_response", map[string]any{
-		"subtype": "success", "request_id": l.RequestID, "response": map[string]any{"hookSpecificOutput": output},
-	}}
+	return supported(l, map[string]any{"hookSpecificOutput": output})
 }

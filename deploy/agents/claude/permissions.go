@@ -84,8 +84,5 @@ var plainTool = regexp.MustCompile(`^\w{1,100}$`)
 
 // newAllowance lets the CLI use a tool with the input of its request, byte for byte.
 func newAllowance(l line) controlResponse {
-	return controlResponse{"control_response", map[string]any{
-		"subtype": "success", "request_id": l.RequestID,
-		"response": map[string]any{"behavior": "allow", "updatedInput": l.Request.Input},
-	}}
+	return supported(l, map[string]any{"behavior": "allow", "updatedInput": l.Request.Input})
 }

@@ -22,6 +22,14 @@ const (
 	SettingDeny = "deny"
 )
 
+// CheckSetting returns an error unless a variable has one of these values.
+func CheckSetting(variable, value string) error {
+	if value != SettingAsk && value != SettingDeny {
+		return fmt.Errorf("%s: want %s or %s", variable, SettingAsk, SettingDeny)
+	}
+	return nil
+}
+
 // Request is a use of a tool that users are asked about.
 type Request struct {
 	Hash     string // of the page below the question

@@ -6,9 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"arizuko/pkg/agentproto"
 )
+
+// TextInterval is how often the text is shown while the model writes it: as often as gated stores it for the web chat,
+// which shows the most. Each event has all of the text.
+const TextInterval = 250 * time.Millisecond
 
 // Turn is a turn that the program works on. An interruption is no error of its methods: the turn ends where its context
 // does.
