@@ -338,8 +338,7 @@ func (r *run) receive(m message) error {
 		Message: "Method not found: this client has no files and no terminals"})
 }
 
-// exited handles the end of the agent while it has a turn, which is not repeated here: nobody knows how much of it was
-// done.
+// exited handles the end of the agent while it has a turn, which is not repeated here: it may have been done in part.
 func (r *run) exited() error {
 	a, w := r.agent, r.running
 	r.abandon()

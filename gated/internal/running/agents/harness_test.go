@@ -273,12 +273,6 @@ func (r *harness) replies(t *msg.Turn) (answers []string) {
 	return answers
 }
 
-// idle waits until no turn is open any more.
-func (r *harness) idle() {
-	r.t.Helper()
-	r.until("every turn has ended", func() bool { return len(must[[]*msg.Turn](r)(r.st.OpenTurns(r.t.Context()))) == 0 })
-}
-
 // runs are the runs that have not ended.
 func (r *harness) runs() []*msg.Run {
 	r.t.Helper()

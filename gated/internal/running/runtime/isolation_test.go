@@ -314,6 +314,9 @@ func stopping(t *testing.T, w testRuntime, e fixture) {
 		if _, _, exit := finish(t, p); exit.Signal != syscall.SIGKILL {
 			t.Errorf("exit %+v", exit)
 		}
+		if _, err := w.runtime.Start(ctx, spec); !errors.Is(err, context.Canceled) {
+			t.Errorf("start when it has ended: %v", err)
+		}
 	})
 }
 

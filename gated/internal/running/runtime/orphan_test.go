@@ -130,17 +130,6 @@ func TestKill_OtherGroups_AreSpared(t *testing.T) {
 	}
 }
 
-func TestKill_ByReportedPID(t *testing.T) {
-	p := run(t, script(frame("up"), "sleep 1000"))
-	next(t, p)
-	if killed, err := killGroup(Orphan{RunID: 7, PID: p.PID(), PIDStart: p.PIDStart(), Grace: time.Second}); !killed || err != nil {
-		t.Errorf("killGroup = %v, %v", killed, err)
-	}
-	if _, _, exit := finish(t, p); exit.Signal != syscall.SIGTERM {
-		t.Errorf("exit %+v", exit)
-	}
-}
-
 func TestParseStat(t *testing.T) {
 	rest := " S 1 4242 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 987654 20 21"
 	for _, name := range []string{"sh", "a b", ") S 9 9", "((", ""} {
