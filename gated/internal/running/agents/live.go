@@ -72,7 +72,7 @@ func (l *liveRuns) interrupt(cancelled []*msg.Turn, lanes map[string]bool) {
 		if t.State != msg.TurnRunning {
 			lanes[t.Lane()] = true
 		} else if r := l.get(t.RunID); r != nil {
-			r.inbox.cancel(t.ID)
+			r.inbox.control(ctlReread)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -27,7 +26,8 @@ const (
 	ctlClose    control = iota // exit, unless there is a turn by now
 	ctlDrain                   // answer the open turns and exit
 	ctlShutdown                // gated is stopping
-	ctlReread                  // look in the rows for missed changes
+	ctlTurns                   // look in the rows for new turns
+	ctlReread                  // look in the rows for all changes
 	ctlAsks                    // look for the answers to questions
 	ctlConfig                  // the configuration of some group has changed
 	controls
@@ -155,8 +155,8 @@ func (r *run) loop() runtime.Exit {
 	deafened := r.agent.proc.Deaf()
 	for {
 		select {
-		case <-r.inbox.ready:
-			r.readMail()
+		case t := <-r.inbox.piped:
+			r.claim(t)
 		case handled := <-r.inbox.idle:
 			close(handled)
 		case ev := <-r.agent.proc.Events():
@@ -166,10 +166,10 @@ func (r *run) loop() runtime.Exit {
 			case r.agent.failure.problem != "":
 				// it has failed: further frames do not count
 			case ev.Frame != nil:
-				r.readMail() // a turn that was cancelled before is not the one at work after it
+				r.catchUp() // a turn that was cancelled before is not the one at work after it
 				r.frame(*ev.Frame)
 			case ev.Progress != nil:
-				r.readMail() // the turn may be on the way
+				r.catchUp() // the turn may be on the way
 				r.event(ev.Progress)
 			case ev.Malformed != nil:
 				r.malformed(ev.Malformed)
@@ -188,17 +188,18 @@ func (r *run) loop() runtime.Exit {
 		case <-r.inbox.signals[ctlClose]:
 			r.closeIdle()
 		case <-r.inbox.signals[ctlDrain]:
-			r.readMail() // it may have been sent before the signal
+			r.catchUp() // its turns may be older than the signal
 			r.drain()
 		case <-r.inbox.signals[ctlShutdown]:
 			r.agent.stop(phaseShuttingDown, r.env.cfg.Graces.EOF)
+		case <-r.inbox.signals[ctlTurns]:
+			r.takeTurns()
 		case <-r.inbox.signals[ctlReread]:
 			r.reread()
-			r.checkAsks()
 		case <-r.inbox.signals[ctlAsks]:
 			r.checkAsks()
 		case <-r.inbox.signals[ctlConfig]:
-			r.readMail() // it may have been sent before the change
+			r.catchUp() // its turns may be older than the change
 			r.reconfigure()
 		}
 	}
@@ -284,27 +285,23 @@ func (a *agent) leaveQueue(before phase) {
 	}
 }
 
-// readMail handles the mail of the run.
-func (r *run) readMail() {
-	mail := r.inbox.receive()
-	for _, t := range mail.turns {
-		if !slices.Contains(mail.cancelled, t.ID) {
-			r.accept(t)
-		}
+// catchUp handles the turns and cancellations of which the run was told before.
+func (r *run) catchUp() {
+	select {
+	case t := <-r.inbox.piped:
+		r.claim(t)
+	default:
 	}
-	if mail.piped != nil {
-		r.claim(*mail.piped)
-	}
-	for _, id := range mail.cancelled {
-		if len(r.turns.unanswered) > 0 && r.turns.unanswered[0].ID == id {
-			r.agent.interrupt()
-		}
-	}
-	if len(mail.cancelled) > 0 && !r.agent.ending() { // it may have been answered meanwhile
+	select {
+	case <-r.inbox.signals[ctlReread]:
 		r.reread()
+		return
+	default:
 	}
-	if len(mail.turns) > 0 {
-		r.report()
+	select {
+	case <-r.inbox.signals[ctlTurns]:
+		r.takeTurns()
+	default:
 	}
 }
 
