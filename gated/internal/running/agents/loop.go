@@ -190,6 +190,6 @@ func (s *stops) carryOutPages(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		s.live.interrupt(cancelled, lanes)
+		s.live.reread(cancelled, lanes)
 	}
 }

@@ -310,22 +310,14 @@ func (m *Manager) Stop(cancelled []*msg.Turn) {
 // Cancel interrupts the runs that work on cancelled turns, given as they were before.
 func (m *Manager) Cancel(turns ...*msg.Turn) {
 	lanes := map[string]bool{}
-	m.live.interrupt(turns, lanes)
+	m.live.reread(turns, lanes)
 	m.sched.changed(lanes)
 }
 
 // Changed makes the queue and the runs look at turns whose messages were edited or deleted. The turns are given as they
 // were before.
 func (m *Manager) Changed(turns ...*msg.Turn) {
-	lanes := map[string]bool{}
-	for _, t := range turns {
-		if t.State == msg.TurnQueued {
-			lanes[t.Lane()] = true
-		} else if r := m.live.get(t.RunID); r != nil {
-			r.inbox.control(ctlReread)
-		}
-	}
-	m.sched.changed(lanes)
+	m.Cancel(turns...)
 	m.Poked() // a turn may have waited for the files of a deleted message
 }
 
