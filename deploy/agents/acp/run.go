@@ -43,7 +43,7 @@ type run struct {
 	kept    bool   // the agent has stored the session: it resumed it, or has answered a turn of it
 	late    bool   // updates about the past may still come
 	cost    sessionCost
-	unclear map[string]bool // ids of turns of which the agent has not said whether it has taken them in
+	unclear map[string]bool // ids of turns that the agent may or may not have taken in
 	running *runningTurn    // nil between turns
 }
 
@@ -52,7 +52,7 @@ type runningTurn struct {
 	*turn.Turn
 	prompted bool            // the agent may have got the prompt
 	response *message        // to the prompt
-	steers   map[string]bool // ids of turns of which the agent has not said yet whether it has taken them in
+	steers   map[string]bool // ids of turns that were given to the agent, which has not answered yet
 	timeout  <-chan time.Time
 	lateEnd  time.Time // of maxLate
 	settled  bool      // the agent has said all of it

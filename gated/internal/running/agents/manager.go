@@ -60,7 +60,7 @@ type Config struct {
 	Defaults  groupconfig.Config // for settings that a group's own configuration leaves out
 	Runtimes  map[groupconfig.Runtime]runtime.Runtime
 	Names     []string         // further names of the assistant, besides its group's or the default one
-	Environ   []string         // gated's environment, of which agents get the named variables
+	Environ   []string         // gated's environment; agents get the named variables of it
 	Data      string           // the data folder
 	Groups    string           // the folder of the groups' folders
 	Logs      string           // the folder of run logs

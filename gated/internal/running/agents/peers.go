@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// peersEvery is how often gated looks for peers whose lease has ended, and for changes of which no poke has come.
+	// peersEvery is how often gated looks for peers whose lease has ended, and for changes whose poke was lost.
 	peersEvery = time.Second
 	// minPeersPause is the least time between two looks at the changes of peers, and peersShare how much longer than
 	// a look the time between two is: of ten thousand waiting turns each look reads all lanes.

@@ -203,8 +203,8 @@ func (l *progressList) changed() (turns []int64) {
 	return turns
 }
 
-// put stores the changes. Of a turn that has ended only its usage is stored. Once it is committed,
-// stored has to be called.
+// put stores the changes. Of a turn that has ended only its usage is stored. The caller calls stored
+// once it is committed.
 func (l *progressList) put(tx *store.Tx) error {
 	for _, turn := range l.changed() {
 		p := l.turns[turn]

@@ -245,7 +245,7 @@ func TestSetup_Sandbox(t *testing.T) {
 	}
 }
 
-// The folder of a group below, also where none is registered between, neither moves
+// The folder of a group below, even if none is registered between, neither moves
 // with a folder that the agent above renames, nor is replaced by one that it makes.
 func TestSetup_GroupAboveRenamesAndPlants_FolderBelowUntouched(t *testing.T) {
 	need.Program(t, "bwrap", "bubblewrap")

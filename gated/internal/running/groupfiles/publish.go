@@ -30,7 +30,7 @@ func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(form
 // Publish copies a file of a group's folder into the media folder, and returns it as an attachment
 // named name, "" for the file's own name. limit bounds its size, in bytes. The copy is sent,
 // however often that is tried. Each call makes a copy of its own: a caller that sends none discards it. An error
-// about the file is a *Refusal: it has to be a regular file of 1 byte or more, and no part of its path may be a link.
+// about the file is a *Refusal: it must be a regular file of 1 byte or more, and no part of its path may be a link.
 func (f *Files) Publish(folder, from, name string, limit int64, now time.Time) (a msg.Attachment, err error) {
 	dir, _, err := f.Dir(folder)
 	if err != nil {

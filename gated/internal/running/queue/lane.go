@@ -82,7 +82,7 @@ func (q *GroupQueue) read(l *lane, now int64) {
 	}
 }
 
-// earlier is the earlier of two times, of which 0 is none.
+// earlier is the earlier of two times; 0 is no time.
 func earlier(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b

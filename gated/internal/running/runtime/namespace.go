@@ -124,7 +124,7 @@ func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace,
 	return n, n.start(listen != "")
 }
 
-// command is gated's own program inside the namespace. Its file has to be the first of
+// command is gated's own program inside the namespace. Its file must be the first of
 // ExtraFiles.
 func (n *namespace) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, n.inside[0], append(n.inside[1:len(n.inside):len(n.inside)], args...)...)

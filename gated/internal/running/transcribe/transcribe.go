@@ -74,7 +74,7 @@ type Groups interface {
 type Config struct {
 	Groups   Groups
 	Runtimes map[groupconfig.Runtime]runtime.Runtime
-	Environ  []string // gated's, of which commands get PATH, HOME, LANG and TZ
+	Environ  []string // gated's; commands get PATH, HOME, LANG and TZ of it
 	Data     string   // the data folder, absolute
 	Redact   func(string) string
 	Now      func() time.Time

@@ -129,7 +129,7 @@ func parse(args []string) (o Order, err error) {
 }
 
 // Intercept carries out the command line if that is of Args, or of package netsetup,
-// and does not return then. It comes first in main: nothing else has to be set up.
+// and does not return then. It comes first in main, before anything else is set up.
 // environ is for the command.
 func Intercept(environ []string) {
 	netsetup.Intercept()

@@ -48,7 +48,7 @@ func texts(addrs []netip.Addr) (all []string) {
 }
 
 // Intercept carries out the command line if that is of Hold or Shield, and does not
-// return then. It comes first in main: nothing else has to be set up.
+// return then. It comes first in main, before anything else is set up.
 func Intercept() {
 	if len(os.Args) < 4 || os.Args[1] != Name {
 		return
