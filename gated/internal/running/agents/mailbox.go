@@ -10,7 +10,7 @@ import (
 // goroutine may send, and never blocks.
 type mailbox struct {
 	signals [controls]chan struct{}
-	piped   chan queue.Turn // queued, to be claimed; the queue pipes one at a time
+	piped   chan queue.Turn // queued, to be claimed
 	// idle gets a channel that the run closes when it handles nothing else.
 	idle chan chan struct{}
 }
@@ -26,10 +26,11 @@ func newMailbox() *mailbox {
 // control sends a signal, once if it is sent twice.
 func (b *mailbox) control(c control) { notify(b.signals[c]) }
 
+// pipe gives the run a queued turn. The queue pipes one at a time: it waits for Took.
 func (b *mailbox) pipe(t queue.Turn) {
 	select {
 	case b.piped <- t:
-	default: // the sweep finds a turn that is not claimed
+	default:
 	}
 }
 
