@@ -119,8 +119,6 @@ func TestCreateMessage_RefusedPlaces(t *testing.T) {
 	} {
 		r.refuse(tt.status, tt.code, "POST", messages(tt.place), content("x"))
 	}
-	r.refuse(403, 50001, "GET", "/guilds/"+other.ID+"/channels", "")
-	r.refuse(404, 10004, "GET", "/guilds/7/channels", "")
 	muted.Deny(discord.AttachFiles)
 	if got := r.upload(muted, `{}`, []byte("x")); got.Status != 403 {
 		t.Errorf("a file without the permission: %d %s", got.Status, got.body)
@@ -238,23 +236,20 @@ func TestHistory_Queries_SelectMessages(t *testing.T) {
 func TestReactions_Changes_SendEvents(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
-	emoji := r.guild.Emoji("party")
 	m := r.general.Say(r.alice, "?")
 	c.event("MESSAGE_CREATE")
 	path := messages(r.general) + "/" + m.ID + "/reactions/"
 	r.must("PUT", path+"%F0%9F%91%8D/@me", "")
 	fakeservertest.Subset(t, c.event("MESSAGE_REACTION_ADD"), `{"user_id":"`+r.Me().ID+`","message_id":"`+m.ID+`","emoji":{"id":null,"name":"👍"},"guild_id":"`+r.guild.ID+`"}`)
 	r.must("PUT", path+"%F0%9F%91%8D/@me", "") // no change
-	r.must("PUT", path+"party%3A"+string(emoji.ID)+"/@me", "")
-	c.event("MESSAGE_REACTION_ADD")
 	r.general.React(r.bob, m.ID, "👍")
 	fakeservertest.Subset(t, c.event("MESSAGE_REACTION_ADD"), `{"user_id":"`+r.bob.ID+`","member":{"user":{"id":"`+r.bob.ID+`"}},"message_author_id":"`+r.alice.ID+`"}`)
-	fakeservertest.Subset(t, r.must("GET", messages(r.general)+"/"+m.ID, "").json(), `{"reactions":[{"count":2,"me":true,"emoji":{"name":"👍"}},{"count":1,"me":true}]}`)
+	fakeservertest.Subset(t, r.must("GET", messages(r.general)+"/"+m.ID, "").json(), `{"reactions":[{"count":2,"me":true,"emoji":{"name":"👍"}}]}`)
 	r.must("DELETE", path+"%F0%9F%91%8D/@me", "")
 	fakeservertest.Subset(t, c.event("MESSAGE_REACTION_REMOVE"), `{"user_id":"`+r.Me().ID+`","member":null}`)
 	r.general.Unreact(r.bob, m.ID, "👍")
 	c.event("MESSAGE_REACTION_REMOVE")
-	if got := r.general.Reactions(m.ID); len(got) != 1 || got[r.Me().ID][0] != emoji.Key() {
+	if got := r.general.Reactions(m.ID); len(got) != 0 {
 		t.Errorf("reactions %v", got)
 	}
 	r.refuse(400, 10014, "PUT", path+"nonsense/@me", "")

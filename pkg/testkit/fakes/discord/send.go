@@ -279,16 +279,11 @@ func (s *Server) change(ch *channel, m *Message, o *outgoing) error {
 	return nil
 }
 
-// edited emits the edit of a message. An ephemeral one is in no channel. A message that replaces the notice that the
-// bot is thinking is no edit.
+// edited emits the edit of a message.
 func (s *Server) edited(ch *channel, m *Message) {
-	if at := s.now(); m.Flags&Loading == 0 {
-		m.EditedTimestamp = &at
-	}
-	m.Flags &^= Loading
-	if ch.messages[m.ID] != nil {
-		s.emitMessage("MESSAGE_UPDATE", ch, m)
-	}
+	at := s.now()
+	m.EditedTimestamp = &at
+	s.emitMessage("MESSAGE_UPDATE", ch, m)
 }
 
 func (s *Server) deleteMessage(_ *request, ch *channel, m *Message) (any, error) {
@@ -296,31 +291,12 @@ func (s *Server) deleteMessage(_ *request, ch *channel, m *Message) (any, error)
 	case ch.isThread() && ch.info.Metadata.Archived:
 		return nil, archived()
 	case m.Author.ID == s.me.ID:
+		s.remove(ch, m.ID)
+		return nil, nil
 	case ch.guild == nil:
 		return nil, notInPrivate()
-	case !s.may(ch, ManageMessages):
-		return nil, missingPermissions()
 	}
-	s.remove(ch, m.ID)
-	return nil, nil
-}
-
-// bulkDelete deletes several messages. Those that do not exist are ignored.
-func (s *Server) bulkDelete(q *request, ch *channel) (any, error) {
-	var body struct {
-		Messages []string `json:"messages"`
-	}
-	if err := q.decode(&body); err != nil {
-		return nil, err
-	}
-	switch {
-	case ch.guild == nil || !s.may(ch, ManageMessages):
-		return nil, missingPermissions()
-	case len(body.Messages) < 2:
-		return nil, refuse(400, 50016, "Provided too few or too many messages to delete.")
-	}
-	s.remove(ch, body.Messages...)
-	return nil, nil
+	return nil, missingPermissions()
 }
 
 // remove deletes messages, and emits one event, for several a bulk one.

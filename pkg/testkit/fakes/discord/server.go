@@ -82,7 +82,6 @@ type Server struct {
 	posted       []posted            // nonces of the bot's messages
 	commands     []Command
 	interactions map[string]*interaction // by token
-	webhooks     map[string]*webhook     // by id
 	gateway      gateway
 }
 
@@ -95,7 +94,7 @@ func New(o Options) *Server {
 		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat),
 		clock: o.Now,
 		users: map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
-		files: map[string]*file{}, interactions: map[string]*interaction{}, webhooks: map[string]*webhook{},
+		files: map[string]*file{}, interactions: map[string]*interaction{},
 		gateway: gateway{sessions: map[string]*session{}},
 	}
 	s.Events = fakeserver.NewEvents(&s.mu, s.push, s.pushAgain)

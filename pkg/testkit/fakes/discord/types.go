@@ -69,7 +69,7 @@ type RoleTags struct {
 // Mention is the text that mentions a role.
 func (r Role) Mention() string { return "<@&" + r.ID + ">" }
 
-// Emoji is a unicode emoji, without an ID, or one of a guild.
+// Emoji is a unicode emoji, which has no ID.
 type Emoji struct {
 	ID   Nullable `json:"id"`
 	Name string   `json:"name"`
@@ -148,7 +148,6 @@ const (
 	SuppressEmbeds        = 1 << 2
 	HasThread             = 1 << 5
 	Ephemeral             = 1 << 6
-	Loading               = 1 << 7 // of a response to an interaction: the bot is thinking
 	SuppressNotifications = 1 << 12
 	IsVoiceMessage        = 1 << 13
 	HasSnapshot           = 1 << 14
