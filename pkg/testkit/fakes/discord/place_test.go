@@ -160,27 +160,3 @@ func TestCommands_Registered_CanBeUsedInTime(t *testing.T) {
 		t.Errorf("the message is %+v", m)
 	}
 }
-
-func TestPlace_ImpossibleActionsPanic(t *testing.T) {
-	r := start(t, discord.Options{})
-	panics := func(name string, do func()) {
-		defer func() {
-			if recover() == nil {
-				t.Errorf("%s did not panic", name)
-			}
-		}()
-		do()
-	}
-	stranger := r.User("Mallory", "mallory")
-	m := r.general.Say(r.alice, "x")
-	panics("message of a user who is not a member", func() { r.general.Say(stranger, "x") })
-	panics("reply to an unknown message", func() { r.general.Reply(r.alice, "7", "x") })
-	panics("edit of a message of another", func() { r.general.Edit(r.bob, m.ID, "x") })
-	panics("delete of an unknown message", func() { r.general.Delete("7") })
-	panics("reaction without an emoji", func() { r.general.React(r.bob, m.ID, "x") })
-	panics("vote without a poll", func() { r.general.Vote(r.bob, m.ID, 1, true) })
-	panics("second thread of a message", func() { r.general.ThreadFrom(r.bob, m.ID, "x"); r.general.ThreadFrom(r.bob, m.ID, "x") })
-	panics("unregistered command", func() { r.general.Command(r.bob, "new", "") })
-	panics("message in a forum", func() { r.guild.Forum("f").Say(r.alice, "x") })
-	panics("event that is not JSON", func() { r.Inject("X", "{") })
-}

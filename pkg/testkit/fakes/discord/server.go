@@ -88,7 +88,7 @@ type Server struct {
 // New returns a Discord whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record:       fakeserver.NewRecord((*Call).acts, (*Call).sends),
+		Record:       fakeserver.NewRecord((*Call).acts),
 		Faults:       fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		archiveStays: o.ArchivedRefuse, joinToHear: o.JoinToHear,
 		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat),

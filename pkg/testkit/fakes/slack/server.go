@@ -87,7 +87,7 @@ type Server struct {
 // New returns a workspace whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends),
+		Record: fakeserver.NewRecord((*Call).acts),
 		Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare), o: o.withDefaults(),
 		revoked: map[string]string{}, users: map[string]User{}, rooms: map[string]*room{},
 		files: map[string]*file{}, link: newLink(),
