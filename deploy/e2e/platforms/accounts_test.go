@@ -197,7 +197,7 @@ func (f *fixture) wantHome(text, folder, source string) {
 	}
 }
 
-// wantApart fails the test if an account got what is the other's.
+// wantApart fails the test if an account got a message of the other.
 func (f *fixture) wantApart(second *fixture) {
 	f.T.Helper()
 	f.WaitIdle()

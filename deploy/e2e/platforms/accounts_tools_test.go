@@ -118,7 +118,7 @@ func (f *fixture) vote(question, votes string) {
 	f.WaitIdle()
 }
 
-// elsewhere is an instance without a database on what would be another machine, with the same account.
+// elsewhere is an instance without a database as on another machine, with the same account.
 func (f *fixture) elsewhere() *fixture {
 	f.T.Helper()
 	i := newInstance(f.T.(*testing.T))

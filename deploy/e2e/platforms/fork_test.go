@@ -177,7 +177,7 @@ func (c *correction) window() [5]string {
 	return window
 }
 
-// storeEngagement makes routd store what was delivered, as every change of a window does.
+// storeEngagement makes routd store the deliveries so far, as every change of a window does.
 func (c *correction) storeEngagement() {
 	c.T.Helper()
 	request := map[string]any{"jid": "telegram:-1", "topic": "nowhere", "ttl_seconds": 0}

@@ -93,7 +93,7 @@ func (s *Server) EditCommand(name, description string) {
 	s.commands[i].Description = description
 }
 
-// readCommand reads and validates the body of a call about one command. What it does not name stays as it is.
+// readCommand reads and validates the body of a call about one command. Fields that it does not name stay as they are.
 func (s *Server) readCommand(q *request, c Command) (Command, error) {
 	var loose map[string]json.RawMessage
 	if q.decode(&loose) != nil || loose == nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Guild is a guild, which clients call a server. Its methods are what its members do.
+// Guild is a guild, which clients call a server. Its methods are actions of its members.
 type Guild struct {
 	s  *Server
 	ID string

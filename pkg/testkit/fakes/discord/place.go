@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Place is a channel, also a private one, or a thread. Its methods are what users do there.
+// Place is a channel, also a private one, or a thread. Its methods are actions of users there.
 type Place struct {
 	s         *Server
 	ChannelID string
