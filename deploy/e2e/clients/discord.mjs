@@ -1,6 +1,6 @@
 // A bot with discord.js. Users tell it what to do with the first word of a message.
 import {
-  ActionRowBuilder, ActivityType, ButtonBuilder, ButtonStyle, Client, DiscordAPIError, EmbedBuilder, Events,
+  ActionRowBuilder, ActivityType, ButtonBuilder, ButtonStyle, Client, DiscordAPIError, Events,
   GatewayIntentBits, MessageFlags, Partials, SlashCommandBuilder,
 } from "discord.js";
 import { perform, report, untilInputEnds } from "./program.mjs";
@@ -29,7 +29,6 @@ const steps = {
   burst: async (message, count) => ({ ids: await Promise.all(Array.from({ length: Number(count) }, async (_, n) => (await message.channel.send(`number ${n}`)).id)) }),
   long: async (message, length) => sent(await message.channel.send("x".repeat(Number(length)))),
   quiet: async (message) => sent(await message.channel.send({ content: "@everyone https://example.com", allowedMentions: { parse: [] }, flags: MessageFlags.SuppressEmbeds })),
-  embed: async (message, length) => sent(await message.channel.send({ embeds: [new EmbedBuilder({ title: "t", description: "x".repeat(Number(length)) })] })),
   edit: async (message, text) => sent(await (await message.channel.send("draft")).edit(text)),
   editTo: async (message, id) => sent(await message.channel.messages.edit(id, "edited")),
   delete: async (message) => {
@@ -46,9 +45,9 @@ const steps = {
   },
   to: async (_, id) => sent(await (await client.channels.fetch(id)).send("elsewhere")),
   file: async (message, text) => {
-    const made = await message.channel.send({ content: "a note", files: [{ attachment: Buffer.from(text), name: "note.txt", description: "what I wrote" }] });
+    const made = await message.channel.send({ content: "a note", files: [{ attachment: Buffer.from(text), name: "note.txt" }] });
     const [file] = made.attachments.values();
-    return { ...sent(made), name: file.name, description: file.description, type: file.contentType, text: await (await fetch(file.url)).text() };
+    return { ...sent(made), name: file.name, type: file.contentType, text: await (await fetch(file.url)).text() };
   },
   empty: async (message) => sent(await message.channel.send({ content: " " })),
   read: async (message) => ({ text: await (await fetch(message.attachments.first().url)).text(), voice: message.flags.has(MessageFlags.IsVoiceMessage) }),

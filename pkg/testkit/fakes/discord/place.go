@@ -18,7 +18,6 @@ type Draft struct {
 	ReplyTo  string
 	Files    []File
 	Stickers []string // names
-	Embeds   []Embed
 	Poll     *Poll
 }
 
@@ -140,7 +139,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 }
 
 func (s *Server) draft(ch *channel, from User, d Draft) *Message {
-	m := &Message{Author: from, Content: d.Text, Embeds: d.Embeds}
+	m := &Message{Author: from, Content: d.Text}
 	for _, f := range d.Files {
 		if m.Attachments = append(m.Attachments, s.newAttachment(ch, f)); f.Voice {
 			m.Flags |= IsVoiceMessage

@@ -145,12 +145,11 @@ const (
 
 // Flags of messages.
 const (
-	SuppressEmbeds        = 1 << 2
-	HasThread             = 1 << 5
-	Ephemeral             = 1 << 6
-	SuppressNotifications = 1 << 12
-	IsVoiceMessage        = 1 << 13
-	HasSnapshot           = 1 << 14
+	SuppressEmbeds = 1 << 2
+	HasThread      = 1 << 5
+	Ephemeral      = 1 << 6
+	IsVoiceMessage = 1 << 13
+	HasSnapshot    = 1 << 14
 )
 
 // Message is a message, or a system message, of a channel. GuildID, ChannelType and Member are only in events.
@@ -164,7 +163,6 @@ type Message struct {
 	Content         string              `json:"content"`
 	Timestamp       time.Time           `json:"timestamp"`
 	EditedTimestamp *time.Time          `json:"edited_timestamp"`
-	TTS             bool                `json:"tts"`
 	MentionEveryone bool                `json:"mention_everyone"`
 	Mentions        []Mentioned         `json:"mentions"`
 	MentionRoles    []string            `json:"mention_roles"`
@@ -219,7 +217,6 @@ type SnapshotMessage struct {
 type Attachment struct {
 	ID          string  `json:"id"`
 	Filename    string  `json:"filename"`
-	Description string  `json:"description,omitempty"`
 	ContentType string  `json:"content_type,omitempty"`
 	Size        int64   `json:"size"`
 	URL         string  `json:"url"`
