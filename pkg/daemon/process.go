@@ -25,6 +25,7 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
@@ -269,11 +270,11 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 		return err
 	}
 	p.Stop.Add("store", func(context.Context) error { return p.Store.Close() })
-	p.Heartbeat = NewHeartbeat(o.Name, buildinfo.Version(), p.Log, func(ctx context.Context, row store.Daemon) error {
+	p.Heartbeat = NewHeartbeat(o.Name, buildinfo.Version(), p.Log, func(ctx context.Context, row rows.Daemon) error {
 		began := time.Now()
 		p.beating.Store(&began)
 		defer p.beating.Store(nil)
-		err := p.Store.Write(ctx, func(tx *store.Tx) error { return tx.Heartbeat(row) })
+		err := p.Store.Write(ctx, func(tx *store.Tx) error { return rows.Heartbeat(tx, row) })
 		p.checkDatabase(ctx, err)
 		return err
 	})

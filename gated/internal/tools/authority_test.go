@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // engChat is answered by acme/eng.
@@ -19,7 +19,7 @@ const engChat = "telegram:-9"
 func (f *fixture) configure(folder, config string) {
 	f.t.Helper()
 	f.write(func(tx *store.Tx) error {
-		if _, err := tx.UpdateGroup(&msg.Group{Folder: folder, Name: folder, CreatedAt: 1, Config: json.RawMessage(config)}); err != nil {
+		if err := storetest.SetConfig(tx, folder, []byte(config)); err != nil {
 			return err
 		}
 		return tx.PutRoute(&msg.Route{Match: "chat_jid=" + engChat, Target: "acme/eng"})

@@ -56,8 +56,8 @@ func broadcast() Tool {
 			}
 			out.MessageIDs, out.LeftOut = []int64{}, leftOut
 			for _, jid := range chats {
-				id, err := rows.PutBroadcastMessageFor(tx, c.Turn.Folder, c.origin.Sender, jid, in.Text,
-					c.Services.now())
+				id, err := rows.PutBroadcastMessage(tx, &msg.Message{ChatJID: jid, Content: in.Text,
+					Sender: msg.AgentSender(c.Turn.Folder), OnBehalfOf: c.origin.Sender}, c.Services.now())
 				if err != nil {
 					return out, err
 				}

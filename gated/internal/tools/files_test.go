@@ -12,6 +12,7 @@ import (
 
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/gated/internal/running/runtime"
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -273,7 +274,7 @@ func (f *fixture) download() (answer <-chan string) {
 		done <- text
 	}()
 	storetest.Eventually(f.t, "the file to be wanted", func() bool {
-		wanted, err := f.st.WantedFiles(f.t.Context(), "telegram", 10)
+		wanted, err := adapterrows.WantedFiles(f.t.Context(), f.st.Reader, "telegram", 10)
 		return err == nil && len(wanted) == 1 && wanted[0].ID == f.file.ID
 	})
 	return done

@@ -70,7 +70,7 @@ func (c *Caller) noticeLimit(ctx context.Context) error {
 		if err != nil || root == nil {
 			return err
 		}
-		notified, err := rows.HasNoticeText(ctx, tx.Reader, root.ID, limitNotice)
+		notified, err := rows.HasNotice(ctx, tx.Reader, root.ID, limitNotice)
 		if err != nil || notified {
 			return err
 		}

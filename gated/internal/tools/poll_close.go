@@ -24,7 +24,7 @@ func pollClose() Tool {
 		Bounds:      map[string]Bound{"poll_id": Number(1, maxID)},
 	}, func(ctx context.Context, c *Caller, in pollCloseIn) (out pollCloseOut, err error) {
 		return once(ctx, c, in, func(tx *store.Tx) (out pollCloseOut, err error) {
-			poll, err := tx.Poll(ctx, in.PollID)
+			poll, err := rows.Poll(ctx, tx.Reader, in.PollID)
 			if err != nil {
 				return out, err
 			}

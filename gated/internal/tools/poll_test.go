@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/rows"
-
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -28,7 +27,7 @@ func TestPollCreate_StoresPollWithItsMessage(t *testing.T) {
 	if m.Kind != msg.KindPoll || m.Content != want.JSON() || m.OutState != msg.OutQueued || m.Source != msg.SourceTool || m.ChatJID != chat {
 		t.Errorf("the message: %+v", m)
 	}
-	p, err := f.st.Poll(t.Context(), out.PollID)
+	p, err := rows.Poll(t.Context(), f.st.Reader, out.PollID)
 	if err != nil || p == nil || p.MessageID != m.ID || p.Folder != folder || p.ChatJID != chat {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -68,7 +67,7 @@ func TestPollClose_Twice_ClosesOnce(t *testing.T) {
 		}
 		f.clock = f.clock.Add(time.Minute)
 	}
-	p, err := f.st.Poll(t.Context(), f.ownPoll)
+	p, err := rows.Poll(t.Context(), f.st.Reader, f.ownPoll)
 	if err != nil || p.State != msg.PollClosed || !p.EndPending || p.ClosedAt != f.clock.Add(-2*time.Minute).UnixMilli() {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -82,11 +81,11 @@ func TestPollList_CountsAndNamesVoters(t *testing.T) {
 	f.write(func(tx *store.Tx) error {
 		for i := range voters {
 			vote := &msg.Vote{Options: []int{1}}
-			if err := tx.Vote(f.ownPoll, fmt.Sprintf("telegram:%d", i), fmt.Sprintf("Voter\n%d", i), vote, int64(100+i)); err != nil {
+			if err := rows.Vote(tx, f.ownPoll, fmt.Sprintf("telegram:%d", i), fmt.Sprintf("Voter\n%d", i), vote, int64(100+i)); err != nil {
 				return err
 			}
 		}
-		return tx.Vote(f.ownPoll, "telegram:0", "Voter 0", &msg.Vote{Options: []int{2}}, 500)
+		return rows.Vote(tx, f.ownPoll, "telegram:0", "Voter 0", &msg.Vote{Options: []int{2}}, 500)
 	})
 	out := decode[pollListOut](t, f.works("poll_list", `{}`))
 	if len(out.Polls) != 1 || out.More {

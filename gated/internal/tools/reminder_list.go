@@ -37,9 +37,11 @@ func reminderList() Tool {
 		state := msg.ReminderState(cmp.Or(in.State, string(msg.ReminderActive)))
 		var all []*msg.Reminder
 		if in.All {
-			all, err = c.Services.Store.FolderReminders(ctx, c.Turn.Folder, state, in.After, pageRows+1)
+			all, err = c.Services.Store.Reminders(ctx, store.ReminderList{Folder: c.Turn.Folder, State: state,
+				After: in.After, Limit: pageRows + 1})
 		} else {
-			all, err = c.Services.Store.ChatReminders(ctx, c.Turn.ChatJID, state, in.After, pageRows+1)
+			all, err = c.Services.Store.Reminders(ctx, store.ReminderList{ChatJID: c.Turn.ChatJID, State: state,
+				After: in.After, Limit: pageRows + 1})
 		}
 		if err != nil {
 			return out, err

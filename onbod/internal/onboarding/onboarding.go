@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -88,7 +89,7 @@ func (o *Onboarding) gauges(reg prometheus.Registerer) {
 		Name: "arizuko_onboarding_oldest_seconds", Help: "Age of the oldest request that waits, 0 without one.",
 	})
 	metrics.FromRows(reg, func(ctx context.Context) error {
-		waiting, _, err := o.st.WaitingRequests(ctx)
+		waiting, _, err := rows.WaitingRequests(ctx, o.st.Reader)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (h *harness) step(p *msg.StoredPoll) (now *msg.StoredPoll, closings int) {
 	if err := h.c.Step(h.Context()); err != nil {
 		h.Fatal(err)
 	}
-	now, err := h.st.Poll(h.Context(), p.ID)
+	now, err := rows.Poll(h.Context(), h.st.Reader, p.ID)
 	if err != nil {
 		h.Fatal(err)
 	}
