@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/pkg/store/storetest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"arizuko/pkg/store/storetest"
 )
 
 type nothing struct{}
