@@ -54,15 +54,16 @@ func forward[In any](ctx context.Context, c *Caller, in In,
 		out.MessageID, _, err = tx.PutMessage(m)
 		return out, err
 	})
-	if errors.Is(err, errTooMuch) || errors.Is(err, errTooDeep) {
-		return out, errors.Join(err, c.noticeLimit(ctx))
-	}
-	return out, err
+	return out, c.noticeLimit(ctx, err)
 }
 
-// noticeLimit notifies the chat of the request, once.
-func (c *Caller) noticeLimit(ctx context.Context) error {
-	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+// noticeLimit returns the error of a call. If it is one of the limits of a request, it notifies the chat of the
+// request, once.
+func (c *Caller) noticeLimit(ctx context.Context, err error) error {
+	if !errors.Is(err, errTooMuch) && !errors.Is(err, errTooDeep) && !errors.Is(err, errReminderDepth) {
+		return err
+	}
+	return errors.Join(err, c.Services.Store.Write(ctx, func(tx *store.Tx) error {
 		if err := c.checkOpen(ctx, tx.Reader); err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func (c *Caller) noticeLimit(ctx context.Context) error {
 			return err
 		}
 		return rows.PutInterimNotice(tx, root, limitNotice, c.Services.now())
-	})
+	}))
 }
 
 // returnAddress is where the answer to a turn's row for another group goes: to the place of the turn. A group that

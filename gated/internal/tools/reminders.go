@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"arizuko/gated/internal/contextobjects"
@@ -104,13 +103,10 @@ var errReminderDepth = refuse("this request has been passed on %d levels deep, r
 // planned ends a call of plan with its error: the scheduler looks again, or the chat gets the notice that a chain has
 // ended.
 func (c *Caller) planned(ctx context.Context, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		c.Services.Reminders.Changed()
-	case errors.Is(err, errReminderDepth):
-		return errors.Join(err, c.noticeLimit(ctx))
 	}
-	return err
+	return c.noticeLimit(ctx, err)
 }
 
 // plan changes a reminder as the caller asks, or returns a refusal. From then on the sender of the caller's turn pays

@@ -28,7 +28,7 @@ func decode[T any](t *testing.T, text string) (v T) {
 func TestSendMessage_GoesToPlaceOfTurn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	out := decode[sendMessageOut](t, f.works("send_message", `{"text":"<internal>hm</internal>one moment, hunter2"}`))
+	out := decode[messageOut](t, f.works("send_message", `{"text":"<internal>hm</internal>one moment, hunter2"}`))
 	sent := f.outbound()
 	if len(sent) != 1 {
 		t.Fatalf("%d messages", len(sent))
@@ -69,7 +69,7 @@ func TestSendMessage_GroupWantsFiles_LongBlockFollowsAsFile(t *testing.T) {
 			if failed {
 				t.Fatal(result)
 			}
-			out := decode[sendMessageOut](t, result)
+			out := decode[messageOut](t, result)
 			last := f.last()
 			if !tt.files {
 				if last.ID != out.MessageID || !strings.HasSuffix(last.Content, "> ```\nafter") {
