@@ -88,6 +88,16 @@ func (c *Caller) checkOpen(ctx context.Context, r store.Reader) error {
 	return err
 }
 
+// write runs fn in a transaction, or returns a refusal if the caller's turn is not open any more.
+func (c *Caller) write(ctx context.Context, fn func(tx *store.Tx) error) error {
+	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+		if err := c.checkOpen(ctx, tx.Reader); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
 // Reaches reports whether a folder is the caller's own or below it.
 func (c *Caller) Reaches(folder string) bool { return msg.Within(folder, c.Turn.Folder) }
 

@@ -212,14 +212,13 @@ func activateListed[T any](ctx context.Context, c *Caller, all []T, activate fun
 	if len(all) == 0 {
 		return nil
 	}
-	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-		err := c.checkOpen(ctx, tx.Reader)
+	return c.write(ctx, func(tx *store.Tx) error {
 		for _, one := range all {
-			if err == nil {
-				err = activate(tx, one)
+			if err := activate(tx, one); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	})
 }
 

@@ -63,10 +63,7 @@ func (c *Caller) noticeLimit(ctx context.Context, err error) error {
 	if !errors.Is(err, errTooMuch) && !errors.Is(err, errTooDeep) && !errors.Is(err, errReminderDepth) {
 		return err
 	}
-	return errors.Join(err, c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-		if err := c.checkOpen(ctx, tx.Reader); err != nil {
-			return err
-		}
+	return errors.Join(err, c.write(ctx, func(tx *store.Tx) error {
 		root, err := tx.Turn(ctx, c.Turn.Root())
 		if err != nil || root == nil {
 			return err
