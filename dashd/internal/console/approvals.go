@@ -63,61 +63,19 @@ func (c *Console) requests(ctx context.Context) (pages.Approvals, error) {
 	if err != nil {
 		return none, err
 	}
-	shown := pages.Approvals{Now: c.Now().UnixMilli(), More: max(0, waiting.Rows-len(pending))}
+	shown := pages.Approvals{Now: c.Now().UnixMilli(), Pending: pending, More: max(0, waiting.Rows-len(pending))}
 	for _, r := range all {
 		if r.State != store.RequestPending && len(shown.Decided) < maxDecided {
-			shown.Decided = append(shown.Decided, requestLine(r))
+			shown.Decided = append(shown.Decided, r)
 		}
 	}
 	if len(pending) > 0 {
-		defaults := c.defaultFolders(ctx, pending)
-		for _, r := range pending {
-			line := requestLine(r)
-			line.DefaultFolder = defaults[r.Code]
-			shown.Pending = append(shown.Pending, line)
-		}
+		shown.Defaults = c.defaultFolders(ctx, pending)
 		if shown.Groups, err = c.sharedGroups(ctx); err != nil {
 			return none, err
 		}
 	}
 	return shown, nil
-}
-
-// requestLine bounds what strangers wrote, and makes one line of each text.
-func requestLine(r *store.Request) pages.RequestLine {
-	line := pages.RequestLine{
-		Code: r.Code, Chat: Excerpt(plaintext.Line(r.ChatJID)), Kind: kindWords(r.Kind),
-		Title:  Excerpt(plaintext.Line(r.Title)),
-		Sender: Excerpt(plaintext.Line(r.Sender)), SenderName: Excerpt(plaintext.Line(r.SenderName)),
-		CreatedAt: r.CreatedAt,
-		State:     string(r.State), Folder: r.Folder, By: decidedBy(r.DecidedBy), Reason: Excerpt(r.Reason),
-		DecidedAt: r.DecidedAt,
-	}
-	if sample := []rune(plaintext.Line(r.Sample)); len(sample) > maxSample {
-		line.Sample = string(sample[:maxSample]) + "…"
-	} else {
-		line.Sample = string(sample)
-	}
-	if r.Noted() {
-		line.Approving = r.Folder
-	}
-	return line
-}
-
-// maxSample is how much of the message that asked is shown, in characters.
-const maxSample = 300
-
-// decidedBy words who decided, if it was no operator.
-func decidedBy(by string) string {
-	switch by {
-	case store.DecidedByRoutes:
-		return "a route that was added"
-	case store.DecidedByTime:
-		return "time: no operator decided"
-	case store.DecidedByMove:
-		return "its move to another address"
-	}
-	return by
 }
 
 // defaults is onbod's last answer about default folders. All open pages share it.
@@ -171,11 +129,18 @@ func (c *Console) sharedGroups(ctx context.Context) ([]pages.GroupChats, error) 
 	groups, matches := t.groups, t.sharers
 	all := make([]pages.GroupChats, 0, min(len(groups), maxGroups))
 	for _, g := range groups[:min(len(groups), maxGroups)] {
-		shared := pages.GroupChats{Folder: g.Folder, More: max(0, len(matches[g.Folder])-maxSharers)}
-		for _, words := range matches[g.Folder][:min(len(matches[g.Folder]), maxSharers)] {
-			if shared.Chats, err = c.named(ctx, shared.Chats, words); err != nil {
-				return nil, err
+		leads := matches[g.Folder]
+		named := leads[:min(len(leads), maxSharers)]
+		titles, err := c.titles(ctx, named)
+		if err != nil {
+			return nil, err
+		}
+		shared := pages.GroupChats{Folder: g.Folder, More: len(leads) - len(named)}
+		for _, words := range named {
+			if title := titles.Of(words); title != "" {
+				words = fmt.Sprintf("%s (%s)", title, words)
 			}
+			shared.Chats = append(shared.Chats, plaintext.Line(words))
 		}
 		all = append(all, shared)
 	}
@@ -189,19 +154,7 @@ func sharer(expr string) string {
 	case all:
 		return "all chats"
 	case jid == "":
-		return "messages that match " + Excerpt(expr)
+		return "messages that match " + pages.Excerpt(expr)
 	}
 	return jid
-}
-
-// named appends a sharer, with the title of its chat.
-func (c *Console) named(ctx context.Context, chats []string, words string) ([]string, error) {
-	chat, err := c.Store.Chat(ctx, words)
-	if err != nil {
-		return nil, err
-	}
-	if chat != nil && chat.Title != "" {
-		words = fmt.Sprintf("%s (%s)", Excerpt(plaintext.Line(chat.Title)), words)
-	}
-	return append(chats, plaintext.Line(words)), nil
 }

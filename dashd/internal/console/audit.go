@@ -9,7 +9,6 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/store"
 )
@@ -49,9 +48,7 @@ func (c *Console) changes(ctx context.Context, query url.Values) (pages.Audit, e
 		}
 		page.Next = "/audit?" + next.Encode()
 	}
-	for _, row := range list {
-		page.Lines = append(page.Lines, auditLine(row))
-	}
+	page.Lines = list
 	oldest, err := c.Store.OldestAudit(ctx)
 	if err != nil {
 		return page, err
@@ -61,9 +58,4 @@ func (c *Console) changes(ctx context.Context, query url.Values) (pages.Audit, e
 	}
 	page.Whats, err = rows.AuditWhats(ctx, c.Store, maxAuditWhats)
 	return page, err
-}
-
-func auditLine(row store.AuditRow) pages.AuditLine {
-	return pages.AuditLine{ID: row.ID, At: row.At, Who: plaintext.Line(row.Who), What: plaintext.Line(row.What),
-		Detail: plaintext.Line(row.Detail)}
 }

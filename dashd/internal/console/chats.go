@@ -12,7 +12,6 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // Limits of the lists of chats and windows.
@@ -21,14 +20,6 @@ const (
 	maxOpenCount   = 100 // turns of a chat that are counted
 	maxWindowsRead = 1000
 )
-
-// kindWords words the kind of a chat.
-func kindWords(kind msg.ChatKind) string {
-	return cmp.Or(map[msg.ChatKind]string{
-		msg.ChatDM: "direct chat", msg.ChatGroup: "group chat", msg.ChatChannel: "channel", msg.ChatWeb: "web chat",
-		msg.ChatInternal: "between groups",
-	}[kind], string(kind))
-}
 
 // chats lists chats, the one seen last first.
 func (c *Console) chats(r *http.Request) (*shown, error) {
@@ -49,7 +40,7 @@ func (c *Console) chats(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: line(f.Platform), Text: f.Text, Bounded: list.Bounded,
+	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: pages.Line(f.Platform), Text: f.Text, Bounded: list.Bounded,
 		Later: f.Before.JID != ""}
 	if page.Platforms, err = rows.Platforms(ctx, c.Store); err != nil {
 		return nil, err
@@ -101,15 +92,7 @@ func (c *Console) chatRows(ctx context.Context, chats []rows.SeenChat, now int64
 		if err != nil {
 			return nil, err
 		}
-		_, account, _ := strings.Cut(chat.Platform, "+")
-		w := last[chat.JID]
-		list[i] = pages.ChatRow{
-			JID: chat.JID, Shown: line(chat.JID), Title: line(chat.Title), Kind: kindWords(chat.Kind),
-			Account: line(account), SeenAt: chat.SeenAt,
-			Home: home, Pinned: line(chat.StickyGroup), Topic: line(chat.StickyTopic),
-			Open: open, Engaged: line(w.Folder), Until: w.Until,
-			Spend: spendLine(store.SpendRow{Spend: used}),
-		}
+		list[i] = pages.ChatRow{SeenChat: chat, Home: home, Open: open, Window: last[chat.JID], Spend: used}
 	}
 	return list, nil
 }
@@ -143,17 +126,11 @@ func (c *Console) engagement(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.Engagement{Now: now, Later: q.Get("chat") != ""}
+	page := pages.Engagement{Now: now, Lines: windows, Later: q.Get("chat") != ""}
 	if len(windows) > maxRows {
-		windows = windows[:maxRows]
+		page.Lines = windows[:maxRows]
 		w := windows[maxRows-1]
 		page.Next = below(r, "until", strconv.FormatInt(w.Until, 10), "chat", w.ChatJID, "place", w.Place)
-	}
-	for _, w := range windows {
-		page.Lines = append(page.Lines, pages.WindowRow{
-			JID: w.ChatJID, Shown: line(w.ChatJID), Title: line(w.Title), Place: w.Place, PlaceShown: line(w.Place),
-			Folder: line(w.Folder), Until: w.Until, At: w.At,
-		})
 	}
 	return &shown{title: "Engagement", template: "engagement.html", data: page}, nil
 }

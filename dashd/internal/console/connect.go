@@ -94,11 +94,7 @@ func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
 	defer c.checking.Unlock()
 	result := checks.Run(r.Context(), path, environ)
 	redact := func(text string) string {
-		text = printable(config.NewRedactor(tokens...).String(strings.TrimSpace(text)))
-		if c.Redact != nil {
-			text = c.Redact(text)
-		}
-		return text
+		return c.Pages.Hide(pages.Printable(config.NewRedactor(tokens...).String(strings.TrimSpace(text))))
 	}
 	found := redact(result.Out)
 	if result.Problem == "" && result.Code == 0 {

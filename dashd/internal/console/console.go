@@ -51,7 +51,6 @@ type Config struct {
 	Data      string                                      // ARIZUKO_DATA
 	Bin       string                                      // the folder with the daemons' programs
 	Environ   []string                                    // of dashd
-	Redact    func(string) string                         // replaces secrets in texts; nil: there are none
 	Settings  []pages.Setting
 	Paths     []pages.Setting
 	Version   string // of dashd
@@ -247,7 +246,7 @@ func (c *Console) act(do action) http.HandlerFunc {
 		next, notice, err := do(r)
 		problem := ""
 		if err != nil {
-			notice, problem = "", printable(strings.ReplaceAll(err.Error(), "`", ""))
+			notice, problem = "", pages.Printable(strings.ReplaceAll(err.Error(), "`", ""))
 		}
 		http.Redirect(w, r, c.flashes.add(next, notice, problem, c.Now()), http.StatusSeeOther)
 	}

@@ -247,7 +247,7 @@ func routeText(r msg.Route) string {
 	if words := waitWords(r.Impulse); words != "" {
 		text += ", " + words
 	}
-	return Excerpt(text)
+	return pages.Excerpt(text)
 }
 
 // setImpulse fills in the fields of a row's stored settings.

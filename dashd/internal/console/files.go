@@ -48,7 +48,7 @@ func (c *Console) openIn(folder, name string) (*os.File, error) {
 		}
 		if kind := info.Mode().Type(); kind != 0 && kind != fs.ModeDir {
 			return nil, apierr.New(apierr.NotFound, "%s is no regular file: links and the like are not followed.",
-				line(full[:i]))
+				pages.Line(full[:i]))
 		}
 	}
 	f, err := root.OpenFile(full, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0) // a named pipe would block
@@ -78,7 +78,7 @@ func (c *Console) files(folder, dir, after string) (list pages.Files, err error)
 	defer f.Close()
 	entries, err := f.ReadDir(maxNames + 1)
 	if list.Cut = len(entries) > maxNames; err != nil && len(entries) == 0 && !errors.Is(err, io.EOF) {
-		return list, apierr.New(apierr.NotFound, "%s is no folder.", line(dir))
+		return list, apierr.New(apierr.NotFound, "%s is no folder.", pages.Line(dir))
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
@@ -89,7 +89,7 @@ func (c *Console) files(folder, dir, after string) (list pages.Files, err error)
 			list.Next = list.Lines[maxRows-1].Name
 			break
 		}
-		file := pages.FileLine{Name: e.Name(), Shown: line(e.Name()), Path: path.Join(dir, e.Name()), Folder: e.IsDir(),
+		file := pages.FileLine{Name: e.Name(), Shown: pages.Line(e.Name()), Path: path.Join(dir, e.Name()), Folder: e.IsDir(),
 			Regular: e.Type().IsRegular()}
 		if info, err := e.Info(); err == nil { // it may be gone by now
 			file.Size, file.At = info.Size(), info.ModTime().UnixMilli()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"arizuko/dashd/internal/pages"
 )
 
 const (
@@ -42,7 +44,7 @@ func (f *flashes) add(next, notice, problem string, now time.Time) string {
 		f.all = map[string]flash{}
 	}
 	key := rand.Text()
-	f.all[key] = flash{cutText(notice, maxFlashText), cutText(problem, maxFlashText), now}
+	f.all[key] = flash{pages.Cut(notice, maxFlashText), pages.Cut(problem, maxFlashText), now}
 	separator := "?"
 	if strings.Contains(next, "?") {
 		separator = "&"

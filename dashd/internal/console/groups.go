@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,12 +13,12 @@ import (
 	"strconv"
 	"strings"
 
-	"arizuko/dashd/internal/rows"
-
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
+	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -42,7 +41,7 @@ func (c *Console) groups(r *http.Request) (*shown, error) {
 			page.Next = below(r, "after", page.Lines[maxRows-1].Folder)
 			break
 		}
-		row := pages.GroupRow{Folder: g.Folder, Name: line(g.Name), Warnings: len(t.warningsOf(g.Folder))}
+		row := pages.GroupRow{Group: g, Warnings: len(t.warningsOf(g.Folder))}
 		leads := t.sharers[g.Folder]
 		row.Chats, row.More = leads[:min(len(leads), maxSharers)], max(0, len(leads)-maxSharers)
 		if row.Turn, row.TurnAt, err = rows.LastFolderTurn(r.Context(), c.Store, g.Folder); err != nil {
@@ -121,19 +120,16 @@ func (c *Console) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error)
 	if page.Choice, err = c.agentChoice(ctx, g); err != nil {
 		return nil, err
 	}
-	if err := c.addSessions(ctx, page, q.Get("session")); err != nil {
-		return nil, err
-	}
-	if page.NextSession != "" {
-		page.NextSession = below(r, "session", page.NextSession)
-	}
-	runs, err := rows.FolderRuns(ctx, c.Store, g.Folder, maxRuns)
+	page.Sessions, err = rows.FolderSessions(ctx, c.Store, page.Folder, q.Get("session"), maxRows+1)
 	if err != nil {
 		return nil, err
 	}
-	for _, run := range runs {
-		page.Runs = append(page.Runs, pages.RunLine{ID: run.ID, Runtime: run.Runtime, Result: line(run.Result),
-			Error: line(run.Error), StartedAt: run.StartedAt, EndedAt: run.EndedAt})
+	if len(page.Sessions) > maxRows {
+		page.NextSession = below(r, "session", page.Sessions[maxRows].Topic)
+		page.Sessions = page.Sessions[:maxRows]
+	}
+	if page.Runs, err = rows.FolderRuns(ctx, c.Store, g.Folder, maxRuns); err != nil {
+		return nil, err
 	}
 	if page.Files, err = c.files(g.Folder, q.Get("dir"), q.Get("after")); err != nil {
 		return nil, err
@@ -148,24 +144,6 @@ func (c *Console) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error)
 		}
 	}
 	return page, nil
-}
-
-// maxSessionShown is how much of a session's id is shown.
-const maxSessionShown = 8
-
-func (c *Console) addSessions(ctx context.Context, page *pages.Group, from string) error {
-	sessions, err := rows.FolderSessions(ctx, c.Store, page.Folder, from, maxRows+1)
-	if err != nil {
-		return err
-	}
-	if len(sessions) > maxRows {
-		page.NextSession, sessions = sessions[maxRows].Topic, sessions[:maxRows]
-	}
-	for _, s := range sessions {
-		page.Sessions = append(page.Sessions, pages.SessionLine{Topic: line(s.Topic),
-			ID: cutText(s.ID, maxSessionShown), At: s.UpdatedAt})
-	}
-	return nil
 }
 
 // indented is a config for a field of a form.
@@ -275,12 +253,8 @@ func (c *Console) settings(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortFunc(daemons, func(a, b status.Daemon) int { return strings.Compare(a.Name, b.Name) })
 	page := pages.Settings{Now: c.Now().UnixMilli(), Values: c.Settings, Paths: c.Paths, Version: c.Version,
-		Schema: c.Schema}
-	for _, d := range daemons {
-		page.Daemons = append(page.Daemons, pages.DaemonLine{Name: d.Name, Connection: connectionWords(d, page.Now),
-			Detail: line(d.Detail), Version: line(d.Version), OK: d.OK, HeartbeatAt: d.HeartbeatAt})
-	}
-	slices.SortFunc(page.Daemons, func(a, b pages.DaemonLine) int { return strings.Compare(a.Name, b.Name) })
+		Schema: c.Schema, Daemons: daemons}
 	return &shown{title: "Settings", template: "settings.html", data: page}, nil
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,8 +38,8 @@ func (s *replayStep) ids() (ids []int64) {
 }
 
 // nextReplays looks for messages to replay that are older than one, 0 for the newest.
-func (c *Console) nextReplays(ctx context.Context, l *lostReason, before int64) (step replayStep, err error) {
-	filter := l.filter
+func (c *Console) nextReplays(ctx context.Context, l *pages.LostReason, before int64) (step replayStep, err error) {
+	filter := l.Filter
 	filter.Limit, filter.Before = maxReplays, before
 	for range maxReplayPages {
 		page, err := rows.ListMessages(ctx, c.Store, filter)
@@ -69,44 +67,27 @@ func (c *Console) nextReplays(ctx context.Context, l *lostReason, before int64) 
 	return step, nil
 }
 
-func confirmPath(key string, before int64) string {
-	query := url.Values{"reason": {key}}
-	if before != 0 {
-		query.Set("before", strconv.FormatInt(before, 10))
-	}
-	return "/lost/confirm?" + query.Encode()
-}
-
 // confirmReplay says what would be replayed: the messages of a reason that have no copy yet, those before a message.
-func (c *Console) confirmReplay(ctx context.Context, l lostReason, before string) (*pages.LostConfirm, error) {
+func (c *Console) confirmReplay(ctx context.Context, l *pages.LostReason, before string) (*pages.LostConfirm, error) {
 	position, err := lostPosition(before)
 	if err != nil {
 		return nil, err
 	}
-	step, err := c.nextReplays(ctx, &l, position)
+	step, err := c.nextReplays(ctx, l, position)
 	if err != nil {
 		return nil, err
 	}
-	confirm := &pages.LostConfirm{
-		Title: l.verb() + ": " + plaintext.Line(l.title), Key: l.key, Back: lostPath(l.key), Verb: l.verb(),
-		Count: len(step.rows), IDs: strings.Trim(fmt.Sprint(step.ids()), "[]"), Before: position, Left: step.next != 0,
-	}
-	if step.next != 0 {
-		confirm.Next = confirmPath(l.key, step.next)
-	}
-	lines, err := c.messageLines(ctx, step.rows)
-	if err != nil {
-		return nil, err
-	}
-	for _, line := range lines {
-		i := slices.IndexFunc(confirm.Chats, func(known pages.LostChat) bool { return known.Chat == line.Chat })
+	confirm := &pages.LostConfirm{IDs: strings.Trim(fmt.Sprint(step.ids()), "[]"), Count: len(step.rows),
+		Before: position, Next: step.next}
+	for _, m := range step.rows {
+		i := slices.IndexFunc(confirm.Chats, func(known pages.LostChat) bool { return known.JID == m.ChatJID })
 		if i < 0 {
-			confirm.Chats, i = append(confirm.Chats, pages.LostChat{Chat: line.Chat, Title: line.Title}),
-				len(confirm.Chats)
+			confirm.Chats, i = append(confirm.Chats, pages.LostChat{JID: m.ChatJID}), len(confirm.Chats)
 		}
 		confirm.Chats[i].Count++
 	}
-	return confirm, nil
+	confirm.Titles, err = c.titlesOf(ctx, step.rows)
+	return confirm, err
 }
 
 // replayLost lets gated copy messages, but for those that have a copy: those of a form, or all of a reason that are
@@ -115,7 +96,7 @@ func (c *Console) replayLost(r *http.Request) (next, notice string, err error) {
 	if r.PostForm.Get("all") != "" {
 		return c.replayAllLost(r)
 	}
-	next = lostPath(r.PostForm.Get("reason"))
+	next = pages.LostPath(r.PostForm.Get("reason"))
 	var ids []int64
 	for field := range strings.FieldsSeq(r.PostForm.Get("ids")) {
 		id, err := rowID(field)
@@ -142,8 +123,8 @@ func (c *Console) replayAllLost(r *http.Request) (next, notice string, err error
 		return "/lost", "", err
 	}
 	_, l, err := c.lostCounts(r.Context(), key)
-	if err != nil || l == nil || !l.replay {
-		return lostPath(key), "There is none any more.", err
+	if err != nil || l == nil || !l.Replay {
+		return pages.LostPath(key), "There is none any more.", err
 	}
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
@@ -155,17 +136,17 @@ func (c *Console) replayAllLost(r *http.Request) (next, notice string, err error
 			err = c.replayIDs(ctx, step.ids(), &done)
 		}
 		if err != nil {
-			return confirmPath(key, before), "", fmt.Errorf("%s Then it failed; the button goes on. %w", done.String(),
+			return l.ConfirmPath(before), "", fmt.Errorf("%s Then it failed; the button goes on. %w", done.String(),
 				err)
 		}
 		if before = step.next; before == 0 {
-			return lostPath(key), done.String() + " That was all.", nil
+			return pages.LostPath(key), done.String() + " That was all.", nil
 		}
 		if time.Since(begun) > maxReplayTime {
 			if step, err := c.nextReplays(ctx, l, before); err == nil && len(step.rows) == 0 && step.next == 0 {
-				return lostPath(key), done.String() + " That was all.", nil
+				return pages.LostPath(key), done.String() + " That was all.", nil
 			}
-			return confirmPath(key, before), done.String() + " There are more: go on.", nil
+			return l.ConfirmPath(before), done.String() + " There are more: go on.", nil
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -52,7 +51,7 @@ func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter row
 		if err != nil {
 			return err
 		}
-		data.Lag = pages.Lag{Rows: lag.Rows, About: lag.Rows >= maxLag, Since: lag.Since}
+		data.Lag, data.About = lag, lag.Rows >= maxLag
 	}
 	page, err := rows.ListMessages(ctx, c.Store, filter)
 	if errors.Is(err, rows.ErrTooBroad) {
@@ -75,7 +74,8 @@ func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter row
 			data.Through = last.ReceivedAt
 		}
 	}
-	data.Lines, err = c.messageLines(ctx, page.Rows)
+	data.Lines = page.Rows
+	data.Titles, err = c.titlesOf(ctx, page.Rows)
 	return err
 }
 
@@ -182,7 +182,7 @@ func reasons() []string {
 	return all
 }
 
-// choices makes options of pairs of value and text. A value that is none of them is added.
+// options makes options of pairs of value and text. A value that is none of them is added.
 func options(selected string, pairs ...string) (all []pages.Option) {
 	found := false
 	for i := 0; i < len(pairs); i += 2 {
@@ -190,97 +190,12 @@ func options(selected string, pairs ...string) (all []pages.Option) {
 		all = append(all, pages.Option{Value: pairs[i], Text: pairs[i+1], Selected: pairs[i] == selected})
 	}
 	if !found {
-		all = append(all, pages.Option{Value: selected, Text: Excerpt(plaintext.Line(selected)), Selected: true})
+		all = append(all, pages.Option{Value: selected, Text: pages.Line(selected), Selected: true})
 	}
 	return all
 }
 
-// messageLines are rows of a list, with the titles of their chats.
-func (c *Console) messageLines(ctx context.Context, rows []*msg.Message) ([]pages.MessageLine, error) {
-	titles := map[string]string{}
-	lines := make([]pages.MessageLine, len(rows))
-	for i, m := range rows {
-		name, known := titles[m.ChatJID]
-		if !known {
-			chat, err := c.Store.Chat(ctx, m.ChatJID)
-			if err != nil {
-				return nil, err
-			}
-			if chat != nil {
-				name = Excerpt(plaintext.Line(chat.Title))
-			}
-			titles[m.ChatJID] = name
-		}
-		lines[i] = c.messageLine(m, name)
-	}
-	return lines, nil
-}
-
-func (c *Console) messageLine(m *msg.Message, title string) pages.MessageLine {
-	line := pages.MessageLine{
-		ID: m.ID, Out: m.Direction == msg.Out, Who: sentBy(m), Chat: plaintext.Line(m.ChatJID), Title: title,
-		Group: m.RoutedTo,
-		Text:  c.hide(Excerpt(plaintext.Line(contentOf(m)))), Kind: kindOf(m), At: m.ReceivedAt,
-	}
-	line.State, line.Bad = stateOf(m)
-	if strings.HasPrefix(line.Group, "daemon:") {
-		line.Group = ""
-	}
-	return line
-}
-
-// sentBy is who wrote a message: a name, else an address.
-func sentBy(m *msg.Message) string {
-	return Excerpt(plaintext.Line(cmp.Or(m.SenderName, m.Sender, m.Source, "unknown")))
-}
-
-// contentOf is the text of a message, and of a poll its question and options.
-func contentOf(m *msg.Message) string {
-	if m.Direction == msg.In && m.Verb == msg.VerbAnswer {
-		press, _ := msg.ParsePress(m.Content)
-		return cmp.Or(press.Text, m.Content)
-	}
-	if m.Direction != msg.Out || m.Kind != msg.KindPoll {
-		return m.Content
-	}
-	p, err := msg.ParsePoll(m.Content)
-	if err != nil {
-		return m.Content
-	}
-	return p.Question + " " + strings.Join(p.Options, " / ")
-}
-
-// kindOf is what a message is if it is no ordinary one.
-func kindOf(m *msg.Message) string {
-	kind := string(m.Kind)
-	if m.Direction == msg.In {
-		kind = m.Verb
-	}
-	if kind == string(msg.KindMessage) || kind == msg.VerbMessage {
-		return ""
-	}
-	return Excerpt(plaintext.Line(kind))
-}
-
-// stateOf is what became of a message, and whether that is no good end.
-func stateOf(m *msg.Message) (text string, bad bool) {
-	switch {
-	case m.Direction == msg.Out && m.OutState == "":
-		return "stored", false
-	case m.Direction == msg.Out:
-		return string(m.OutState), m.OutState == msg.OutFailed || m.OutState == msg.OutAmbiguous
-	case m.Disposition == "":
-		return "undecided", false
-	case m.Disposition == msg.Onboarding:
-		return "parked", false
-	}
-	return string(m.Disposition) + ", " + string(m.Reason), m.Disposition == msg.Dropped
-}
-
-// hide replaces secrets in a text.
-func (c *Console) hide(text string) string {
-	if c.Redact == nil {
-		return text
-	}
-	return c.Redact(text)
+// titlesOf are the titles of the chats of messages.
+func (c *Console) titlesOf(ctx context.Context, messages []*msg.Message) (pages.Titles, error) {
+	return c.titles(ctx, chatsOf(messages, func(m *msg.Message) string { return m.ChatJID }))
 }

@@ -23,7 +23,7 @@ func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
 		}
 		all.Named = append(all.Named, shown)
 		if problem := config.OperatorProblem(entry); problem != "" {
-			all.Invalid = append(all.Invalid, line(entry+" "+problem))
+			all.Invalid = append(all.Invalid, pages.Line(entry+" "+problem))
 		}
 	}
 	made, err := c.Store.MadeOperators(ctx)
@@ -32,7 +32,7 @@ func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
 		if err != nil {
 			return all, err
 		}
-		all.Made = append(all.Made, pages.MadeOperator{Sender: o.Sender, Shown: shown, By: line(o.By),
+		all.Made = append(all.Made, pages.MadeOperator{Sender: o.Sender, Shown: shown, By: pages.Line(o.By),
 			At: o.At})
 	}
 	return all, err
@@ -42,9 +42,9 @@ func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
 func (c *Console) withName(ctx context.Context, sender string) (string, error) {
 	page, err := rows.ListMessages(ctx, c.Store, rows.MessageFilter{Sender: sender, Limit: 1})
 	if err != nil || len(page.Rows) == 0 || page.Rows[0].SenderName == "" {
-		return line(sender), err
+		return pages.Line(sender), err
 	}
-	return line(sender) + ", " + line(page.Rows[0].SenderName), nil
+	return pages.Line(sender) + ", " + pages.Line(page.Rows[0].SenderName), nil
 }
 
 // makeOperatorCode has gated make the code, and shows it once. The page that asked for it says from.
@@ -70,5 +70,5 @@ func (c *Console) removeOperator(r *http.Request) (next, notice string, err erro
 	sender := strings.TrimSpace(r.PostForm.Get("sender"))
 	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/operators/remove",
 		map[string]string{"sender": sender}, nil)
-	return "/access", fmt.Sprintf("%s is no operator any more.", line(sender)), err
+	return "/access", fmt.Sprintf("%s is no operator any more.", pages.Line(sender)), err
 }

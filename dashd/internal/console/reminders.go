@@ -2,19 +2,17 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"net/http"
 	"net/url"
 	"strconv"
 
-	"arizuko/dashd/internal/rows"
-
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 )
@@ -32,10 +30,10 @@ func (c *Console) reminders(r *http.Request) (*shown, error) {
 	var rows []*msg.Reminder
 	switch {
 	case chat != "":
-		page.Of, page.Choices = "Reminders for the chat "+line(chat), reminderChoices(url.Values{"chat": {chat}}, state)
+		page.Of, page.Choices = "Reminders for the chat "+pages.Line(chat), reminderChoices(url.Values{"chat": {chat}}, state)
 		rows, err = c.Store.ChatReminders(r.Context(), chat, state, after, maxRows+1)
 	case folder != "":
-		page.Of, page.Choices = "Reminders of the group "+line(folder),
+		page.Of, page.Choices = "Reminders of the group "+pages.Line(folder),
 			reminderChoices(url.Values{"group": {folder}}, state)
 		rows, err = c.Store.FolderReminders(r.Context(), folder, state, after, maxRows+1)
 	case after > 0:
@@ -54,15 +52,15 @@ func (c *Console) reminders(r *http.Request) (*shown, error) {
 	} else if page.Of == "" && after == 0 && len(rows) == maxRows {
 		page.More = "/reminders?after=1"
 	}
-	titles := titles{c: c, known: map[string]string{}}
 	for _, reminder := range rows {
-		shown, err := c.reminderLine(r.Context(), reminder, titles.of(r.Context(), reminder.ChatJID))
+		slot, row, err := c.Store.LastSlot(r.Context(), reminder.ID)
 		if err != nil {
 			return nil, err
 		}
-		page.Lines = append(page.Lines, shown)
+		page.Lines = append(page.Lines, pages.ReminderLine{Reminder: reminder, LastSlot: slot, LastRow: row})
 	}
-	return &shown{title: "Reminders", template: "reminders.html", data: page}, titles.err
+	page.Titles, err = c.titles(r.Context(), chatsOf(rows, func(r *msg.Reminder) string { return r.ChatJID }))
+	return &shown{title: "Reminders", template: "reminders.html", data: page}, err
 }
 
 func reminderChoices(of url.Values, current msg.ReminderState) (all []pages.Choice) {
@@ -75,21 +73,6 @@ func reminderChoices(of url.Values, current msg.ReminderState) (all []pages.Choi
 			Current: choice.state == current})
 	}
 	return all
-}
-
-func (c *Console) reminderLine(ctx context.Context, r *msg.Reminder, title string) (pages.ReminderLine, error) {
-	slot, row, err := c.Store.LastSlot(ctx, r.ID)
-	shown := pages.ReminderLine{
-		ID: r.ID, Folder: r.Folder, Chat: line(r.ChatJID), Title: title, Topic: line(r.Topic),
-		Body:   cutText(r.Body, maxText),
-		Prompt: r.Kind == msg.ReminderPrompt, Repeats: r.Cron, Zone: r.TimeZone, Next: r.NextSlot, Last: slot,
-		LastRow: row,
-		By:      line(r.CreatedBy), CanCancel: r.State == msg.ReminderActive,
-	}
-	if r.State != msg.ReminderActive {
-		shown.State, shown.EndedBy, shown.Error = string(r.State), line(r.UpdatedBy), line(r.Error)
-	}
-	return shown, err
 }
 
 // cancelReminder asks gated to end a reminder.
@@ -119,45 +102,19 @@ func (c *Console) polls(r *http.Request) (*shown, error) {
 		rows = rows[:maxRows]
 		page.Older = older(r, rows[maxRows-1].ID)
 	}
-	titles := titles{c: c, known: map[string]string{}}
 	for _, p := range rows {
-		shown, err := c.pollLine(r.Context(), p, titles.of(r.Context(), p.ChatJID))
+		result, err := c.Store.PollResult(r.Context(), p)
 		if err != nil {
 			return nil, err
 		}
-		page.Lines = append(page.Lines, shown)
-	}
-	return &shown{title: "Polls", template: "polls.html", data: page}, titles.err
-}
-
-func (c *Console) pollLine(ctx context.Context, p *msg.StoredPoll, title string) (pages.PollLine, error) {
-	shown := pages.PollLine{
-		ID: p.ID, Message: p.MessageID, Folder: p.Folder, Chat: line(p.ChatJID), Title: title,
-		Question: cutText(p.Poll.Question, maxText),
-		Multiple: p.Poll.Multiple, Open: p.State == msg.PollOpen, CreatedAt: p.CreatedAt, Closes: p.Poll.ClosesAt,
-		Ended: p.ClosedAt,
-	}
-	result, err := c.Store.PollResult(ctx, p)
-	if err != nil {
-		return shown, err
-	}
-	if result == nil {
-		result = &msg.PollResult{}
-	}
-	shown.Voters = result.Voters
-	most := 1
-	for _, n := range result.Counts {
-		most = max(most, n)
-	}
-	for i, text := range p.Poll.Options {
-		option := pages.PollOption{Text: line(text)}
-		if i < len(result.Counts) {
-			option.Votes = result.Counts[i]
-			option.Share = 100 * option.Votes / most
+		line := pages.PollLine{StoredPoll: p}
+		if result != nil {
+			line.Result = *result
 		}
-		shown.Options = append(shown.Options, option)
+		page.Lines = append(page.Lines, line)
 	}
-	return shown, nil
+	page.Titles, err = c.titles(r.Context(), chatsOf(rows, func(p *msg.StoredPoll) string { return p.ChatJID }))
+	return &shown{title: "Polls", template: "polls.html", data: page}, err
 }
 
 // closePoll asks gated to close a poll.

@@ -144,13 +144,8 @@ func (r *replayer) add(item *routeapi.Item, tested *routeapi.TestedItem) {
 	if len(r.result.Rows) == maxReplayRows {
 		return
 	}
-	m := r.rows[tested.ID]
-	r.result.Rows = append(r.result.Rows, pages.ReplayRow{
-		ID: m.ID, Chat: Excerpt(plaintext.Line(cmp.Or(m.Title, m.ChatJID))),
-		Sender: Excerpt(plaintext.Line(cmp.Or(m.SenderName, m.Sender))),
-		Text:   Excerpt(plaintext.Line(m.Content)), At: m.ReceivedAt, Was: was, Would: would,
-		Why: Excerpt(plaintext.Line(strings.Join(tested.Edited.Trace, "; "))),
-	})
+	r.result.Rows = append(r.result.Rows, pages.ReplayRow{Inbound: r.rows[tested.ID], Was: was, Would: would,
+		Why: strings.Join(tested.Edited.Trace, "; ")})
 }
 
 // sameWait reports whether messages that are answered are held as long.
@@ -177,7 +172,7 @@ func (r *replayer) sum() {
 func answerWords(item *routeapi.Item, a *routeapi.Answer) string {
 	switch {
 	case a.Error != "":
-		return "refused: " + Excerpt(plaintext.Line(a.Error))
+		return "refused: " + pages.Line(a.Error)
 	case item.HomeOnly && a.Reason != msg.ReasonBuiltinDrop:
 		return "for the chat's group, " + cmp.Or(a.Home, "which it has not")
 	case a.Action == routeapi.Trigger:

@@ -229,7 +229,7 @@ func (c *Console) fillEditor(ctx context.Context, d *draft, page *pages.RouteEdi
 		}
 	}
 	page.Targets = targetChoices(table.groups)
-	page.Chats, err = c.chatChoices(ctx)
+	page.Chats, err = rows.NewestChats(ctx, c.Store, maxChatChoices)
 	return err
 }
 
@@ -268,25 +268,15 @@ func targetChoices(groups []msg.Group) (all []string) {
 	return append(all, routeapi.Onboarding, "builtin:drop", "builtin:ping")
 }
 
-func (c *Console) chatChoices(ctx context.Context) (all []pages.ChatChoice, err error) {
-	chats, err := rows.NewestChats(ctx, c.Store, maxChatChoices)
-	for _, chat := range chats {
-		all = append(all, pages.ChatChoice{JID: chat.JID, Title: Excerpt(plaintext.Line(chat.Title))})
-	}
-	return all, err
-}
-
 // routeChanges are the newest changes of routes, the newest first.
-func (c *Console) routeChanges(ctx context.Context) (all []pages.AuditLine, err error) {
+func (c *Console) routeChanges(ctx context.Context) (all []store.AuditRow, err error) {
 	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", store.AuditMove} {
 		rows, err := c.Store.Audit(ctx, store.AuditQuery{What: what, Limit: maxConflictLines})
 		if err != nil {
 			return nil, err
 		}
-		for _, row := range rows {
-			all = append(all, auditLine(row))
-		}
+		all = append(all, rows...)
 	}
-	slices.SortFunc(all, func(a, b pages.AuditLine) int { return cmp.Compare(b.ID, a.ID) })
+	slices.SortFunc(all, func(a, b store.AuditRow) int { return cmp.Compare(b.ID, a.ID) })
 	return all[:min(len(all), maxConflictLines)], nil
 }

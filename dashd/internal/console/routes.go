@@ -145,7 +145,7 @@ func (c *Console) matchWords(ctx context.Context, exprs []string) ([]string, err
 		if titles[jid] == "" {
 			return jid
 		}
-		return fmt.Sprintf("“%s” (%s)", Excerpt(plaintext.Line(titles[jid])), jid)
+		return fmt.Sprintf("“%s” (%s)", pages.Line(titles[jid]), jid)
 	}
 	words := make([]string, len(exprs))
 	for i, e := range parsed {

@@ -31,7 +31,7 @@ func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.St
 	}
 	for _, r := range pending {
 		if !r.Noted() {
-			s.Requests = append(s.Requests, requestLine(r))
+			s.Requests = append(s.Requests, r)
 		}
 	}
 	find := func(name string) status.Daemon {

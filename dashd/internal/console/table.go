@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routecheck"
@@ -67,6 +68,34 @@ func sharers(routes []msg.Route) map[string][]string {
 			seen[[2]string{target.Folder, words}] = true
 			all[target.Folder] = append(all[target.Folder], words)
 		}
+	}
+	return all
+}
+
+// titles are those of chats.
+func (c *Console) titles(ctx context.Context, jids []string) (pages.Titles, error) {
+	titles := pages.Titles{}
+	for _, jid := range jids {
+		if _, known := titles[jid]; known {
+			continue
+		}
+		chat, err := c.Store.Chat(ctx, jid)
+		if err != nil {
+			return nil, err
+		}
+		titles[jid] = ""
+		if chat != nil {
+			titles[jid] = chat.Title
+		}
+	}
+	return titles, nil
+}
+
+// chatsOf are the addresses of the chats of a list.
+func chatsOf[T any](list []T, jid func(T) string) []string {
+	all := make([]string, len(list))
+	for i, each := range list {
+		all[i] = jid(each)
 	}
 	return all
 }

@@ -2,7 +2,13 @@ package pages
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
+
+	"arizuko/dashd/internal/rows"
+	"arizuko/dashd/internal/status"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // Groups is a list of groups by folder, and a form to add one.
@@ -16,7 +22,7 @@ type Groups struct {
 
 // GroupRow is one group.
 type GroupRow struct {
-	Folder, Name string
+	msg.Group
 	Chats        []string // whose messages routes lead there
 	More         int      // further ones
 	Turn, TurnAt int64    // the newest turn that began, 0 for none
@@ -31,9 +37,9 @@ type Group struct {
 	Choice                        AgentChoice
 	Warnings, Chats               []string
 	MoreChats                     int
-	Sessions                      []SessionLine
+	Sessions                      []rows.TopicSession
 	NextSession                   string // address of what follows
-	Runs                          []RunLine
+	Runs                          []*store.RunResult
 	Files                         Files
 	Now                           int64
 }
@@ -47,11 +53,11 @@ type AgentChoice struct {
 	Own          bool     // the group has an agent of its own, not one of AGENTS
 }
 
-// SessionLine is the session of a topic.
-type SessionLine struct {
-	Topic, ID string
-	At        int64
-}
+// Logs is the address of the log of a run, without the run's number.
+func (g Group) Logs() string { return "/logs?" + url.Values{"group": {g.Folder}}.Encode() + "&run=" }
+
+// sessionID is the beginning of a session's id.
+func sessionID(id string) string { return Cut(id, 8) }
 
 // Files is a folder of a group.
 type Files struct {
@@ -89,7 +95,7 @@ func byteSize(n int64) string {
 type Settings struct {
 	Values  []Setting
 	Paths   []Setting
-	Daemons []DaemonLine
+	Daemons []status.Daemon
 	Version string
 	Schema  int
 	Now     int64

@@ -3,6 +3,9 @@ package pages
 import (
 	"fmt"
 	"strings"
+
+	"arizuko/dashd/internal/rows"
+	"arizuko/pkg/store"
 )
 
 // Routes is the page of the routing table: where the messages of which chats go.
@@ -33,12 +36,12 @@ type RouteLine struct {
 type RouteEditor struct {
 	Digest   string // of the stored table that the copy began with
 	Rows     []DraftRow
-	Targets  []string     // that a row may have
-	Chats    []ChatChoice // that a message may be tested in
-	Problems int          // rows that cannot be saved
-	Changes  []string     // what saving would change, in words
-	More     int          // further changes
-	Conflict *Conflict    // nil if no other editor has saved
+	Targets  []string         // that a row may have
+	Chats    []rows.ChatTitle // that a message may be tested in
+	Problems int              // rows that cannot be saved
+	Changes  []string         // what saving would change, in words
+	More     int              // further changes
+	Conflict *Conflict        // nil if no other editor has saved
 	Test     TestMessage
 	Tested   *TestedMessage // nil if no message was tested
 	Last     int            // how many messages are replayed
@@ -96,13 +99,10 @@ func (r DraftRow) Wrong() string {
 	return "target"
 }
 
-// ChatChoice is a chat that can be picked.
-type ChatChoice struct{ JID, Title string }
-
 // Conflict is that another editor has saved since the copy was made.
 type Conflict struct {
 	Saved bool // this copy was about to be saved: saving again replaces what the other has saved
-	By    []AuditLine
+	By    []store.AuditRow
 }
 
 // TestMessage is a message to test, as typed.
@@ -134,32 +134,18 @@ type ReplayKind struct {
 	Count      int
 }
 
-// ReplayRow is a message that would have gone another way.
+// ReplayRow is a message that would have gone another way, for the reason Why.
 type ReplayRow struct {
-	ID         int64
-	Chat       string // its title or address
-	Sender     string
-	Text       string
-	At         int64 // unix ms
-	Was, Would string
-	Why        string // of Would
+	*rows.Inbound
+	Was, Would, Why string
 }
 
 // Unlisted is how many changed messages are not in Rows.
 func (r *Replay) Unlisted() int { return r.Changed - len(r.Rows) }
 
-// AuditLine is a change that was made.
-type AuditLine struct {
-	ID     int64
-	At     int64 // unix ms
-	Who    string
-	What   string
-	Detail string
-}
-
 // Audit is the page of the changes.
 type Audit struct {
-	Lines     []AuditLine
+	Lines     []store.AuditRow
 	Who, What string // the filter, "" for all
 	Whats     []string
 	Next      string // address of the next page, "" for none
