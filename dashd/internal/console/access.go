@@ -12,7 +12,7 @@ import (
 )
 
 // endEngagement ends a window: routd does it.
-func (c *Console) endEngagement(r *http.Request) (next, notice string, err error) {
+func (c chatPages) endEngagement(r *http.Request) (next, notice string, err error) {
 	chat, place, now := r.PostForm.Get("chat"), r.PostForm.Get("place"), int64(0)
 	err = ask(r.Context(), c.Routd, "routd", http.MethodPost, routeapi.EngagementPath,
 		routeapi.EngagementRequest{JID: &chat, Topic: &place, TTL: &now}, nil)
@@ -20,8 +20,8 @@ func (c *Console) endEngagement(r *http.Request) (next, notice string, err error
 		fmt.Sprintf("The window in %s is ended. What is written there starts a turn only if a route leads it to a group.", pages.Line(chat)), err
 }
 
-// access says what a sender may do in a chat, and why.
-func (c *Console) access(r *http.Request) (*shown, error) {
+// show says what a sender may do in a chat, and why.
+func (c accessPages) show(r *http.Request) (*shown, error) {
 	q, ctx := r.URL.Query(), r.Context()
 	page := pages.Access{Chat: strings.TrimSpace(q.Get("chat")), Sender: strings.TrimSpace(q.Get("sender")),
 		Name: q.Get("name"), Thread: q.Get("thread")}

@@ -30,7 +30,7 @@ const (
 )
 
 // decide makes the action of the form that approves or rejects a request: onbod does it, and the page shows its words.
-func (c *Console) decide(verb, field string) action {
+func (c *approvalPages) decide(verb, field string) action {
 	return func(r *http.Request) (next, notice string, err error) {
 		var answer struct{ Text string }
 		err = ask(r.Context(), c.Onbod, "onbod", http.MethodPost, "/"+verb, map[string]string{
@@ -44,38 +44,34 @@ func (c *Console) decide(verb, field string) action {
 // plainText makes a line of an answer in markdown: names are code there.
 func plainText(text string) string { return plaintext.Line(strings.ReplaceAll(text, "`", "")) }
 
-func (c *Console) approvals(r *http.Request) (*shown, error) {
-	data, err := c.requests(r.Context())
-	return &shown{title: "Approvals", template: "approvals.html", data: data}, err
-}
-
-func (c *Console) requests(ctx context.Context) (pages.Approvals, error) {
-	none := pages.Approvals{}
+// list shows the requests that wait, and those that were decided lately.
+func (c *approvalPages) list(r *http.Request) (*shown, error) {
+	ctx := r.Context()
 	pending, err := c.Store.Requests(ctx, store.RequestPending, maxRequests)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	all, err := c.Store.Requests(ctx, "", maxRequests+maxDecided)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	waiting, _, err := c.Store.WaitingRequests(ctx)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	shown := pages.Approvals{Now: c.Now().UnixMilli(), Pending: pending, More: max(0, waiting.Rows-len(pending))}
+	page := pages.Approvals{Now: c.Now().UnixMilli(), Pending: pending, More: max(0, waiting.Rows-len(pending))}
 	for _, r := range all {
-		if r.State != store.RequestPending && len(shown.Decided) < maxDecided {
-			shown.Decided = append(shown.Decided, r)
+		if r.State != store.RequestPending && len(page.Decided) < maxDecided {
+			page.Decided = append(page.Decided, r)
 		}
 	}
 	if len(pending) > 0 {
-		shown.Defaults = c.defaultFolders(ctx, pending)
-		if shown.Groups, err = c.sharedGroups(ctx); err != nil {
-			return none, err
+		page.Defaults = c.defaultFolders(ctx, pending)
+		if page.Groups, err = c.sharedGroups(ctx); err != nil {
+			return nil, err
 		}
 	}
-	return shown, nil
+	return &shown{title: "Approvals", template: "approvals.html", data: page}, nil
 }
 
 // defaults is onbod's last answer about default folders. All open pages share it.
@@ -87,7 +83,7 @@ type defaults struct {
 
 // defaultFolders are the groups that onbod would make, by code; none if it does not say. onbod is asked once
 // a second at most, unless a request is newer than its answer.
-func (c *Console) defaultFolders(ctx context.Context, pending []*store.Request) map[string]string {
+func (c *approvalPages) defaultFolders(ctx context.Context, pending []*store.Request) map[string]string {
 	last := &c.defaults
 	last.mu.Lock()
 	defer last.mu.Unlock()
@@ -100,7 +96,7 @@ func (c *Console) defaultFolders(ctx context.Context, pending []*store.Request) 
 	return last.folders
 }
 
-func (c *Console) askDefaults(ctx context.Context) map[string]string {
+func (c *approvalPages) askDefaults(ctx context.Context) map[string]string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultsWithin)
 	defer cancel()
 	var answer struct {
@@ -121,7 +117,7 @@ func (c *Console) askDefaults(ctx context.Context) map[string]string {
 }
 
 // sharedGroups are the groups with the chats whose messages a route leads there.
-func (c *Console) sharedGroups(ctx context.Context) ([]pages.GroupChats, error) {
+func (c *approvalPages) sharedGroups(ctx context.Context) ([]pages.GroupChats, error) {
 	t, err := c.table(ctx)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,25 +17,22 @@ const (
 	maxAuditWhats = 100
 )
 
-func (c *Console) audit(r *http.Request) (*shown, error) {
-	data, err := c.changes(r.Context(), r.URL.Query())
-	return &shown{title: "Changes", template: "audit.html", data: data}, err
-}
-
-func (c *Console) changes(ctx context.Context, query url.Values) (pages.Audit, error) {
+// audit lists changes, the newest first.
+func (c upkeepPages) audit(r *http.Request) (*shown, error) {
+	ctx, query := r.Context(), r.URL.Query()
 	page := pages.Audit{Who: strings.TrimSpace(query.Get("who")), What: query.Get("what"), Now: c.Now().UnixMilli()}
 	page.Filtered = page.Who != "" || page.What != "" || query.Has("before")
 	q := store.AuditQuery{Who: page.Who, What: page.What, Limit: maxAuditLines + 1}
 	if text := query.Get("before"); text != "" {
 		id, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return page, apierr.New(apierr.BadRequest, "before is the number of a change, not %.40q", text)
+			return nil, apierr.New(apierr.BadRequest, "before is the number of a change, not %.40q", text)
 		}
 		q.Before = id
 	}
 	list, err := c.Store.Audit(ctx, q)
 	if err != nil {
-		return page, err
+		return nil, err
 	}
 	if len(list) > maxAuditLines {
 		list = list[:maxAuditLines]
@@ -51,11 +47,11 @@ func (c *Console) changes(ctx context.Context, query url.Values) (pages.Audit, e
 	page.Lines = list
 	oldest, err := c.Store.OldestAudit(ctx)
 	if err != nil {
-		return page, err
+		return nil, err
 	}
 	if oldest != nil {
 		page.Since, page.Deleted, page.Max = oldest.At, oldest.ID > 1, store.MaxAuditRows
 	}
 	page.Whats, err = rows.AuditWhats(ctx, c.Store, maxAuditWhats)
-	return page, err
+	return &shown{title: "Changes", template: "audit.html", data: page}, err
 }

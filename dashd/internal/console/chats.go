@@ -21,8 +21,8 @@ const (
 	maxWindowsRead = 1000
 )
 
-// chats lists chats, the one seen last first.
-func (c *Console) chats(r *http.Request) (*shown, error) {
+// list shows chats, the one seen last first.
+func (c chatPages) list(r *http.Request) (*shown, error) {
 	q, ctx := r.URL.Query(), r.Context()
 	f := rows.ChatFilter{Platform: q.Get("platform"), Text: strings.TrimSpace(q.Get("text")), Limit: maxRows}
 	if len(f.Text) > maxFilter {
@@ -64,7 +64,7 @@ func below(r *http.Request, pairs ...string) string {
 	return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
 }
 
-func (c *Console) chatRows(ctx context.Context, chats []rows.SeenChat, now int64) ([]pages.ChatRow, error) {
+func (c chatPages) chatRows(ctx context.Context, chats []rows.SeenChat, now int64) ([]pages.ChatRow, error) {
 	t, err := c.table(ctx)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c *Console) chatRows(ctx context.Context, chats []rows.SeenChat, now int64
 }
 
 // homeOf is the group that answers a chat; in a direct message routes for its user count.
-func (c *Console) homeOf(ctx context.Context, t *table, chat *msg.Chat) (folder string, err error) {
+func (c chatPages) homeOf(ctx context.Context, t *table, chat *msg.Chat) (folder string, err error) {
 	user := ""
 	if chat.Kind == msg.ChatDM && t.chats.BySender() {
 		if _, user, err = c.Store.LastUser(ctx, chat.JID); err != nil {
@@ -110,7 +110,7 @@ func (c *Console) homeOf(ctx context.Context, t *table, chat *msg.Chat) (folder 
 }
 
 // engagement lists the windows that are open, those that end first first.
-func (c *Console) engagement(r *http.Request) (*shown, error) {
+func (c chatPages) engagement(r *http.Request) (*shown, error) {
 	q, now := r.URL.Query(), c.Now().UnixMilli()
 	after, chat, place := now, q.Get("chat"), q.Get("place")
 	if chat != "" {

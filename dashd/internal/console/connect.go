@@ -19,7 +19,7 @@ import (
 )
 
 // connect says how a platform gets its token, which only the environment of its daemon has.
-func (c *Console) connect(r *http.Request) (*shown, error) {
+func (c *overviewPages) connect(r *http.Request) (*shown, error) {
 	p, err := platform(r)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func profiles(daemons []status.Daemon, name string) string {
 
 // tryToken runs the check of an adapter with tokens from a form. They are given to that program alone, and are neither
 // stored nor shown nor logged.
-func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
+func (c *overviewPages) tryToken(r *http.Request) (next, notice string, err error) {
 	p, err := platform(r)
 	if err != nil {
 		return "/", "", err

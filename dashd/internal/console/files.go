@@ -28,7 +28,7 @@ const (
 var errNoFile = apierr.New(apierr.NotFound, "There is no such file in the folder of the group.")
 
 // openIn opens a file or a folder of a group, for reading. No symbolic link is followed: agents write these folders.
-func (c *Console) openIn(folder, name string) (*os.File, error) {
+func (c groupPages) openIn(folder, name string) (*os.File, error) {
 	if msg.ValidFolder(folder) != nil || name != "" && (!fs.ValidPath(name) || strings.ContainsRune(name, 0)) {
 		return nil, errNoFile
 	}
@@ -66,7 +66,7 @@ func missing(err error) error {
 }
 
 // files lists a folder of a group by name, those after a name.
-func (c *Console) files(folder, dir, after string) (list pages.Files, err error) {
+func (c groupPages) files(folder, dir, after string) (list pages.Files, err error) {
 	list.Dir = dir
 	f, err := c.openIn(folder, dir)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Console) files(folder, dir, after string) (list pages.Files, err error)
 }
 
 // download answers with a file of a group, which no browser shows or runs.
-func (c *Console) download(w http.ResponseWriter, r *http.Request) {
+func (c groupPages) download(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("path")
 	f, err := c.openIn(r.URL.Query().Get("group"), name)
 	if err != nil {

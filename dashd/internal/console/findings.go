@@ -31,7 +31,7 @@ type findings struct {
 
 // read returns what the latest examination has found. It starts one and waits for it, but not for long: it may hang.
 // down names the daemons that are not healthy: what was found while others were is not enough.
-func (f *findings) read(ctx context.Context, c *Console, down string) ([]facts.Fact, error) {
+func (f *findings) read(ctx context.Context, c *site, down string) ([]facts.Fact, error) {
 	wait := findingsWait
 	switch at, last, before := f.known(); {
 	case at.IsZero():
@@ -62,7 +62,7 @@ func (f *findings) known() (at time.Time, last []facts.Fact, down string) {
 	return f.at, f.last, f.down
 }
 
-func (f *findings) examine(ctx context.Context, c *Console, down string) (err error) {
+func (f *findings) examine(ctx context.Context, c *site, down string) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // it would end dashd: no handler of a request catches it
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())

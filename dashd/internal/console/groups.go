@@ -15,17 +15,15 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
 
-// groups lists the groups by folder.
-func (c *Console) groups(r *http.Request) (*shown, error) {
+// list shows the groups by folder.
+func (c groupPages) list(r *http.Request) (*shown, error) {
 	q := r.URL.Query()
 	t, err := c.table(r.Context())
 	if err != nil {
@@ -61,8 +59,8 @@ func (t *table) warningsOf(folder string) (texts []string) {
 	return texts
 }
 
-// addGroup registers a group: routd does it. A refused form stays filled in.
-func (c *Console) addGroup(r *http.Request) (next, notice string, err error) {
+// add registers a group: routd does it. A refused form stays filled in.
+func (c groupPages) add(r *http.Request) (next, notice string, err error) {
 	folder, name := strings.TrimSpace(r.PostForm.Get("folder")), strings.TrimSpace(r.PostForm.Get("name"))
 	err = ask(r.Context(), c.Routd, "routd", http.MethodPost, "/v1/groups",
 		msg.Group{Folder: folder, Name: name, Config: json.RawMessage(`{}`)}, nil)
@@ -74,8 +72,8 @@ func (c *Console) addGroup(r *http.Request) (next, notice string, err error) {
 
 func groupPath(folder string) string { return (&url.URL{Path: "/groups/" + folder}).String() }
 
-// group shows one group.
-func (c *Console) group(r *http.Request) (*shown, error) {
+// show shows one group.
+func (c groupPages) show(r *http.Request) (*shown, error) {
 	g, err := c.groupOf(r)
 	if err != nil {
 		return nil, err
@@ -92,7 +90,7 @@ func groupShown(page *pages.Group) *shown {
 		up: []pages.Link{{Path: "/groups", Text: "Groups"}}}
 }
 
-func (c *Console) groupOf(r *http.Request) (*msg.Group, error) {
+func (c groupPages) groupOf(r *http.Request) (*msg.Group, error) {
 	folder := chi.URLParam(r, "*")
 	if plain, err := url.PathUnescape(folder); err == nil {
 		folder = plain
@@ -104,7 +102,7 @@ func (c *Console) groupOf(r *http.Request) (*msg.Group, error) {
 	return g, err
 }
 
-func (c *Console) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error) {
+func (c groupPages) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error) {
 	ctx, q := r.Context(), r.URL.Query()
 	t, err := c.table(ctx)
 	if err != nil {
@@ -161,15 +159,12 @@ func groupVersion(g *msg.Group) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// changeGroup saves or deletes a group: routd does it. What was typed into a form that is refused stays there.
-func (c *Console) changeGroup(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		c.Pages.Problem(w, r, http.StatusBadRequest, "The form could not be read",
-			"It is too long, or broken. Go back and try again.")
+// change saves or deletes a group: routd does it. What was typed into a form that is refused stays there.
+func (c groupPages) change(w http.ResponseWriter, r *http.Request) {
+	r, ok := c.form(w, r, maxForm)
+	if !ok {
 		return
 	}
-	r = r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context())))
 	g, err := c.groupOf(r)
 	if err != nil {
 		c.failed(w, r, err)
@@ -193,7 +188,7 @@ func (c *Console) changeGroup(w http.ResponseWriter, r *http.Request) {
 	c.refuseGroup(w, r, g, err)
 }
 
-func (c *Console) saveGroup(r *http.Request, g *msg.Group, address string) error {
+func (c groupPages) saveGroup(r *http.Request, g *msg.Group, address string) error {
 	if r.PostForm.Get("version") != groupVersion(g) {
 		return apierr.New(apierr.Conflict,
 			"The group was changed meanwhile: copy what you typed, and open its page again.")
@@ -212,7 +207,7 @@ func (c *Console) saveGroup(r *http.Request, g *msg.Group, address string) error
 }
 
 // refuseGroup shows the page with what was typed, and why it was refused.
-func (c *Console) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Group, refusal error) {
+func (c groupPages) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Group, refusal error) {
 	page, err := c.groupPage(r, g)
 	if err != nil {
 		c.failed(w, r, err)
@@ -236,8 +231,8 @@ func (c *Console) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Gro
 		Up: content.up, Fragment: fragment, Problem: problem})
 }
 
-// groupLog answers with the log of a group's run as text.
-func (c *Console) groupLog(w http.ResponseWriter, r *http.Request) {
+// log answers with the log of a group's run as text.
+func (c groupPages) log(w http.ResponseWriter, r *http.Request) {
 	folder := r.URL.Query().Get("group")
 	run, err := strconv.ParseInt(r.URL.Query().Get("run"), 10, 64)
 	if err != nil || msg.ValidFolder(folder) != nil {
@@ -248,7 +243,7 @@ func (c *Console) groupLog(w http.ResponseWriter, r *http.Request) {
 }
 
 // settings shows what dashd was configured with.
-func (c *Console) settings(r *http.Request) (*shown, error) {
+func (c groupPages) settings(r *http.Request) (*shown, error) {
 	daemons, err := c.Status.Daemons(r.Context())
 	if err != nil {
 		return nil, err

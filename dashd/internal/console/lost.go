@@ -14,8 +14,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// lost shows what was not delivered, dropped, or waits for an operator: counts by reason, and the messages of one.
-func (c *Console) lost(r *http.Request) (*shown, error) {
+// list shows what was not delivered, dropped, or waits for an operator: counts by reason, and the messages of one.
+func (c lostPages) list(r *http.Request) (*shown, error) {
 	key := r.URL.Query().Get("reason")
 	data, chosen, err := c.lostCounts(r.Context(), key)
 	if err == nil && chosen != nil {
@@ -24,8 +24,8 @@ func (c *Console) lost(r *http.Request) (*shown, error) {
 	return &shown{title: "Lost and found", template: "lost.html", data: data}, err
 }
 
-// confirmLost asks before all messages of a reason are replayed.
-func (c *Console) confirmLost(r *http.Request) (*shown, error) {
+// confirm asks before all messages of a reason are replayed.
+func (c lostPages) confirm(r *http.Request) (*shown, error) {
 	query := r.URL.Query()
 	data, chosen, err := c.lostCounts(r.Context(), query.Get("reason"))
 	if err == nil && chosen != nil && chosen.Replay {
@@ -36,7 +36,7 @@ func (c *Console) confirmLost(r *http.Request) (*shown, error) {
 }
 
 // lostCounts are the counts by reason, and the reason with a key, nil if there is none.
-func (c *Console) lostCounts(ctx context.Context, key string) (data pages.Lost, chosen *pages.LostReason, err error) {
+func (c lostPages) lostCounts(ctx context.Context, key string) (data pages.Lost, chosen *pages.LostReason, err error) {
 	undelivered, dropped, parked, err := c.lostReasons(ctx)
 	if err != nil {
 		return data, nil, err
@@ -54,7 +54,7 @@ func (c *Console) lostCounts(ctx context.Context, key string) (data pages.Lost, 
 }
 
 // lostReasons are the reasons that messages have, with how many have them.
-func (c *Console) lostReasons(ctx context.Context) (undelivered, dropped, parked []pages.LostReason, err error) {
+func (c lostPages) lostReasons(ctx context.Context) (undelivered, dropped, parked []pages.LostReason, err error) {
 	for _, class := range []struct {
 		class msg.ErrorClass
 		text  string
@@ -111,7 +111,7 @@ func worthReplaying(code msg.Reason) bool {
 }
 
 // lostList is a page of the messages of a reason.
-func (c *Console) lostList(ctx context.Context, l *pages.LostReason, before string) (*pages.LostList, error) {
+func (c lostPages) lostList(ctx context.Context, l *pages.LostReason, before string) (*pages.LostList, error) {
 	filter := l.Filter
 	var err error
 	if filter.Before, err = lostPosition(before); err != nil {

@@ -38,7 +38,7 @@ func (s *replayStep) ids() (ids []int64) {
 }
 
 // nextReplays looks for messages to replay that are older than one, 0 for the newest.
-func (c *Console) nextReplays(ctx context.Context, l *pages.LostReason, before int64) (step replayStep, err error) {
+func (c lostPages) nextReplays(ctx context.Context, l *pages.LostReason, before int64) (step replayStep, err error) {
 	filter := l.Filter
 	filter.Limit, filter.Before = maxReplays, before
 	for range maxReplayPages {
@@ -68,7 +68,7 @@ func (c *Console) nextReplays(ctx context.Context, l *pages.LostReason, before i
 }
 
 // confirmReplay says what would be replayed: the messages of a reason that have no copy yet, those before a message.
-func (c *Console) confirmReplay(ctx context.Context, l *pages.LostReason, before string) (*pages.LostConfirm, error) {
+func (c lostPages) confirmReplay(ctx context.Context, l *pages.LostReason, before string) (*pages.LostConfirm, error) {
 	position, err := lostPosition(before)
 	if err != nil {
 		return nil, err
@@ -90,11 +90,11 @@ func (c *Console) confirmReplay(ctx context.Context, l *pages.LostReason, before
 	return confirm, err
 }
 
-// replayLost lets gated copy messages, but for those that have a copy: those of a form, or all of a reason that are
+// replay lets gated copy messages, but for those that have a copy: those of a form, or all of a reason that are
 // older than one.
-func (c *Console) replayLost(r *http.Request) (next, notice string, err error) {
+func (c lostPages) replay(r *http.Request) (next, notice string, err error) {
 	if r.PostForm.Get("all") != "" {
-		return c.replayAllLost(r)
+		return c.replayAll(r)
 	}
 	next = pages.LostPath(r.PostForm.Get("reason"))
 	var ids []int64
@@ -113,10 +113,10 @@ func (c *Console) replayLost(r *http.Request) (next, notice string, err error) {
 	return next, done.String(), err
 }
 
-// replayAllLost replays step by step until maxReplayTime is over: the page then goes on where it stopped. It goes from
+// replayAll replays step by step until maxReplayTime is over: the page then goes on where it stopped. It goes from
 // newer to older messages, so that a copy which is lost again is not copied too. Each step is one transaction of gated:
 // after a failure the same button goes on, and copies none twice.
-func (c *Console) replayAllLost(r *http.Request) (next, notice string, err error) {
+func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 	key := r.PostForm.Get("reason")
 	before, err := lostPosition(r.PostForm.Get("before"))
 	if err != nil {
@@ -166,7 +166,7 @@ func (n *replayCount) String() string {
 }
 
 // replayIDs lets gated copy messages, in one transaction.
-func (c *Console) replayIDs(ctx context.Context, ids []int64, done *replayCount) error {
+func (c lostPages) replayIDs(ctx context.Context, ids []int64, done *replayCount) error {
 	var answer struct {
 		Messages []struct {
 			ID, Copy int64

@@ -24,8 +24,8 @@ const (
 	timeField = "2006-01-02T15:04"
 )
 
-// messages lists messages, filtered by the address.
-func (c *Console) messages(r *http.Request) (*shown, error) {
+// list shows messages, filtered by the address.
+func (c messagePages) list(r *http.Request) (*shown, error) {
 	query := r.URL.Query()
 	query.Del(flashParameter)
 	filter, wrong, problem := messageFilter(query)
@@ -44,7 +44,7 @@ func (c *Console) messages(r *http.Request) (*shown, error) {
 }
 
 // listInto reads a page of the list.
-func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter rows.MessageFilter,
+func (c messagePages) listInto(ctx context.Context, data *pages.Messages, filter rows.MessageFilter,
 	query url.Values) error {
 	if filter.Match != "" {
 		lag, err := rows.CountSearchLag(ctx, c.Store, maxLag)
@@ -80,7 +80,7 @@ func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter row
 }
 
 // groupNames are the folders of the groups, at most maxGroups.
-func (c *Console) groupNames(ctx context.Context) ([]string, error) {
+func (c messagePages) groupNames(ctx context.Context) ([]string, error) {
 	groups, err := c.Store.Groups(ctx)
 	if err != nil {
 		return nil, err
@@ -196,6 +196,6 @@ func options(selected string, pairs ...string) (all []pages.Option) {
 }
 
 // titlesOf are the titles of the chats of messages.
-func (c *Console) titlesOf(ctx context.Context, messages []*msg.Message) (pages.Titles, error) {
+func (c *site) titlesOf(ctx context.Context, messages []*msg.Message) (pages.Titles, error) {
 	return c.titles(ctx, chatsOf(messages, func(m *msg.Message) string { return m.ChatJID }))
 }

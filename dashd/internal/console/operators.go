@@ -14,7 +14,7 @@ import (
 )
 
 // operators are those of the instance: whom OPERATORS names, and who became one by a code.
-func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
+func (c *site) operators(ctx context.Context) (pages.Operators, error) {
 	all := pages.Operators{Now: c.Now().UnixMilli()}
 	for _, entry := range c.Operators {
 		shown, err := c.withName(ctx, strings.TrimSpace(entry))
@@ -39,7 +39,7 @@ func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
 }
 
 // withName is a sender's id, with the name of the newest message of that sender.
-func (c *Console) withName(ctx context.Context, sender string) (string, error) {
+func (c *site) withName(ctx context.Context, sender string) (string, error) {
 	page, err := rows.ListMessages(ctx, c.Store, rows.MessageFilter{Sender: sender, Limit: 1})
 	if err != nil || len(page.Rows) == 0 || page.Rows[0].SenderName == "" {
 		return pages.Line(sender), err
@@ -48,7 +48,7 @@ func (c *Console) withName(ctx context.Context, sender string) (string, error) {
 }
 
 // makeOperatorCode has gated make the code, and shows it once. The page that asked for it says from.
-func (c *Console) makeOperatorCode(r *http.Request) (next, notice string, err error) {
+func (c accessPages) makeOperatorCode(r *http.Request) (next, notice string, err error) {
 	next = "/access"
 	if r.PostForm.Get("from") == "/" {
 		next = "/"
@@ -66,7 +66,7 @@ func (c *Console) makeOperatorCode(r *http.Request) (next, notice string, err er
 }
 
 // removeOperator has gated end what came of a code.
-func (c *Console) removeOperator(r *http.Request) (next, notice string, err error) {
+func (c accessPages) removeOperator(r *http.Request) (next, notice string, err error) {
 	sender := strings.TrimSpace(r.PostForm.Get("sender"))
 	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/operators/remove",
 		map[string]string{"sender": sender}, nil)

@@ -11,28 +11,24 @@ import (
 	"arizuko/dashd/internal/rows"
 )
 
-func (c *Console) overview(r *http.Request) (*shown, error) {
-	data, err := c.instance(r.Context())
-	return &shown{title: "Overview", template: "overview.html", data: data}, err
-}
-
-func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
-	none := pages.Overview{}
+// show shows the state of the instance.
+func (c *overviewPages) show(r *http.Request) (*shown, error) {
+	ctx := r.Context()
 	f, err := c.Status.Instance(ctx)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	requests, _, err := c.Store.WaitingRequests(ctx)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	steps, err := c.steps(ctx, f.Daemons)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	minutes, err := c.minutes.read(ctx, c)
+	minutes, err := c.minutes.read(ctx, c.site)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	var down []string
 	for _, d := range f.Daemons {
@@ -40,14 +36,14 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 			down = append(down, d.Name)
 		}
 	}
-	attention, err := c.findings.read(ctx, c, strings.Join(down, " "))
+	attention, err := c.findings.read(ctx, c.site, strings.Join(down, " "))
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	return pages.Overview{
+	return &shown{title: "Overview", template: "overview.html", data: pages.Overview{
 		Facts: f, Pending: requests.Rows, Steps: steps, Minutes: minutes,
 		Attention: attention[:min(len(attention), maxAttention)], Unlisted: max(0, len(attention)-maxAttention),
-	}, nil
+	}}, nil
 }
 
 const (
@@ -62,7 +58,7 @@ type minutes struct {
 	last pages.Minutes
 }
 
-func (m *minutes) read(ctx context.Context, c *Console) (pages.Minutes, error) {
+func (m *minutes) read(ctx context.Context, c *site) (pages.Minutes, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := c.Now()

@@ -15,7 +15,7 @@ import (
 )
 
 // questions are those of a turn, open ones first, else the newest first. operator is who looks at them.
-func (c *Console) questions(ctx context.Context, t *msg.Turn, operator string) (all []pages.Question, err error) {
+func (c turnPages) questions(ctx context.Context, t *msg.Turn, operator string) (all []pages.Question, err error) {
 	asks, err := c.Store.TurnAsks(ctx, t.ID)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (c *Console) questions(ctx context.Context, t *msg.Turn, operator string) (
 }
 
 // answerQuestion lets gated answer a question with the chosen option.
-func (c *Console) answerQuestion(r *http.Request) (next, notice string, err error) {
+func (c turnPages) answerQuestion(r *http.Request) (next, notice string, err error) {
 	t, err := c.turnOf(r)
 	if err != nil {
 		return "/turns", "", err
@@ -52,7 +52,7 @@ func (c *Console) answerQuestion(r *http.Request) (next, notice string, err erro
 }
 
 // chosen reads which question of a turn a form answers, and with which option.
-func (c *Console) chosen(r *http.Request, t *msg.Turn) (*msg.Ask, int, error) {
+func (c turnPages) chosen(r *http.Request, t *msg.Turn) (*msg.Ask, int, error) {
 	id, err := strconv.ParseInt(chi.URLParam(r, "ask"), 10, 64)
 	if err != nil {
 		return nil, 0, apierr.New(apierr.BadRequest, "The address has no number of a question.")

@@ -18,7 +18,7 @@ import (
 )
 
 // reminders lists the active reminders that are due next, or those of a chat or a group in a state.
-func (c *Console) reminders(r *http.Request) (*shown, error) {
+func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 	q := r.URL.Query()
 	state := cmp.Or(msg.ReminderState(q.Get("state")), msg.ReminderActive)
 	chat, folder := q.Get("chat"), q.Get("group")
@@ -76,7 +76,7 @@ func reminderChoices(of url.Values, current msg.ReminderState) (all []pages.Choi
 }
 
 // cancelReminder asks gated to end a reminder.
-func (c *Console) cancelReminder(r *http.Request) (next, notice string, err error) {
+func (c upkeepPages) cancelReminder(r *http.Request) (next, notice string, err error) {
 	id := chi.URLParam(r, "id")
 	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/reminders/"+url.PathEscape(id)+"/cancel",
 		map[string]string{"by": login.Sender(r.Context())}, nil)
@@ -84,7 +84,7 @@ func (c *Console) cancelReminder(r *http.Request) (next, notice string, err erro
 }
 
 // polls lists polls, or the open ones.
-func (c *Console) polls(r *http.Request) (*shown, error) {
+func (c upkeepPages) polls(r *http.Request) (*shown, error) {
 	before, err := position(r.URL.Query())
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (c *Console) polls(r *http.Request) (*shown, error) {
 }
 
 // closePoll asks gated to close a poll.
-func (c *Console) closePoll(r *http.Request) (next, notice string, err error) {
+func (c upkeepPages) closePoll(r *http.Request) (next, notice string, err error) {
 	id := chi.URLParam(r, "id")
 	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/polls/"+url.PathEscape(id)+"/close", nil, nil)
 	return "/polls", fmt.Sprintf("Poll %s was closed: its chat sees the result.", id), err

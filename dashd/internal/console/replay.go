@@ -27,7 +27,7 @@ const (
 )
 
 // replay decides on the newest messages by the stored table and by the copy.
-func (c *Console) replay(ctx context.Context, d *draft, last int) (*pages.Replay, error) {
+func (c routePages) replay(ctx context.Context, d *draft, last int) (*pages.Replay, error) {
 	table, err := c.table(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (c *Console) replay(ctx context.Context, d *draft, last int) (*pages.Replay
 }
 
 // compare asks routd about items, in as many requests as their size needs.
-func (c *Console) compare(ctx context.Context, routes []msg.Route, items []routeapi.Item,
+func (c routePages) compare(ctx context.Context, routes []msg.Route, items []routeapi.Item,
 	add func(*routeapi.Item, *routeapi.TestedItem)) error {
 	if routes == nil {
 		routes = []msg.Route{}
@@ -188,7 +188,7 @@ func answerWords(item *routeapi.Item, a *routeapi.Answer) string {
 }
 
 // testDraft says what the copy and the stored table do with a message that an operator has typed.
-func (c *Console) testDraft(ctx context.Context, d *draft, typed pages.TestMessage) (*pages.TestedMessage, error) {
+func (c routePages) testDraft(ctx context.Context, d *draft, typed pages.TestMessage) (*pages.TestedMessage, error) {
 	table, err := c.table(ctx)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (c *Console) testDraft(ctx context.Context, d *draft, typed pages.TestMessa
 	if err != nil {
 		return nil, err
 	}
-	t := tester{c, table, item, typed}
+	t := tester{c.site, table, item, typed}
 	edited, why, err := t.decide(ctx, withIDs(routes, table.routes))
 	if err != nil {
 		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
@@ -214,7 +214,7 @@ func (c *Console) testDraft(ctx context.Context, d *draft, typed pages.TestMessa
 }
 
 // testItem adds what is stored of the chat.
-func (c *Console) testItem(ctx context.Context, typed pages.TestMessage) (item routeapi.Item, err error) {
+func (c routePages) testItem(ctx context.Context, typed pages.TestMessage) (item routeapi.Item, err error) {
 	item = routeapi.Item{
 		ID: 1, Sender: typed.Sender, SenderName: typed.SenderName, ThreadID: typed.Thread, Topic: typed.Thread,
 		Verb: typed.Verb, ReceivedAt: c.Now().UnixMilli(),
@@ -231,7 +231,7 @@ func (c *Console) testItem(ctx context.Context, typed pages.TestMessage) (item r
 
 // tester decides on one message.
 type tester struct {
-	*Console
+	*site
 	table *table
 	item  routeapi.Item
 	typed pages.TestMessage

@@ -10,12 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -30,7 +28,7 @@ const (
 )
 
 // newEditor shows a fresh copy of the table.
-func (c *Console) newEditor(w http.ResponseWriter, r *http.Request) {
+func (c routePages) newEditor(w http.ResponseWriter, r *http.Request) {
 	table, err := c.table(r.Context())
 	if err != nil {
 		c.failed(w, r, err)
@@ -63,14 +61,11 @@ func tooLarge(routes []msg.Route) string {
 }
 
 // edit answers the buttons of the page.
-func (c *Console) edit(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxDraft)
-	if err := r.ParseForm(); err != nil {
-		c.Pages.Problem(w, r, http.StatusBadRequest, "The form could not be read",
-			"It is too long, or broken. Go back and try again.")
+func (c routePages) edit(w http.ResponseWriter, r *http.Request) {
+	r, ok := c.form(w, r, maxDraft)
+	if !ok {
 		return
 	}
-	r = r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context())))
 	d, err := readDraft(r.PostForm)
 	if err != nil {
 		c.failed(w, r, err)
@@ -123,7 +118,7 @@ func readLast(text string) int {
 }
 
 // save replaces the stored table by the copy. What was typed stays on the page if that is refused.
-func (c *Console) save(w http.ResponseWriter, r *http.Request, d *draft, page pages.RouteEditor) {
+func (c routePages) save(w http.ResponseWriter, r *http.Request, d *draft, page pages.RouteEditor) {
 	page.Checked = true
 	table, err := c.table(r.Context())
 	if err != nil {
@@ -162,7 +157,7 @@ func savedWords(done *routeapi.Replaced) string {
 }
 
 // showEditor writes the page with a copy.
-func (c *Console) showEditor(w http.ResponseWriter, r *http.Request, status int, d *draft, page pages.RouteEditor,
+func (c routePages) showEditor(w http.ResponseWriter, r *http.Request, status int, d *draft, page pages.RouteEditor,
 	problem string) {
 	err := c.fillEditor(r.Context(), d, &page)
 	if err != nil {
@@ -181,7 +176,7 @@ func (c *Console) showEditor(w http.ResponseWriter, r *http.Request, status int,
 }
 
 // fillEditor adds what is known about the rows, and what may be picked.
-func (c *Console) fillEditor(ctx context.Context, d *draft, page *pages.RouteEditor) error {
+func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteEditor) error {
 	table, err := c.table(ctx)
 	if err != nil {
 		return err
@@ -269,7 +264,7 @@ func targetChoices(groups []msg.Group) (all []string) {
 }
 
 // routeChanges are the newest changes of routes, the newest first.
-func (c *Console) routeChanges(ctx context.Context) (all []store.AuditRow, err error) {
+func (c routePages) routeChanges(ctx context.Context) (all []store.AuditRow, err error) {
 	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", store.AuditMove} {
 		rows, err := c.Store.Audit(ctx, store.AuditQuery{What: what, Limit: maxConflictLines})
 		if err != nil {

@@ -23,16 +23,12 @@ import (
 // maxRouteLines is how many rows of the table are on a page.
 const maxRouteLines = 50
 
-func (c *Console) routes(r *http.Request) (*shown, error) {
-	data, err := c.routingTable(r.Context(), strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("from"))
-	return &shown{title: "Routes", template: "routes.html", data: data}, err
-}
-
-// routingTable returns the rows with a text, from the one with an id on; "" is the first.
-func (c *Console) routingTable(ctx context.Context, query, from string) (pages.Routes, error) {
+// list shows the routes with a text, from the one with an id on; "" is the first.
+func (c routePages) list(r *http.Request) (*shown, error) {
+	ctx, query, from := r.Context(), strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("from")
 	table, err := c.table(ctx)
 	if err != nil {
-		return pages.Routes{}, err
+		return nil, err
 	}
 	page := pages.Routes{Count: len(table.routes), Query: query}
 	var found []int // places, from 0
@@ -58,14 +54,14 @@ func (c *Console) routingTable(ctx context.Context, query, from string) (pages.R
 	}
 	words, err := c.matchWords(ctx, exprs)
 	if err != nil {
-		return pages.Routes{}, err
+		return nil, err
 	}
 	for i, at := range found {
 		line := routeLine(table.routes[at], table.review())
 		line.Place, line.Words = at+1, words[i]
 		page.Rows = append(page.Rows, line)
 	}
-	return page, nil
+	return &shown{title: "Routes", template: "routes.html", data: page}, nil
 }
 
 func routesPath(query string, from int64) string {
@@ -128,7 +124,7 @@ func lines(texts []string) []string {
 }
 
 // matchWords says what each of some expressions matches, with the titles of chats.
-func (c *Console) matchWords(ctx context.Context, exprs []string) ([]string, error) {
+func (c routePages) matchWords(ctx context.Context, exprs []string) ([]string, error) {
 	var chats []string
 	parsed := make([]*match.Expr, len(exprs))
 	for i, text := range exprs {

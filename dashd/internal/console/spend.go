@@ -14,7 +14,7 @@ import (
 const spendDays = 30
 
 // spend shows what agents have used: by day, and by group and chat of all days or of one.
-func (c *Console) spend(r *http.Request) (*shown, error) {
+func (c upkeepPages) spend(r *http.Request) (*shown, error) {
 	ctx, q := r.Context(), r.URL.Query()
 	list := store.SpendList{Folder: q.Get("group"), Limit: maxRows}
 	list.From, list.To = c.spendSpan()
@@ -41,7 +41,7 @@ func (c *Console) spend(r *http.Request) (*shown, error) {
 }
 
 // spendSpan is the first and the last of the days that are shown.
-func (c *Console) spendSpan() (from, to string) {
+func (c *site) spendSpan() (from, to string) {
 	today := c.Now().Local()
 	return today.AddDate(0, 0, 1-spendDays).Format(time.DateOnly), today.Format(time.DateOnly)
 }

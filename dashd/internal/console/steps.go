@@ -16,8 +16,8 @@ import (
 const maxStepRequests = 3
 
 // steps are what is left to do until a chat of a platform was answered, nil once one was.
-func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.Steps, error) {
-	answered, err := c.Answered(ctx)
+func (c *overviewPages) steps(ctx context.Context, daemons []status.Daemon) (*pages.Steps, error) {
+	answered, err := c.wasAnswered(ctx)
 	if err != nil || answered {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.St
 	return s, nil
 }
 
-// Answered reports whether a chat of a platform was answered, now or since dashd was started.
-func (c *Console) Answered(ctx context.Context) (bool, error) {
+// wasAnswered reports whether a chat of a platform was answered, now or since dashd was started.
+func (c *overviewPages) wasAnswered(ctx context.Context) (bool, error) {
 	if c.answered.Load() {
 		return true, nil
 	}

@@ -28,7 +28,7 @@ type tables struct {
 }
 
 // table returns the present one.
-func (c *Console) table(ctx context.Context) (*table, error) {
+func (c *site) table(ctx context.Context) (*table, error) {
 	version, err := c.Store.RoutingVersion(ctx) // first: what is read after it is not older
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func sharers(routes []msg.Route) map[string][]string {
 }
 
 // titles are those of chats.
-func (c *Console) titles(ctx context.Context, jids []string) (pages.Titles, error) {
+func (c *site) titles(ctx context.Context, jids []string) (pages.Titles, error) {
 	titles := pages.Titles{}
 	for _, jid := range jids {
 		if _, known := titles[jid]; known {

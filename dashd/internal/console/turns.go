@@ -32,8 +32,8 @@ const (
 	maxLog      = 2 << 20  // bytes of a log by itself
 )
 
-// turns lists turns: those in a state, of a chat or of a group.
-func (c *Console) turns(r *http.Request) (*shown, error) {
+// list shows turns: those in a state, of a chat or of a group.
+func (c turnPages) list(r *http.Request) (*shown, error) {
 	q := r.URL.Query()
 	before, err := position(q)
 	if err != nil {
@@ -94,8 +94,8 @@ func older(r *http.Request, last int64) string {
 	return r.URL.Path + "?" + q.Encode()
 }
 
-// turn shows one turn.
-func (c *Console) turn(r *http.Request) (*shown, error) {
+// show shows one turn.
+func (c turnPages) show(r *http.Request) (*shown, error) {
 	ctx := r.Context()
 	t, err := c.turnOf(r)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *Console) turn(r *http.Request) (*shown, error) {
 // first is the beginning of a list, as much of it as a page shows.
 func first[T any](list []T) []T { return list[:min(len(list), maxRows)] }
 
-func (c *Console) turnOf(r *http.Request) (*msg.Turn, error) {
+func (c turnPages) turnOf(r *http.Request) (*msg.Turn, error) {
 	text := chi.URLParam(r, "id")
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id <= 0 {
@@ -148,7 +148,7 @@ func (c *Console) turnOf(r *http.Request) (*msg.Turn, error) {
 }
 
 // delegatedBy is the turn that delegated a turn, 0 for none.
-func (c *Console) delegatedBy(ctx context.Context, t *msg.Turn) (int64, error) {
+func (c turnPages) delegatedBy(ctx context.Context, t *msg.Turn) (int64, error) {
 	if t.Kind != msg.Delegated {
 		return 0, nil
 	}
@@ -161,7 +161,7 @@ func (c *Console) delegatedBy(ctx context.Context, t *msg.Turn) (int64, error) {
 
 // addWork adds what the agent says of its work and what it has used, the processes that worked on a turn, the newest
 // last, and the end of the last one's log.
-func (c *Console) addWork(ctx context.Context, page *pages.TurnPage, t *msg.Turn) error {
+func (c turnPages) addWork(ctx context.Context, page *pages.TurnPage, t *msg.Turn) error {
 	used, err := c.Store.Usage(ctx, t.ID)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (c *Console) addWork(ctx context.Context, page *pages.TurnPage, t *msg.Turn
 }
 
 // logEnd reads the end of a run's log, from the beginning of a line.
-func (c *Console) logEnd(folder string, run int64, limit int64) (text string, cut bool, err error) {
+func (c *site) logEnd(folder string, run int64, limit int64) (text string, cut bool, err error) {
 	f, err := os.OpenInRoot(c.Data, path.Join("logs", folder, fmt.Sprintf("run-%d.log", run)))
 	if err != nil {
 		return "", false, err
@@ -210,7 +210,7 @@ func (c *Console) logEnd(folder string, run int64, limit int64) (text string, cu
 }
 
 // log answers with a run's log as text.
-func (c *Console) log(w http.ResponseWriter, r *http.Request) {
+func (c turnPages) log(w http.ResponseWriter, r *http.Request) {
 	t, err := c.turnOf(r)
 	if err != nil {
 		c.failed(w, r, err)
@@ -225,7 +225,7 @@ func (c *Console) log(w http.ResponseWriter, r *http.Request) {
 }
 
 // writeLog answers with the end of a run's log.
-func (c *Console) writeLog(w http.ResponseWriter, r *http.Request, folder string, run int64) {
+func (c *site) writeLog(w http.ResponseWriter, r *http.Request, folder string, run int64) {
 	text, _, err := c.logEnd(folder, run, maxLog)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -240,7 +240,7 @@ func (c *Console) writeLog(w http.ResponseWriter, r *http.Request, folder string
 }
 
 // prompt shows what the agent was given: gated makes it again.
-func (c *Console) prompt(r *http.Request) (*shown, error) {
+func (c turnPages) prompt(r *http.Request) (*shown, error) {
 	t, err := c.turnOf(r)
 	if err != nil {
 		return nil, err
@@ -257,8 +257,8 @@ func (c *Console) prompt(r *http.Request) (*shown, error) {
 			Text: fmt.Sprintf("Turn %d", t.ID)}}}, nil
 }
 
-// changeTurn retries or cancels a turn.
-func (c *Console) changeTurn(verb, done string) action {
+// change retries or cancels a turn.
+func (c turnPages) change(verb, done string) action {
 	return func(r *http.Request) (next, notice string, err error) {
 		t, err := c.turnOf(r)
 		if err != nil {

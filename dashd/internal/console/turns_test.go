@@ -8,7 +8,7 @@ import (
 )
 
 func TestLogEnd_LongLog_BeginsWithALine(t *testing.T) {
-	c := New(Config{Data: t.TempDir()})
+	c := &site{Config: Config{Data: t.TempDir()}}
 	write := func(text string) {
 		t.Helper()
 		dir := filepath.Join(c.Data, "logs", "acme", "eng")

@@ -26,8 +26,8 @@ const (
 	maxNear  = 50
 )
 
-// why shows what became of one message.
-func (c *Console) why(r *http.Request) (*shown, error) {
+// show shows what became of one message.
+func (c messagePages) show(r *http.Request) (*shown, error) {
 	id, err := rowID(chi.URLParam(r, "id"))
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func rowID(text string) (int64, error) {
 }
 
 // explained makes the page of a path.
-func (c *Console) explained(ctx context.Context, p *why.Path) (pages.Why, error) {
+func (c messagePages) explained(ctx context.Context, p *why.Path) (pages.Why, error) {
 	m := p.Asked
 	data := pages.Why{Message: m, Now: c.Now().UnixMilli(), Replay: replayable(m), Near: near(p)}
 	titles, err := c.titlesOf(ctx, []*msg.Message{m})
@@ -200,8 +200,8 @@ func replayable(m *msg.Message) bool {
 	return m.Disposition != "" && m.Disposition != msg.Onboarding
 }
 
-// replayOne lets gated copy a message. A message that has a copy is copied once more only if the form says so.
-func (c *Console) replayOne(r *http.Request) (next, notice string, err error) {
+// replay lets gated copy a message. A message that has a copy is copied once more only if the form says so.
+func (c messagePages) replay(r *http.Request) (next, notice string, err error) {
 	id, err := rowID(chi.URLParam(r, "id"))
 	if err != nil {
 		return "/messages", "", err
