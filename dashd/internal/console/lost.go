@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
@@ -17,9 +16,9 @@ import (
 // list shows what was not delivered, dropped, or waits for an operator: counts by reason, and the messages of one.
 func (c lostPages) list(r *http.Request) (*shown, error) {
 	key := r.URL.Query().Get("reason")
-	data, chosen, err := c.lostCounts(r.Context(), key)
+	data, chosen, err := c.counts(r.Context(), key)
 	if err == nil && chosen != nil {
-		data.List, err = c.lostList(r.Context(), chosen, r.URL.Query().Get("before"))
+		data.List, err = c.messages(r.Context(), chosen, r.URL.Query().Get("before"))
 	}
 	return &shown{title: "Lost and found", template: "lost.html", data: data}, err
 }
@@ -27,7 +26,7 @@ func (c lostPages) list(r *http.Request) (*shown, error) {
 // confirm asks before all messages of a reason are replayed.
 func (c lostPages) confirm(r *http.Request) (*shown, error) {
 	query := r.URL.Query()
-	data, chosen, err := c.lostCounts(r.Context(), query.Get("reason"))
+	data, chosen, err := c.counts(r.Context(), query.Get("reason"))
 	if err == nil && chosen != nil && chosen.Replay {
 		data.Confirm, err = c.confirmReplay(r.Context(), chosen, query.Get("before"))
 	}
@@ -35,67 +34,61 @@ func (c lostPages) confirm(r *http.Request) (*shown, error) {
 		up: []pages.Link{{Path: "/lost", Text: "Lost and found"}}}, err
 }
 
-// lostCounts are the counts by reason, and the reason with a key, nil if there is none.
-func (c lostPages) lostCounts(ctx context.Context, key string) (data pages.Lost, chosen *pages.LostReason, err error) {
-	undelivered, dropped, parked, err := c.lostReasons(ctx)
+// counts are the counts by reason, and the reason with a key, nil if there is none.
+func (c lostPages) counts(ctx context.Context, key string) (data pages.Lost, chosen *pages.LostReason, err error) {
+	dropped, err := rows.DroppedReasons(ctx, c.Store)
 	if err != nil {
 		return data, nil, err
 	}
-	all := slices.Concat(undelivered, dropped, parked)
-	if i := slices.IndexFunc(all, func(l pages.LostReason) bool { return l.Key == key }); i >= 0 {
-		chosen = &all[i]
+	data = pages.Lost{Now: c.Now().UnixMilli(), Groups: []pages.LostGroup{
+		{Title: "Not delivered", Reasons: undeliveredReasons()}, {Title: "Dropped", Reasons: droppedReasons(dropped)},
+		{Title: "Waiting for an operator", Reasons: []pages.LostReason{{
+			Key: "parked", Title: "parked", Text: "its chat is not connected: approve or reject it under Approvals",
+			Filter: rows.MessageFilter{Disposition: msg.Onboarding},
+		}}},
+	}}
+	for _, g := range data.Groups {
+		for i := range g.Reasons {
+			l := &g.Reasons[i]
+			if l.Count, err = rows.Count(ctx, c.Store, l.Filter, pages.MaxLostCount); err != nil {
+				return data, nil, err
+			}
+			if l.Key == key {
+				data.Chosen = l
+			}
+		}
 	}
-	none := func(l pages.LostReason) bool { return l.Count == 0 }
-	return pages.Lost{Now: c.Now().UnixMilli(), Chosen: chosen, Groups: []pages.LostGroup{
-		{Title: "Not delivered", Reasons: slices.DeleteFunc(undelivered, none)},
-		{Title: "Dropped", Reasons: slices.DeleteFunc(dropped, none)},
-		{Title: "Waiting for an operator", Reasons: slices.DeleteFunc(parked, none)},
-	}}, chosen, nil
+	return data, data.Chosen, nil
 }
 
-// lostReasons are the reasons that messages have, with how many have them.
-func (c lostPages) lostReasons(ctx context.Context) (undelivered, dropped, parked []pages.LostReason, err error) {
-	for _, class := range []struct {
+// undeliveredReasons are the classes of errors, and the states, of messages that were not delivered.
+func undeliveredReasons() (all []pages.LostReason) {
+	for _, each := range []struct {
 		class msg.ErrorClass
 		text  string
 	}{
+		{msg.Transient, "the platform kept failing"}, {msg.Rate, "the platform kept asking to wait"},
 		{msg.Permanent, "the platform refused it"}, {msg.Expired, "the platform was out of reach for too long"},
-		{msg.Ambiguous, "the platform never said whether it arrived"}, {msg.Transient, "the platform kept failing"},
-		{msg.Rate, "the platform kept asking to wait"}, {msg.Auth, "the bot's credentials are wrong"},
+		{msg.Auth, "the bot's credentials are wrong"}, {msg.Ambiguous, "the platform never said whether it arrived"},
 	} {
-		n, err := rows.FailedCount(ctx, c.Store, class.class, pages.MaxLostCount)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		undelivered = append(undelivered, pages.LostReason{Key: "failed." + string(class.class),
-			Title: "failed, " + string(class.class), Text: class.text, Count: n, Replay: true,
-			Filter: rows.MessageFilter{State: msg.OutFailed, Class: class.class}})
+		all = append(all, pages.LostReason{Key: "failed." + string(each.class), Title: "failed, " + string(each.class),
+			Text: each.text, Replay: true, Filter: rows.MessageFilter{State: msg.OutFailed, Class: each.class}})
 	}
-	for state, text := range map[msg.OutState]string{
-		msg.OutAmbiguous: "it may have arrived, and was given up",
-		msg.OutCancelled: "it was withdrawn before it was delivered, as by /stop",
-	} {
-		n, err := rows.UndeliveredCount(ctx, c.Store, state, pages.MaxLostCount)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		undelivered = append(undelivered, pages.LostReason{Key: string(state), Title: string(state), Text: text, Count: n,
-			Replay: true, Filter: rows.MessageFilter{State: state}})
+	return append(all,
+		pages.LostReason{Key: "cancelled", Title: "cancelled", Replay: true,
+			Text: "it was withdrawn before it was delivered, as by /stop", Filter: rows.MessageFilter{State: msg.OutCancelled}},
+		pages.LostReason{Key: "ambiguous", Title: "ambiguous", Replay: true,
+			Text: "it may have arrived, and was given up", Filter: rows.MessageFilter{State: msg.OutAmbiguous}})
+}
+
+// droppedReasons are the reasons of messages that were dropped.
+func droppedReasons(codes []msg.Reason) (all []pages.LostReason) {
+	for _, code := range codes {
+		all = append(all, pages.LostReason{Key: "dropped." + string(code), Title: string(code),
+			Text: cmp.Or(code.Meaning(), string(code)), Replay: worthReplaying(code),
+			Filter: rows.MessageFilter{Disposition: msg.Dropped, Reason: code}})
 	}
-	slices.SortStableFunc(undelivered, func(a, b pages.LostReason) int { return strings.Compare(b.Title, a.Title) })
-	reasons, err := rows.DroppedReasons(ctx, c.Store, pages.MaxLostCount)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	for _, d := range reasons {
-		dropped = append(dropped, pages.LostReason{Key: "dropped." + string(d.Reason), Title: string(d.Reason),
-			Text: cmp.Or(d.Reason.Meaning(), string(d.Reason)), Count: d.Count, Replay: worthReplaying(d.Reason),
-			Filter: rows.MessageFilter{Disposition: msg.Dropped, Reason: d.Reason}})
-	}
-	n, err := rows.ParkedCount(ctx, c.Store, pages.MaxLostCount)
-	parked = append(parked, pages.LostReason{Key: "parked", Title: "parked", Count: n,
-		Text: "its chat is not connected: approve or reject it under Approvals", Filter: rows.MessageFilter{Disposition: msg.Onboarding}})
-	return undelivered, dropped, parked, err
+	return all
 }
 
 // worthReplaying reports whether a copy of a message that was dropped for a reason can end otherwise, once what was
@@ -110,8 +103,8 @@ func worthReplaying(code msg.Reason) bool {
 	}, code)
 }
 
-// lostList is a page of the messages of a reason.
-func (c lostPages) lostList(ctx context.Context, l *pages.LostReason, before string) (*pages.LostList, error) {
+// messages is a page of the messages of a reason.
+func (c lostPages) messages(ctx context.Context, l *pages.LostReason, before string) (*pages.LostList, error) {
 	filter := l.Filter
 	var err error
 	if filter.Before, err = lostPosition(before); err != nil {

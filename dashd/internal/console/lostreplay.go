@@ -122,7 +122,7 @@ func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 	if err != nil {
 		return "/lost", "", err
 	}
-	_, l, err := c.lostCounts(r.Context(), key)
+	_, l, err := c.counts(r.Context(), key)
 	if err != nil || l == nil || !l.Replay {
 		return pages.LostPath(key), "There is none any more.", err
 	}

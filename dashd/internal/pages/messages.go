@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -197,20 +198,16 @@ type Lost struct {
 }
 
 // Any reports whether there is one.
-func (l Lost) Any() bool {
-	for _, g := range l.Groups {
-		if len(g.Reasons) > 0 {
-			return true
-		}
-	}
-	return false
-}
+func (l Lost) Any() bool { return slices.ContainsFunc(l.Groups, LostGroup.Any) }
 
 // LostGroup is reasons that belong together.
 type LostGroup struct {
 	Title   string
 	Reasons []LostReason
 }
+
+// Any reports whether a message has one of the reasons.
+func (g LostGroup) Any() bool { return slices.ContainsFunc(g.Reasons, func(l LostReason) bool { return l.Count > 0 }) }
 
 // LostReason is why messages are lost: the state of those that did not arrive or the class of their error, the reason
 // of those that were dropped.

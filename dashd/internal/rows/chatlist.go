@@ -282,18 +282,6 @@ func CountOpenTurns(ctx context.Context, r store.Reader, chatJID, threadID, plac
 	return n, err
 }
 
-// RunningPlaces returns the places of a chat where turns are running, sorted.
-func RunningPlaces(ctx context.Context, r store.Reader, chatJID string) ([]string, error) {
-	places := []string{}
-	err := r.Each(ctx, func(scan store.Scan) (bool, error) {
-		var place string
-		err := scan(&place)
-		places = append(places, place)
-		return true, err
-	}, queryRunningPlaces, chatJID)
-	return places, err
-}
-
 // QueuedBefore counts the queued turns that are older than a turn and not in
 // backoff at the time now.
 func QueuedBefore(ctx context.Context, r store.Reader, turnID, now int64) (int, error) {

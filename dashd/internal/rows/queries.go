@@ -155,15 +155,10 @@ const (
 	queryMinutes = `SELECT (received_at - ?2) / 60000, count(*) FILTER (WHERE direction = 'in'), count(*) FILTER (WHERE direction = 'out') FROM
 		(SELECT received_at, direction FROM messages WHERE id >= ?1 ORDER BY id DESC LIMIT ?3+0) n WHERE received_at >= ?2 GROUP BY 1`
 	queryIDAfter        = `SELECT id, received_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1`
-	queryDroppedCount   = `SELECT count(*) FROM (SELECT 1 FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped' AND reason = ? LIMIT ?+0) n`
 	queryDroppedReasons = `WITH RECURSIVE reasons(reason) AS (
 		SELECT min(reason) FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped'
 		UNION ALL SELECT (SELECT min(reason) FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped' AND reason > reasons.reason)
 		FROM reasons WHERE reasons.reason IS NOT NULL) SELECT reason FROM reasons WHERE reason IS NOT NULL`
-	queryUndeliveredCount = `SELECT count(*) FROM (SELECT 1 FROM messages INDEXED BY messages_undelivered
-		WHERE out_state IN ('failed', 'ambiguous', 'cancelled') AND out_state = ? LIMIT ?+0) n`
-	queryFailedCount = `SELECT count(*) FROM (SELECT DISTINCT message_id FROM deliveries INDEXED BY deliveries_failed WHERE state = 'failed' AND error_class = ? LIMIT ?+0) n`
-	queryParkedCount = `SELECT count(*) FROM (SELECT 1 FROM messages INDEXED BY messages_parked WHERE disposition = 'onboarding' LIMIT ?+0) n`
 )
 
 // The statements on what agents have used; see queries.go.
@@ -180,8 +175,7 @@ const (
 		ifnull(r.begun, 0), ifnull((SELECT t.id FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace + ` ORDER BY t.id LIMIT 1), 0)
 		FROM (SELECT count(*) AS running, min(nullif(t.started_at, 0)) AS begun FROM turns t INDEXED BY turns_run
 			WHERE t.state = 'running' AND ` + atPlace + `) r`
-	queryRunningPlaces = `SELECT DISTINCT t.place FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY 1`
-	queryWebWorking    = `SELECT DISTINCT t.chat_jid, t.place FROM turns t INDEXED BY turns_run
+	queryWebWorking = `SELECT DISTINCT t.chat_jid, t.place FROM turns t INDEXED BY turns_run
 		WHERE t.state = 'running' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;' ORDER BY 1, 2`
 	// Of running turns whose agents have said something of their work.
 	queryChatWork = `SELECT t.id, t.place, ifnull(t.started_at, 0), p.updated_at FROM turns t INDEXED BY turns_run JOIN turn_progress p ON p.turn_id = t.id

@@ -133,10 +133,11 @@ func (c *Chat) shown(ctx context.Context, m *msg.Message) (row *msg.Message, isC
 
 // updateTyping sends the topics in which an agent works, if they have changed.
 func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
-	typing, err := rows.RunningPlaces(ctx, f.chat.Store.Reader, f.jid)
+	working, err := rows.WebWorking(ctx, f.chat.Store.Reader)
 	if err != nil {
 		return err
 	}
+	typing := append([]string{}, working[f.jid]...) // never null in JSON
 	if f.typing != nil && slices.Equal(typing, f.typing) {
 		return nil
 	}
