@@ -48,9 +48,7 @@ exit 78
 	} {
 		page := b.submit("/connect/"+tt.daemon, tt.form).body
 		for _, want := range append(tt.want, "docker compose up -d", "arizuko@"+tt.daemon, "secrets/") {
-			if !strings.Contains(page, want) {
-				t.Errorf("%s with %v: no %q in %s", tt.daemon, tt.form, want, page)
-			}
+			contains(t, page, want)
 		}
 		if strings.Contains(page, "teled: ok") {
 			t.Errorf("words of a terminal: %s", page)

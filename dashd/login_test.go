@@ -88,14 +88,8 @@ func TestLoginLink_UsedOnce_LogsIn(t *testing.T) {
 		t.Errorf("to %s", a.Get("Location"))
 	}
 	cookie := a.Get("Set-Cookie")
-	for _, part := range []string{"arizuko=v1.", "Path=/", "HttpOnly", "SameSite=Lax", "Max-Age=2592000"} {
-		if !strings.Contains(cookie, part) {
-			t.Errorf("no %s in %s", part, cookie)
-		}
-	}
-	if page := b.must(200, "GET", "/chat/main", "").body; !strings.Contains(page, `data-folder="main"`) {
-		t.Errorf("the page: %.300s", page)
-	}
+	contains(t, cookie, "arizuko=v1.", "Path=/", "HttpOnly", "SameSite=Lax", "Max-Age=2592000")
+	contains(t, b.must(200, "GET", "/chat/main", "").body, `data-folder="main"`)
 	if a := b.get("/login?next=/chat/main"); a.status != 303 || a.Get("Location") != "/chat/main" {
 		t.Errorf("logged in already: %d to %s", a.status, a.Get("Location"))
 	}
@@ -135,9 +129,7 @@ func TestLoginPassword_Set_ReplacesLink(t *testing.T) {
 		t.Errorf("printed %s", p.first)
 	}
 	b := p.browser()
-	if page := b.must(200, "GET", "/login?next=/chat/main", "").body; !strings.Contains(page, `name="password"`) || !strings.Contains(page, `value="/chat/main"`) {
-		t.Errorf("the form: %s", page)
-	}
+	contains(t, b.must(200, "GET", "/login?next=/chat/main", "").body, `name="password"`, `value="/chat/main"`)
 	try := func(b *browser, word string) answer {
 		t.Helper()
 		return b.form("/login", url.Values{"password": {word}, "next": {"/chat/main"}})
@@ -184,9 +176,7 @@ func TestPost_OtherSite_Refused(t *testing.T) {
 			}
 		}
 	}
-	if got := b.get("/chat/main/messages").body; !strings.Contains(got, `"messages":[]`) {
-		t.Errorf("something was stored: %s", got)
-	}
+	contains(t, b.get("/chat/main/messages").body, `"messages":[]`)
 	for _, headers := range [][]string{
 		{"Origin: " + b.base}, {"Sec-Fetch-Site: same-origin"}, {"Sec-Fetch-Site: none"}, {"Origin: http://chat.example"}, {},
 	} {
@@ -299,9 +289,7 @@ func TestLogout_EndsSession(t *testing.T) {
 		}
 	}
 	queued(t, data, "still there")
-	if got := staysOpen("message"); !strings.Contains(got, "still there") {
-		t.Errorf("the stream of another login: %q", got)
-	}
+	contains(t, staysOpen("message"), "still there")
 	if left := b.http.Jar.Cookies(address); len(left) != 0 {
 		t.Errorf("the browser keeps %v", left)
 	}

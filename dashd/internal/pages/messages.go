@@ -207,7 +207,9 @@ type LostGroup struct {
 }
 
 // Any reports whether a message has one of the reasons.
-func (g LostGroup) Any() bool { return slices.ContainsFunc(g.Reasons, func(l LostReason) bool { return l.Count > 0 }) }
+func (g LostGroup) Any() bool {
+	return slices.ContainsFunc(g.Reasons, func(l LostReason) bool { return l.Count > 0 })
+}
 
 // LostReason is why messages are lost: the state of those that did not arrive or the class of their error, the reason
 // of those that were dropped.
