@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -74,26 +73,14 @@ func (c *approvalPages) list(r *http.Request) (*shown, error) {
 	return &shown{title: "Approvals", template: "approvals.html", data: page}, nil
 }
 
-// defaults is onbod's last answer about default folders. All open pages share it.
-type defaults struct {
-	mu      sync.Mutex
-	at      time.Time // when it was asked for
-	folders map[string]string
-}
-
 // defaultFolders are the groups that onbod would make, by code; none if it does not say. onbod is asked once
 // a second at most, unless a request is newer than its answer.
 func (c *approvalPages) defaultFolders(ctx context.Context, pending []*store.Request) map[string]string {
-	last := &c.defaults
-	last.mu.Lock()
-	defer last.mu.Unlock()
-	newer := len(last.folders) > 0 && slices.ContainsFunc(pending,
-		func(r *store.Request) bool { return last.folders[r.Code] == "" })
-	if now := c.Now(); newer || now.Before(last.at) || now.Sub(last.at) >= askEvery {
-		last.folders = c.askDefaults(ctx)
-		last.at = c.Now()
+	newer := func(folders map[string]string) bool {
+		return len(folders) > 0 && slices.ContainsFunc(pending, func(r *store.Request) bool { return folders[r.Code] == "" })
 	}
-	return last.folders
+	folders, _ := c.defaults.get(c.Now, askEvery, newer, func() (map[string]string, error) { return c.askDefaults(ctx), nil })
+	return folders
 }
 
 func (c *approvalPages) askDefaults(ctx context.Context) map[string]string {

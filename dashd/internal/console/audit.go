@@ -2,13 +2,10 @@ package console
 
 import (
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/pkg/apierr"
 	"arizuko/pkg/store"
 )
 
@@ -23,12 +20,9 @@ func (c upkeepPages) audit(r *http.Request) (*shown, error) {
 	page := pages.Audit{Who: strings.TrimSpace(query.Get("who")), What: query.Get("what"), Now: c.Now().UnixMilli()}
 	page.Filtered = page.Who != "" || page.What != "" || query.Has("before")
 	q := store.AuditQuery{Who: page.Who, What: page.What, Limit: maxAuditLines + 1}
-	if text := query.Get("before"); text != "" {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return nil, apierr.New(apierr.BadRequest, "before is the number of a change, not %.40q", text)
-		}
-		q.Before = id
+	var err error
+	if q.Before, err = position(query); err != nil {
+		return nil, err
 	}
 	list, err := c.Store.Audit(ctx, q)
 	if err != nil {
@@ -36,13 +30,7 @@ func (c upkeepPages) audit(r *http.Request) (*shown, error) {
 	}
 	if len(list) > maxAuditLines {
 		list = list[:maxAuditLines]
-		next := url.Values{"before": {strconv.FormatInt(list[maxAuditLines-1].ID, 10)}}
-		for name, value := range map[string]string{"who": page.Who, "what": page.What} {
-			if value != "" {
-				next.Set(name, value)
-			}
-		}
-		page.Next = "/audit?" + next.Encode()
+		page.Next = older(r, list[maxAuditLines-1].ID)
 	}
 	page.Lines = list
 	oldest, err := c.Store.OldestAudit(ctx)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -52,16 +51,6 @@ func (c chatPages) list(r *http.Request) (*shown, error) {
 		page.Next = below(r, "before", strconv.FormatInt(list.Next.SeenAt, 10)+"~"+list.Next.JID)
 	}
 	return &shown{title: "Chats", template: "chatlist.html", data: page}, nil
-}
-
-// below is the address of the rest of a list, with the same filters: pairs are parameters and their values.
-func below(r *http.Request, pairs ...string) string {
-	q := r.URL.Query()
-	q.Del(flashParameter)
-	for i := 0; i < len(pairs); i += 2 {
-		q.Set(pairs[i], pairs[i+1])
-	}
-	return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
 }
 
 func (c chatPages) chatRows(ctx context.Context, chats []rows.SeenChat, now int64) ([]pages.ChatRow, error) {

@@ -52,14 +52,14 @@ type site struct {
 type (
 	overviewPages struct {
 		*site
-		minutes  minutes
+		minutes  cached[pages.Minutes]
 		findings findings
 		answered atomic.Bool // a chat of a platform was answered
 		checking sync.Mutex  // a token is tried
 	}
 	approvalPages struct {
 		*site
-		defaults defaults
+		defaults cached[map[string]string] // of onbod
 	}
 	messagePages struct{ *site }
 	lostPages    struct{ *site }

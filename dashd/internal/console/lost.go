@@ -5,11 +5,9 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 )
 
@@ -18,7 +16,7 @@ func (c lostPages) list(r *http.Request) (*shown, error) {
 	key := r.URL.Query().Get("reason")
 	data, chosen, err := c.counts(r.Context(), key)
 	if err == nil && chosen != nil {
-		data.List, err = c.messages(r.Context(), chosen, r.URL.Query().Get("before"))
+		data.List, err = c.messages(r, chosen)
 	}
 	return &shown{title: "Lost and found", template: "lost.html", data: data}, err
 }
@@ -28,7 +26,7 @@ func (c lostPages) confirm(r *http.Request) (*shown, error) {
 	query := r.URL.Query()
 	data, chosen, err := c.counts(r.Context(), query.Get("reason"))
 	if err == nil && chosen != nil && chosen.Replay {
-		data.Confirm, err = c.confirmReplay(r.Context(), chosen, query.Get("before"))
+		data.Confirm, err = c.confirmReplay(r, chosen)
 	}
 	return &shown{title: "Lost and found", template: "lost.html", data: data,
 		up: []pages.Link{{Path: "/lost", Text: "Lost and found"}}}, err
@@ -104,10 +102,11 @@ func worthReplaying(code msg.Reason) bool {
 }
 
 // messages is a page of the messages of a reason.
-func (c lostPages) messages(ctx context.Context, l *pages.LostReason, before string) (*pages.LostList, error) {
+func (c lostPages) messages(r *http.Request, l *pages.LostReason) (*pages.LostList, error) {
+	ctx := r.Context()
 	filter := l.Filter
 	var err error
-	if filter.Before, err = lostPosition(before); err != nil {
+	if filter.Before, err = position(r.URL.Query()); err != nil {
 		return nil, err
 	}
 	filter.Limit = maxMessages
@@ -122,20 +121,8 @@ func (c lostPages) messages(ctx context.Context, l *pages.LostReason, before str
 		}
 	}
 	if page.Next != 0 {
-		list.Next = l.Path() + "&before=" + strconv.FormatInt(page.Next, 10)
+		list.Next = older(r, page.Next)
 	}
 	list.Titles, err = c.titlesOf(ctx, page.Rows)
 	return list, err
-}
-
-// lostPosition reads where a list continues; "" is its beginning, 0.
-func lostPosition(before string) (int64, error) {
-	if before == "" {
-		return 0, nil
-	}
-	position, err := strconv.ParseInt(before, 10, 64)
-	if err != nil || position <= 0 {
-		return 0, apierr.New(apierr.BadRequest, "The address is not complete: begin with Lost and found.")
-	}
-	return position, nil
 }

@@ -68,17 +68,18 @@ func (c lostPages) nextReplays(ctx context.Context, l *pages.LostReason, before 
 }
 
 // confirmReplay says what would be replayed: the messages of a reason that have no copy yet, those before a message.
-func (c lostPages) confirmReplay(ctx context.Context, l *pages.LostReason, before string) (*pages.LostConfirm, error) {
-	position, err := lostPosition(before)
+func (c lostPages) confirmReplay(r *http.Request, l *pages.LostReason) (*pages.LostConfirm, error) {
+	ctx := r.Context()
+	before, err := position(r.URL.Query())
 	if err != nil {
 		return nil, err
 	}
-	step, err := c.nextReplays(ctx, l, position)
+	step, err := c.nextReplays(ctx, l, before)
 	if err != nil {
 		return nil, err
 	}
 	confirm := &pages.LostConfirm{IDs: strings.Trim(fmt.Sprint(step.ids()), "[]"), Count: len(step.rows),
-		Before: position, Next: step.next}
+		Before: before, Next: step.next}
 	for _, m := range step.rows {
 		i := slices.IndexFunc(confirm.Chats, func(known pages.LostChat) bool { return known.JID == m.ChatJID })
 		if i < 0 {
@@ -99,7 +100,7 @@ func (c lostPages) replay(r *http.Request) (next, notice string, err error) {
 	next = pages.LostPath(r.PostForm.Get("reason"))
 	var ids []int64
 	for field := range strings.FieldsSeq(r.PostForm.Get("ids")) {
-		id, err := rowID(field)
+		id, err := idOf(field, "message")
 		if err != nil || len(ids) == maxReplays {
 			return next, "", apierr.New(apierr.BadRequest, "The form is not complete: begin again.")
 		}
@@ -118,7 +119,7 @@ func (c lostPages) replay(r *http.Request) (next, notice string, err error) {
 // after a failure the same button goes on, and copies none twice.
 func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 	key := r.PostForm.Get("reason")
-	before, err := lostPosition(r.PostForm.Get("before"))
+	before, err := position(r.PostForm)
 	if err != nil {
 		return "/lost", "", err
 	}

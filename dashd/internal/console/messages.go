@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,21 +30,21 @@ func (c messagePages) list(r *http.Request) (*shown, error) {
 	filter, wrong, problem := messageFilter(query)
 	data := pages.Messages{Filter: filterForm(query), Problem: problem, Wrong: wrong, Now: c.Now().UnixMilli()}
 	if query.Has("before") {
-		data.Newest = listPath(query, 0)
+		data.Newest = below(r, "before", "")
 	}
 	var err error
 	if data.Groups, err = c.groupNames(r.Context()); err != nil {
 		return nil, err
 	}
 	if problem == "" {
-		err = c.listInto(r.Context(), &data, filter, query)
+		err = c.listInto(r, &data, filter)
 	}
 	return &shown{title: "Messages", template: "messages.html", data: data}, err
 }
 
 // listInto reads a page of the list.
-func (c messagePages) listInto(ctx context.Context, data *pages.Messages, filter rows.MessageFilter,
-	query url.Values) error {
+func (c messagePages) listInto(r *http.Request, data *pages.Messages, filter rows.MessageFilter) error {
+	ctx := r.Context()
 	if filter.Match != "" {
 		lag, err := rows.CountSearchLag(ctx, c.Store, maxLag)
 		if err != nil {
@@ -63,7 +62,7 @@ func (c messagePages) listInto(ctx context.Context, data *pages.Messages, filter
 		return err
 	}
 	if page.Next != 0 {
-		data.Next = listPath(query, page.Next)
+		data.Next = older(r, page.Next)
 	}
 	if page.Through != 0 {
 		last, err := c.Store.Message(ctx, page.Through)
@@ -92,23 +91,6 @@ func (c messagePages) groupNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// listPath is the address of the list with the same filters, after a position.
-func listPath(query url.Values, before int64) string {
-	next := url.Values{}
-	for name, values := range query {
-		if name != "before" && values[0] != "" {
-			next.Set(name, values[0])
-		}
-	}
-	if before != 0 {
-		next.Set("before", strconv.FormatInt(before, 10))
-	}
-	if len(next) == 0 {
-		return "/messages"
-	}
-	return "/messages?" + next.Encode()
-}
-
 // messageFilter reads the filters of an address. problem says what it does not understand, and wrong is the field.
 func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem string) {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
@@ -131,13 +113,11 @@ func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem strin
 			*at = t.UnixMilli()
 		}
 	}
-	if text := get("before"); text != "" {
-		before, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || before <= 0 {
-			return f, "", "The address is not complete: begin with the newest messages."
-		}
-		f.Before = before
+	before, err := position(query)
+	if err != nil {
+		return f, "", err.Error()
 	}
+	f.Before = before
 	return f, "", ""
 }
 

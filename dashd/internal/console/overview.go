@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"arizuko/dashd/internal/pages"
@@ -26,7 +25,7 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	minutes, err := c.minutes.read(ctx, c.site)
+	minutes, err := c.countMinutes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,25 +50,11 @@ const (
 	minutesLife  = 5 * time.Second
 )
 
-// minutes are the counts that all open pages share: they are read once in five seconds.
-type minutes struct {
-	mu   sync.Mutex
-	at   time.Time
-	last pages.Minutes
-}
-
-func (m *minutes) read(ctx context.Context, c *site) (pages.Minutes, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := c.Now()
-	if age := now.Sub(m.at); age >= 0 && age < minutesLife {
-		return m.last, nil
-	}
-	since := now.Truncate(time.Minute).Add(-(shownMinutes - 1) * time.Minute).UnixMilli()
-	counted, all, err := rows.Minutes(ctx, c.Store, since, shownMinutes)
-	if err != nil {
-		return m.last, err
-	}
-	m.at, m.last = now, pages.Minutes{Rows: counted, Partly: !all}
-	return m.last, nil
+// countMinutes counts the messages of the last hour by minute: once in five seconds for all open pages.
+func (c *overviewPages) countMinutes(ctx context.Context) (pages.Minutes, error) {
+	return c.minutes.get(c.Now, minutesLife, func(pages.Minutes) bool { return false }, func() (pages.Minutes, error) {
+		since := c.Now().Truncate(time.Minute).Add(-(shownMinutes - 1) * time.Minute).UnixMilli()
+		counted, all, err := rows.Minutes(ctx, c.Store, since, shownMinutes)
+		return pages.Minutes{Rows: counted, Partly: !all}, err
+	})
 }

@@ -53,9 +53,9 @@ func (c turnPages) answerQuestion(r *http.Request) (next, notice string, err err
 
 // chosen reads which question of a turn a form answers, and with which option.
 func (c turnPages) chosen(r *http.Request, t *msg.Turn) (*msg.Ask, int, error) {
-	id, err := strconv.ParseInt(chi.URLParam(r, "ask"), 10, 64)
+	id, err := idOf(chi.URLParam(r, "ask"), "question")
 	if err != nil {
-		return nil, 0, apierr.New(apierr.BadRequest, "The address has no number of a question.")
+		return nil, 0, err
 	}
 	a, err := c.Store.Ask(r.Context(), id)
 	if err != nil {

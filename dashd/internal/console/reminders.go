@@ -46,9 +46,7 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 	}
 	if len(rows) > maxRows {
 		rows = rows[:maxRows]
-		q.Set("after", strconv.FormatInt(rows[maxRows-1].ID, 10))
-		q.Del(flashParameter)
-		page.More = "/reminders?" + q.Encode()
+		page.More = below(r, "after", strconv.FormatInt(rows[maxRows-1].ID, 10))
 	} else if page.Of == "" && after == 0 && len(rows) == maxRows {
 		page.More = "/reminders?after=1"
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"strconv"
@@ -73,27 +72,6 @@ func (c turnPages) list(r *http.Request) (*shown, error) {
 	return &shown{title: "Turns", template: "turns.html", data: page}, err
 }
 
-// position is where a list goes on: below an id, 0 for its beginning.
-func position(q url.Values) (int64, error) {
-	text := q.Get("before")
-	if text == "" {
-		return 0, nil
-	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id <= 0 {
-		return 0, apierr.New(apierr.BadRequest, "before=%.40q is not an id", text)
-	}
-	return id, nil
-}
-
-// older is the address of the rest of a list, with the same filters.
-func older(r *http.Request, last int64) string {
-	q := r.URL.Query()
-	q.Del(flashParameter)
-	q.Set("before", strconv.FormatInt(last, 10))
-	return r.URL.Path + "?" + q.Encode()
-}
-
 // show shows one turn.
 func (c turnPages) show(r *http.Request) (*shown, error) {
 	ctx := r.Context()
@@ -135,10 +113,9 @@ func (c turnPages) show(r *http.Request) (*shown, error) {
 func first[T any](list []T) []T { return list[:min(len(list), maxRows)] }
 
 func (c turnPages) turnOf(r *http.Request) (*msg.Turn, error) {
-	text := chi.URLParam(r, "id")
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id <= 0 {
-		return nil, apierr.New(apierr.BadRequest, "%.40q is not the number of a turn.", text)
+	id, err := idOf(chi.URLParam(r, "id"), "turn")
+	if err != nil {
+		return nil, err
 	}
 	t, err := c.Store.Turn(r.Context(), id)
 	if err == nil && t == nil {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +27,7 @@ const (
 
 // show shows what became of one message.
 func (c messagePages) show(r *http.Request) (*shown, error) {
-	id, err := rowID(chi.URLParam(r, "id"))
+	id, err := idOf(chi.URLParam(r, "id"), "message")
 	if err != nil {
 		return nil, err
 	}
@@ -43,14 +42,6 @@ func (c messagePages) show(r *http.Request) (*shown, error) {
 	data, err := c.explained(r.Context(), path)
 	return &shown{title: fmt.Sprintf("Message %d", id), template: "why.html", data: data,
 		up: []pages.Link{{Path: "/messages", Text: "Messages"}}}, err
-}
-
-func rowID(text string) (int64, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id <= 0 {
-		return 0, apierr.New(apierr.BadRequest, "The address has no number of a message.")
-	}
-	return id, nil
 }
 
 // explained makes the page of a path.
@@ -202,7 +193,7 @@ func replayable(m *msg.Message) bool {
 
 // replay lets gated copy a message. A message that has a copy is copied once more only if the form says so.
 func (c messagePages) replay(r *http.Request) (next, notice string, err error) {
-	id, err := rowID(chi.URLParam(r, "id"))
+	id, err := idOf(chi.URLParam(r, "id"), "message")
 	if err != nil {
 		return "/messages", "", err
 	}
