@@ -42,7 +42,7 @@ type Config struct {
 	MediaDaily    int64           `env:"MEDIA_DAILY" envDefault:"209715200" doc:"files of one chat that may be stored in a day, received and sent, in bytes"`
 }
 
-// Validate returns what the types cannot check.
+// Validate checks the settings that the types cannot check.
 func (c *Config) Validate() []error {
 	_, err := daemon.Accounts([]string{daemon.AccountsVariable + "=" + c.Accounts})
 	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval), err}

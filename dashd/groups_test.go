@@ -38,7 +38,7 @@ func TestGroups_List_PagesAndAdds(t *testing.T) {
 	if n := strings.Count(b.must(200, "GET", "/groups?after=acme49", "").body, `<th scope="row"`); n != 11 {
 		t.Errorf("%d groups on the second page", n)
 	}
-	contains(t, b.submit("/groups", url.Values{"folder": {"main"}, "name": {"Main"}}).body, "The group main is there")
+	contains(t, b.submit("/groups", url.Values{"folder": {"main"}, "name": {"Main"}}).body, "The group main was added")
 	if want := `web:operator POST /v1/groups {"folder":"main","name":"Main","created_at":0,"config":{}}`; d.calls[0] != want {
 		t.Errorf("routd was asked %s", d.calls)
 	}

@@ -30,7 +30,7 @@ func TestOperators_CodeOfGated_IsShownOnce_AndWhatCameOfItRemoved(t *testing.T) 
 	if strings.Contains(page, "telegram:8") {
 		t.Error("a cursor of another daemon is an operator")
 	}
-	contains(t, b.submit("/operators/remove", url.Values{"sender": {" telegram:7 "}}).body, "telegram:7 is no operator any more.")
+	contains(t, b.submit("/operators/remove", url.Values{"sender": {" telegram:7 "}}).body, "telegram:7 is no longer an operator.")
 	made, removed := "web:operator POST /v1/operators/code\n", `web:operator POST /v1/operators/remove {"sender":"telegram:7"}`
 	if got := strings.Join(gated.asked("POST"), "\n"); got != strings.Repeat(made, 4)+removed {
 		t.Errorf("gated was asked:\n%s", got)

@@ -149,7 +149,7 @@ func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	})
 }
 
-// agent is what answers in a group.
+// agent answers in a group.
 type agent struct {
 	name string
 	demo bool

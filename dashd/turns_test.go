@@ -162,9 +162,9 @@ func TestTurn_Questions_AreShownAndAnsweredByGated(t *testing.T) {
 	page := b.must(200, "GET", path, "").body
 	contains(t, page, "<bdi>Run &lt;b&gt;Bash&lt;/b&gt;?</bdi>", "rm -r &lt;i&gt;x&lt;/i&gt;</pre>", "asks for permission", "<code>0123456789ab…</code>",
 		fmt.Sprintf(`href="/messages/%d"`, message), fmt.Sprintf(`action="/turns/%d/asks/%d/answer"`, turn, open), `value="1" class="button"><bdi>Allow &lt;once&gt;</bdi>`,
-		"Open</span> for <bdi>operators</bdi>", "You answer in the place of Ann &lt;u&gt; (telegram:42), as an operator",
+		"Open</span> for <bdi>operators</bdi>", "You answer for Ann &lt;u&gt; (telegram:42), as an operator",
 		"<bdi>Allow &lt;once&gt;</bdi> <strong>chosen</strong>", "answered by telegram:1", "expired without an answer: that counts as no")
-	if n := strings.Count(page, "You answer in the place of"); n != 1 {
+	if n := strings.Count(page, "You answer for"); n != 1 {
 		t.Errorf("%d questions are for others, want 1", n)
 	}
 	if strings.Index(page, `id="questions"`) > strings.Index(page, `id="messages"`) {

@@ -17,10 +17,10 @@ func (c chatPages) endEngagement(r *http.Request) (next, notice string, err erro
 	err = ask(r.Context(), c.Routd, "routd", http.MethodPost, routeapi.EngagementPath,
 		routeapi.EngagementRequest{JID: &chat, Topic: &place, TTL: &now}, nil)
 	return "/engagement",
-		fmt.Sprintf("The window in %s is ended. What is written there starts a turn only if a route leads it to a group.", pages.Line(chat)), err
+		fmt.Sprintf("The window in %s has ended. New messages there start a turn only if a route leads them to a group.", pages.Line(chat)), err
 }
 
-// show says what a sender may do in a chat, and why.
+// show explains a sender's permissions in a chat.
 func (c accessPages) show(r *http.Request) (*shown, error) {
 	q, ctx := r.URL.Query(), r.Context()
 	page := pages.Access{Chat: strings.TrimSpace(q.Get("chat")), Sender: strings.TrimSpace(q.Get("sender")),

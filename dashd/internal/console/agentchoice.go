@@ -17,7 +17,7 @@ import (
 // agentsTimeout bounds the question which agents there are: without an answer the form takes any name.
 const agentsTimeout = time.Second
 
-// agentChoice reads which agent and model a group has, and what else it may have.
+// agentChoice reads which agent and model a group has, and the other choices.
 func (c groupPages) agentChoice(ctx context.Context, g *msg.Group) (choice pages.AgentChoice, err error) {
 	own, _ := groupconfig.Parse(g.Config) // an invalid one chooses nothing; the page names its mistakes
 	choice = pages.AgentChoice{

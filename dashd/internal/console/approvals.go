@@ -79,7 +79,9 @@ func (c *approvalPages) defaultFolders(ctx context.Context, pending []*store.Req
 	newer := func(folders map[string]string) bool {
 		return len(folders) > 0 && slices.ContainsFunc(pending, func(r *store.Request) bool { return folders[r.Code] == "" })
 	}
-	folders, _ := c.defaults.get(c.Now, askEvery, newer, func() (map[string]string, error) { return c.askDefaults(ctx), nil })
+	folders, _ := c.defaults.get(c.Now, askEvery, newer, func() (map[string]string, error) {
+		return c.askDefaults(ctx), nil
+	})
 	return folders
 }
 

@@ -85,11 +85,11 @@ func (c *overviewPages) tryToken(r *http.Request) (next, notice string, err erro
 	path := filepath.Join(c.Bin, p.Daemon)
 	if _, err := os.Stat(path); err != nil {
 		return next, "", apierr.New(apierr.Unavailable,
-			"There is no %s beside dashd: set the token as said below, and run `%s check` where %s runs.", p.Daemon,
+			"There is no %s beside dashd: set the token as described below, and run `%s check` where %s runs.", p.Daemon,
 			p.Daemon, p.Daemon)
 	}
 	if !c.checking.TryLock() {
-		return next, "", apierr.New(apierr.Conflict, "Another token is tried at the moment: try again.")
+		return next, "", apierr.New(apierr.Conflict, "Another token is being tried: try again in a moment.")
 	}
 	defer c.checking.Unlock()
 	result := checks.Run(r.Context(), path, environ)
@@ -99,7 +99,7 @@ func (c *overviewPages) tryToken(r *http.Request) (next, notice string, err erro
 	found := redact(result.Out)
 	if result.Problem == "" && result.Code == 0 {
 		found = strings.TrimSuffix(found, p.Daemon+": ok") // the words of a terminal
-		return next, "It works. Now set it as said below.\n" + strings.TrimSpace(found), nil
+		return next, "It works. Now set it as described below.\n" + strings.TrimSpace(found), nil
 	}
 	failed := redact(cmp.Or(result.Problem, result.Errors))
 	failed = strings.ReplaceAll("\n"+failed, "\n"+p.Daemon+": ", "\n") // it begins each line

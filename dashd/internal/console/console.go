@@ -1,4 +1,4 @@
-// Package console serves the pages for operators: what the instance does, and what they can change. It reads rows
+// Package console serves the pages for operators: the state of the instance, and forms to change it. It reads rows
 // itself; the daemon that owns a row changes it.
 package console
 
@@ -41,7 +41,7 @@ type Console struct {
 	upkeep    upkeepPages
 }
 
-// site is what all pages share.
+// site is the part that all pages share.
 type site struct {
 	Config
 	flashes flashes
@@ -71,7 +71,7 @@ type (
 	upkeepPages  struct{ *site } // reminders, polls, spend, changes
 )
 
-// Config is what the pages read and whom they ask.
+// Config has the sources of the pages.
 type Config struct {
 	Store     store.Reader
 	Status    *status.Status
@@ -79,7 +79,7 @@ type Config struct {
 	Routd     *httpx.Client
 	Gated     *httpx.Client
 	Onbod     *httpx.Client
-	Examine   func(context.Context) ([]facts.Fact, error) // what the rows say is wrong
+	Examine   func(context.Context) ([]facts.Fact, error) // finds problems in the rows
 	Operators []string                                    // OPERATORS
 	Data      string                                      // ARIZUKO_DATA
 	Bin       string                                      // the folder with the daemons' programs
@@ -125,7 +125,7 @@ func (c *Console) Answered(ctx context.Context) (bool, error) { return c.overvie
 type view struct {
 	path    string // pattern of chi
 	section string // the link in the navigation that is current
-	// load reads what the page shows.
+	// load reads the content of the page.
 	load  func(*http.Request) (*shown, error)
 	still bool   // it is not rendered again while it is open
 	needs string // the daemon that makes the changes of the page, "" for none
@@ -165,7 +165,7 @@ func (c *Console) views() []view {
 	}
 }
 
-// action makes a change that a form asks for. It returns the page to show then, and what was done in words. An error is
+// action makes a change that a form asks for. It returns the page to show then, and the result in words. An error is
 // shown on the page as a problem.
 type action func(r *http.Request) (next, notice string, err error)
 
@@ -288,7 +288,7 @@ func (c *site) form(w http.ResponseWriter, r *http.Request, limit int64) (_ *htt
 	return r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context()))), true
 }
 
-// act answers a form with a redirect to the page that shows what became of it: a reload sends nothing again.
+// act answers a form with a redirect to the page that shows its result: a reload sends nothing again.
 func (c *site) act(do action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r, ok := c.form(w, r, maxForm)
@@ -307,7 +307,7 @@ func (c *site) act(do action) http.HandlerFunc {
 // askTimeout is how long a page waits for other daemons: it answers within five seconds, whatever they do.
 const askTimeout = 4 * time.Second
 
-// ask calls the daemon that owns what is changed. Its error is in words for operators: the daemon's own, or what is
+// ask calls the daemon that owns the rows. Its error is in words for operators: the daemon's own, or what is
 // wrong with the daemon.
 func ask(ctx context.Context, client *httpx.Client, daemon, method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

@@ -84,7 +84,7 @@ func readDraft(form url.Values) (*draft, error) {
 		}
 		row.ID, _ = strconv.ParseInt(key, 10, 64) // 0 for a new one
 		row.Seq, _ = strconv.ParseInt(form["seq"][i], 10, 64)
-		places[i], _ = strconv.Atoi(strings.TrimSpace(form["place"][i])) // what is no number moves nothing
+		places[i], _ = strconv.Atoi(strings.TrimSpace(form["place"][i])) // anything else than a number moves nothing
 		d.rows = append(d.rows, row)
 	}
 	d.place(places)
@@ -210,7 +210,7 @@ func sequence(routes []msg.Route) {
 	}
 }
 
-// differences says what would change if the table became another.
+// differences describes the changes from one table to another.
 func differences(from, to []msg.Route) (changes []string) {
 	before := map[int64]msg.Route{}
 	for _, r := range from {

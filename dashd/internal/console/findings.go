@@ -19,7 +19,7 @@ const (
 	maxAttention   = 12               // how many of them it lists
 )
 
-// findings are what is wrong by the rows. All open pages share them.
+// findings are the problems that the rows show. All open pages share them.
 type findings struct {
 	flight singleflight.Group
 
@@ -29,8 +29,8 @@ type findings struct {
 	down string // as read was given it
 }
 
-// read returns what the latest examination has found. It starts one and waits for it, but not for long: it may hang.
-// down names the daemons that are not healthy: what was found while others were is not enough.
+// read returns the findings of the latest examination. It starts one and waits for it, but not for long: it may hang.
+// down names the daemons that are not healthy: findings from a time when others were are stale.
 func (f *findings) read(ctx context.Context, c *site, down string) ([]facts.Fact, error) {
 	wait := findingsWait
 	switch at, last, before := f.known(); {
@@ -49,7 +49,7 @@ func (f *findings) read(ctx context.Context, c *site, down string) ([]facts.Fact
 	}
 	at, last, _ := f.known()
 	if c.Now().Sub(at) > maxFindingsAge {
-		old := facts.Fact{Text: "what needs attention takes long to find out: this list is not up to date",
+		old := facts.Fact{Text: "looking for problems takes long: this list is not up to date",
 			Fix: "`dashd doctor` on the server shows why"}
 		last = append([]facts.Fact{old}, last...)
 	}

@@ -24,7 +24,7 @@ func TestFindings_HungExamination_HoldsNoPage(t *testing.T) {
 			<-hang
 			return slices.Clone(list), failure
 		}}}
-		old := []facts.Fact{{Text: "what needs attention takes long to find out: this list is not up to date", Fix: "`dashd doctor` on the server shows why"}}
+		old := []facts.Fact{{Text: "looking for problems takes long: this list is not up to date", Fix: "`dashd doctor` on the server shows why"}}
 		down := ""
 		read := func(what string, took time.Duration, want []facts.Fact, wantErr error) {
 			t.Helper()

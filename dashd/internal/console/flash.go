@@ -18,7 +18,7 @@ const (
 	maxFlashText   = 2000 // characters
 )
 
-// flashes are what became of forms, until the page that shows it is loaded. They are in memory: a restart loses
+// flashes are the results of forms, until the page that shows them is loaded. They are in memory: a restart loses
 // notices, no changes.
 type flashes struct {
 	mu  sync.Mutex

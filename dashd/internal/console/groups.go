@@ -67,7 +67,7 @@ func (c groupPages) add(r *http.Request) (next, notice string, err error) {
 	if err != nil {
 		return "/groups?" + url.Values{"folder": {folder}, "name": {name}}.Encode(), "", err
 	}
-	return groupPath(folder), "The group " + folder + " is there. A route leads chats to it.", nil
+	return groupPath(folder), "The group " + folder + " was added. Routes lead chats to it.", nil
 }
 
 func groupPath(folder string) string { return (&url.URL{Path: "/groups/" + folder}).String() }
@@ -206,7 +206,7 @@ func (c groupPages) saveGroup(r *http.Request, g *msg.Group, address string) err
 		msg.Group{Folder: g.Folder, Name: strings.TrimSpace(r.PostForm.Get("name")), Config: config}, nil)
 }
 
-// refuseGroup shows the page with what was typed, and why it was refused.
+// refuseGroup shows the page with the form as typed, and why it was refused.
 func (c groupPages) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Group, refusal error) {
 	page, err := c.groupPage(r, g)
 	if err != nil {
@@ -242,7 +242,7 @@ func (c groupPages) log(w http.ResponseWriter, r *http.Request) {
 	c.writeLog(w, r, folder, run)
 }
 
-// settings shows what dashd was configured with.
+// settings shows the configuration of dashd.
 func (c groupPages) settings(r *http.Request) (*shown, error) {
 	daemons, err := c.Status.Daemons(r.Context())
 	if err != nil {

@@ -30,7 +30,7 @@ func position(values url.Values) (int64, error) {
 	return id, err
 }
 
-// older is the address of the rest of a list, with the same filters: what comes before a row.
+// older is the address of the rest of a list, with the same filters: the rows before one.
 func older(r *http.Request, last int64) string {
 	return below(r, "before", strconv.FormatInt(last, 10))
 }

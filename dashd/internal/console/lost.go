@@ -11,7 +11,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// list shows what was not delivered, dropped, or waits for an operator: counts by reason, and the messages of one.
+// list shows the messages that were not delivered, dropped, or wait for an operator: counts by reason, and the
+// messages of one.
 func (c lostPages) list(r *http.Request) (*shown, error) {
 	key := r.URL.Query().Get("reason")
 	data, chosen, err := c.counts(r.Context(), key)
@@ -89,8 +90,8 @@ func droppedReasons(codes []msg.Reason) (all []pages.LostReason) {
 	return all
 }
 
-// worthReplaying reports whether a copy of a message that was dropped for a reason can end otherwise, once what was
-// missing is fixed. What was an edit, a vote or a second copy is not offered.
+// worthReplaying reports whether a copy of a message that was dropped for a reason can end otherwise, once the cause
+// is fixed. Edits, votes and second copies are not offered.
 func worthReplaying(code msg.Reason) bool {
 	return slices.Contains([]msg.Reason{
 		msg.ReasonNoRoute, msg.ReasonNoGroup, msg.ReasonNoAccess, msg.ReasonRateLimit, msg.ReasonBuiltinDrop,

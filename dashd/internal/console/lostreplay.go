@@ -27,7 +27,7 @@ const (
 // replayStep is messages of a reason that have no copy yet, the newest first.
 type replayStep struct {
 	rows []*msg.Message
-	next int64 // the message after which the next step looks on, 0 if there is none
+	next int64 // the message after which the next step continues, 0 for none
 }
 
 func (s *replayStep) ids() (ids []int64) {
@@ -67,7 +67,7 @@ func (c lostPages) nextReplays(ctx context.Context, l *pages.LostReason, before 
 	return step, nil
 }
 
-// confirmReplay says what would be replayed: the messages of a reason that have no copy yet, those before a message.
+// confirmReplay describes the messages to replay: those of a reason that have no copy yet, those before a message.
 func (c lostPages) confirmReplay(r *http.Request, l *pages.LostReason) (*pages.LostConfirm, error) {
 	ctx := r.Context()
 	before, err := position(r.URL.Query())
@@ -91,7 +91,7 @@ func (c lostPages) confirmReplay(r *http.Request, l *pages.LostReason) (*pages.L
 	return confirm, err
 }
 
-// replay lets gated copy messages, but for those that have a copy: those of a form, or all of a reason that are
+// replay asks gated to copy messages that have no copy yet: those of a form, or all of a reason that are
 // older than one.
 func (c lostPages) replay(r *http.Request) (next, notice string, err error) {
 	if r.PostForm.Get("all") != "" {
@@ -125,7 +125,7 @@ func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 	}
 	_, l, err := c.counts(r.Context(), key)
 	if err != nil || l == nil || !l.Replay {
-		return pages.LostPath(key), "There is none any more.", err
+		return pages.LostPath(key), "There are none left.", err
 	}
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
@@ -152,7 +152,7 @@ func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 	}
 }
 
-// replayCount is what became of messages to replay.
+// replayCount is the result of a replay.
 type replayCount struct {
 	copied, skipped int
 	why             string // of one that was left out
@@ -166,7 +166,7 @@ func (n *replayCount) String() string {
 	return text
 }
 
-// replayIDs lets gated copy messages, in one transaction.
+// replayIDs asks gated to copy messages, in one transaction.
 func (c lostPages) replayIDs(ctx context.Context, ids []int64, done *replayCount) error {
 	var answer struct {
 		Messages []struct {

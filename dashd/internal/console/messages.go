@@ -91,7 +91,7 @@ func (c messagePages) groupNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// messageFilter reads the filters of an address. problem says what it does not understand, and wrong is the field.
+// messageFilter reads the filters of an address. problem says why one is invalid, and wrong is its field.
 func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem string) {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
 	f = rows.MessageFilter{
@@ -121,7 +121,7 @@ func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem strin
 	return f, "", ""
 }
 
-// filterForm is the form with what an address filters by.
+// filterForm is the form with the filters of an address.
 func filterForm(query url.Values) pages.MessageFilter {
 	get := func(name string) string { return plaintext.Line(query.Get(name)) }
 	form := pages.MessageFilter{

@@ -47,7 +47,7 @@ func (c *site) withName(ctx context.Context, sender string) (string, error) {
 	return pages.Line(sender) + ", " + pages.Line(page.Rows[0].SenderName), nil
 }
 
-// makeOperatorCode has gated make the code, and shows it once. The page that asked for it says from.
+// makeOperatorCode asks gated for a code, and shows it once. The page that asked for it says from.
 func (c accessPages) makeOperatorCode(r *http.Request) (next, notice string, err error) {
 	next = "/access"
 	if r.PostForm.Get("from") == "/" {
@@ -65,10 +65,10 @@ func (c accessPages) makeOperatorCode(r *http.Request) (next, notice string, err
 		msg.CommandAnywhere(msg.CommandOperator+" "+made.Code), int(left.Round(time.Minute).Minutes())), nil
 }
 
-// removeOperator has gated end what came of a code.
+// removeOperator asks gated to end the role that came of a code.
 func (c accessPages) removeOperator(r *http.Request) (next, notice string, err error) {
 	sender := strings.TrimSpace(r.PostForm.Get("sender"))
 	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/operators/remove",
 		map[string]string{"sender": sender}, nil)
-	return "/access", fmt.Sprintf("%s is no operator any more.", pages.Line(sender)), err
+	return "/access", fmt.Sprintf("%s is no longer an operator.", pages.Line(sender)), err
 }

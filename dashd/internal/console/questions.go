@@ -35,7 +35,7 @@ func (c turnPages) questions(ctx context.Context, t *msg.Turn, operator string) 
 	return all, nil
 }
 
-// answerQuestion lets gated answer a question with the chosen option.
+// answerQuestion asks gated to answer a question with the chosen option.
 func (c turnPages) answerQuestion(r *http.Request) (next, notice string, err error) {
 	t, err := c.turnOf(r)
 	if err != nil {

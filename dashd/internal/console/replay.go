@@ -22,7 +22,7 @@ import (
 const (
 	maxReplayRows  = 50
 	maxReplayKinds = 20
-	// maxQuestion bounds a request of a test, in bytes: what its frame adds is less than the rest.
+	// maxQuestion bounds a request of a test, in bytes: its frame takes less than the rest.
 	maxQuestion = httpx.MaxBody - 4<<10
 )
 
@@ -168,13 +168,13 @@ func (r *replayer) sum() {
 	r.result.Kinds = r.result.Kinds[:min(len(r.result.Kinds), maxReplayKinds)]
 }
 
-// answerWords says what becomes of a message.
+// answerWords words the way of a message.
 func answerWords(item *routeapi.Item, a *routeapi.Answer) string {
 	switch {
 	case a.Error != "":
 		return "refused: " + pages.Line(a.Error)
 	case item.HomeOnly && a.Reason != msg.ReasonBuiltinDrop:
-		return "for the chat's group, " + cmp.Or(a.Home, "which it has not")
+		return "for the chat's group, " + cmp.Or(a.Home, "but it has none")
 	case a.Action == routeapi.Trigger:
 		return "answered by " + a.Folder
 	case a.Action == routeapi.Observe:
@@ -187,7 +187,7 @@ func answerWords(item *routeapi.Item, a *routeapi.Answer) string {
 	return plaintext.Line(targetLine(a.Target))
 }
 
-// testDraft says what the copy and the stored table do with a message that an operator has typed.
+// testDraft decides on a message that an operator has typed, by the copy and by the stored table.
 func (c routePages) testDraft(ctx context.Context, d *draft, typed pages.TestMessage) (*pages.TestedMessage, error) {
 	table, err := c.table(ctx)
 	if err != nil {
@@ -213,7 +213,7 @@ func (c routePages) testDraft(ctx context.Context, d *draft, typed pages.TestMes
 	return &pages.TestedMessage{Decision: edited, Now: present, Why: lines(why)}, nil
 }
 
-// testItem adds what is stored of the chat.
+// testItem adds the stored state of the chat.
 func (c routePages) testItem(ctx context.Context, typed pages.TestMessage) (item routeapi.Item, err error) {
 	item = routeapi.Item{
 		ID: 1, Sender: typed.Sender, SenderName: typed.SenderName, ThreadID: typed.Thread, Topic: typed.Thread,

@@ -141,7 +141,7 @@ func (c routePages) save(w http.ResponseWriter, r *http.Request, d *draft, page 
 		http.Redirect(w, r, c.flashes.add("/routes", savedWords(&done), "", c.Now()), http.StatusSeeOther)
 	case kind == apierr.Conflict:
 		page.Conflict = &pages.Conflict{Saved: true}
-		d.digest = routeapi.Digest(table.routes) // now the operator has seen what was changed
+		d.digest = routeapi.Digest(table.routes) // now the operator has seen the changes
 		c.showEditor(w, r, kind.Status(), d, page, "")
 	default:
 		c.showEditor(w, r, kind.Status(), d, page, plainText(err.Error()))
@@ -175,7 +175,7 @@ func (c routePages) showEditor(w http.ResponseWriter, r *http.Request, status in
 	})
 }
 
-// fillEditor adds what is known about the rows, and what may be picked.
+// fillEditor adds the checks of the rows, and the choices.
 func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteEditor) error {
 	table, err := c.table(ctx)
 	if err != nil {

@@ -79,7 +79,7 @@ func contains(text string, in ...string) bool {
 	})
 }
 
-// review is what an operator should know about each row, by its id.
+// review has the problems and warnings of each row, by its id.
 type review struct {
 	problems map[int64]string
 	warnings map[int64][]string
@@ -123,7 +123,7 @@ func lines(texts []string) []string {
 	return all
 }
 
-// matchWords says what each of some expressions matches, with the titles of chats.
+// matchWords words each of some expressions, with the titles of chats.
 func (c routePages) matchWords(ctx context.Context, exprs []string) ([]string, error) {
 	var chats []string
 	parsed := make([]*match.Expr, len(exprs))
@@ -153,7 +153,7 @@ func (c routePages) matchWords(ctx context.Context, exprs []string) ([]string, e
 	return words, nil
 }
 
-// targetWords says what becomes of a message with a target. folder is the group that follows the words, "" for none.
+// targetWords words a target. folder is the group that follows the words, "" for none.
 func targetWords(text string) (words, folder string) {
 	target, err := match.ParseTarget(text)
 	switch {

@@ -13,7 +13,7 @@ import (
 // spendDays is how many days the page of spend has.
 const spendDays = 30
 
-// spend shows what agents have used: by day, and by group and chat of all days or of one.
+// spend shows the tokens and dollars of agents: by day, and by group and chat of all days or of one.
 func (c upkeepPages) spend(r *http.Request) (*shown, error) {
 	ctx, q := r.Context(), r.URL.Query()
 	list := store.SpendList{Folder: q.Get("group"), Limit: maxRows}

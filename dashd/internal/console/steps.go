@@ -15,7 +15,7 @@ import (
 // maxStepRequests is how many requests the first steps show.
 const maxStepRequests = 3
 
-// steps are what is left to do until a chat of a platform was answered, nil once one was.
+// steps are the tasks that remain until a chat of a platform was answered, nil once one was.
 func (c *overviewPages) steps(ctx context.Context, daemons []status.Daemon) (*pages.Steps, error) {
 	answered, err := c.wasAnswered(ctx)
 	if err != nil || answered {
@@ -84,7 +84,7 @@ func isOf(name, adapter string) bool {
 	return base == adapter
 }
 
-// platforms are what an instance can be connected to.
+// platforms are those that an instance can be connected to.
 func platforms() []pages.Platform {
 	return []pages.Platform{
 		{Name: "Telegram", Daemon: "teled", Where: "from @BotFather, command /newbot",

@@ -10,8 +10,8 @@ import (
 	"arizuko/pkg/routecheck"
 )
 
-// table is the routes and groups, and what follows from them. It is made again when routes or groups have changed: open
-// pages share it.
+// table is the routes and groups, and the conclusions from them. It is made again when routes or groups have changed:
+// open pages share it.
 type table struct {
 	version  int64
 	routes   []msg.Route // in the order in which they are tried
@@ -29,7 +29,7 @@ type tables struct {
 
 // table returns the present one.
 func (c *site) table(ctx context.Context) (*table, error) {
-	version, err := c.Store.RoutingVersion(ctx) // first: what is read after it is not older
+	version, err := c.Store.RoutingVersion(ctx) // first: rows that are read after it are not older
 	if err != nil {
 		return nil, err
 	}

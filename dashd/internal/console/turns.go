@@ -136,7 +136,7 @@ func (c turnPages) delegatedBy(ctx context.Context, t *msg.Turn) (int64, error) 
 	return asked.ForwardedFrom.TurnID, nil
 }
 
-// addWork adds what the agent says of its work and what it has used, the processes that worked on a turn, the newest
+// addWork adds the agent's report on its work and its usage, the processes that worked on a turn, the newest
 // last, and the end of the last one's log.
 func (c turnPages) addWork(ctx context.Context, page *pages.TurnPage, t *msg.Turn) error {
 	used, err := c.Store.Usage(ctx, t.ID)
@@ -216,7 +216,7 @@ func (c *site) writeLog(w http.ResponseWriter, r *http.Request, folder string, r
 	}
 }
 
-// prompt shows what the agent was given: gated makes it again.
+// prompt shows the agent's prompt: gated makes it again.
 func (c turnPages) prompt(r *http.Request) (*shown, error) {
 	t, err := c.turnOf(r)
 	if err != nil {

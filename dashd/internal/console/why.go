@@ -25,7 +25,7 @@ const (
 	maxNear  = 50
 )
 
-// show shows what became of one message.
+// show shows the path of one message.
 func (c messagePages) show(r *http.Request) (*shown, error) {
 	id, err := idOf(chi.URLParam(r, "id"), "message")
 	if err != nil {
@@ -191,7 +191,7 @@ func replayable(m *msg.Message) bool {
 	return m.Disposition != "" && m.Disposition != msg.Onboarding
 }
 
-// replay lets gated copy a message. A message that has a copy is copied once more only if the form says so.
+// replay asks gated to copy a message. A message that has a copy is copied once more only if the form says so.
 func (c messagePages) replay(r *http.Request) (next, notice string, err error) {
 	id, err := idOf(chi.URLParam(r, "id"), "message")
 	if err != nil {

@@ -52,7 +52,7 @@ type Engagement struct {
 	Now   int64
 }
 
-// Access is what a sender may do in a chat.
+// Access is the page of a sender's permissions in a chat.
 type Access struct {
 	Chat, Sender, Name, Thread string // the question
 	Chats                      []rows.ChatTitle
@@ -92,7 +92,7 @@ func accessText(access groupconfig.Access) string {
 	case access == nil:
 		return groupconfig.Everyone
 	case len(access) == 0:
-		return "operators alone"
+		return "operators only"
 	}
 	return list(access)
 }

@@ -14,7 +14,7 @@ import (
 // Groups is a list of groups by folder, and a form to add one.
 type Groups struct {
 	Lines        []GroupRow
-	Folder, Name string // what was typed into the form
+	Folder, Name string // as typed into the form
 	Next         string // address of what follows, "" for nothing
 	Later        bool   // it is not the beginning
 	Now          int64
@@ -61,7 +61,7 @@ func sessionID(id string) string { return Cut(id, 8) }
 
 // Files is a folder of a group.
 type Files struct {
-	// below the group's folder, "" for that itself; addresses of the folder above and of what follows
+	// below the group's folder, "" for that itself; addresses of the folder above and of the next files
 	Dir, Up, Next string
 	Lines         []FileLine
 	Cut           bool // it has more names than are listed
@@ -91,7 +91,7 @@ func byteSize(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", size), ".0") + " " + unit
 }
 
-// Settings is what dashd was configured with.
+// Settings is the configuration of dashd.
 type Settings struct {
 	Values  []Setting
 	Paths   []Setting

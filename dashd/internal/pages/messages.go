@@ -32,12 +32,12 @@ type Messages struct {
 	Now     int64
 }
 
-// MessageFilter is what the form of the list shows. Times are as fields of a form have them, in UTC.
+// MessageFilter is the state of the list's form. Times are as fields of a form have them, in UTC.
 type MessageFilter struct {
 	Text, Chat, Group, Sender                string
 	Since, Until                             string
 	Directions, Dispositions, Reasons, State []Option
-	Active                                   string // the names of what is filtered, "" for nothing
+	Active                                   string // the names of the filters that are set, "" for none
 }
 
 // Option is a value that a field may have.
@@ -71,7 +71,7 @@ func (l messageLine) Group() string {
 // Form names the kind of message, "" for an ordinary one.
 func (l messageLine) Form() string { return FormOf(l.Message) }
 
-// State is what became of it.
+// State words its present state.
 func (l messageLine) State() string { return StateOf(l.Message) }
 
 // Bad reports whether it was not delivered, or dropped.
@@ -110,7 +110,7 @@ func FormOf(m *msg.Message) string {
 	return Line(form)
 }
 
-// StateOf words what became of a message.
+// StateOf words the present state of a message.
 func StateOf(m *msg.Message) string {
 	switch {
 	case m.Direction == msg.Out:
@@ -160,7 +160,7 @@ func dayOf(at int64) string { return time.UnixMilli(at).Format(whyDay) }
 
 func timeOf(at int64) string { return time.UnixMilli(at).Format(whyTime) }
 
-// linksOf lead to what a step is about, without the message self.
+// linksOf lead to the messages and turns of a step, without the message self.
 func linksOf(self, row, turn int64, from *why.Origin) (all []Link) {
 	if row != 0 && row != self {
 		all = append(all, Link{Path: fmt.Sprintf("/messages/%d", row), Text: fmt.Sprintf("message %d", row)})
@@ -174,7 +174,7 @@ func linksOf(self, row, turn int64, from *why.Origin) (all []Link) {
 	return all
 }
 
-// OriginPath is the page of what a message comes from, "" for none.
+// OriginPath is the page of a message's origin, "" for none.
 func OriginPath(o *why.Origin) string {
 	switch {
 	case o == nil:
@@ -193,7 +193,7 @@ type Lost struct {
 	Groups  []LostGroup
 	Chosen  *LostReason // nil for none
 	List    *LostList
-	Confirm *LostConfirm // what is to be replayed, in place of the list
+	Confirm *LostConfirm // the messages to replay, in place of the list
 	Now     int64
 }
 
@@ -247,7 +247,7 @@ func (l LostReason) ConfirmPath(before int64) string {
 	return "/lost/confirm?" + query.Encode()
 }
 
-// Verb is what a replay does to its messages.
+// Verb words the replay of its messages.
 func (l LostReason) Verb() string {
 	if l.Filter.State != "" {
 		return "Send again"
@@ -263,7 +263,7 @@ type LostList struct {
 	Next   string // address of what follows
 }
 
-// LostConfirm is what will be replayed.
+// LostConfirm describes the messages that will be replayed.
 type LostConfirm struct {
 	IDs    string
 	Count  int

@@ -18,7 +18,7 @@ type Overview struct {
 	status.Facts
 	Steps   *Steps // nil once a chat of a platform was answered
 	Pending int    // requests of chats that wait for an operator
-	// Attention is what is wrong, problems first; Unlisted is how much more there is.
+	// Attention lists problems, then warnings; Unlisted is how many more there are.
 	Attention []facts.Fact
 	Unlisted  int
 	Minutes   Minutes
@@ -132,7 +132,7 @@ func (m Minutes) Most() (most int) {
 	return most
 }
 
-// Bars are those of the chart: what came in below, what went out above it.
+// Bars are those of the chart: inbound messages below, outbound ones above them.
 func (m Minutes) Bars() (all []Bar) {
 	most := m.Most()
 	if most == 0 {
@@ -150,7 +150,7 @@ func (m Minutes) Bars() (all []Bar) {
 	return all
 }
 
-// Words say what the chart shows.
+// Words describe the chart.
 func (m Minutes) Words() string {
 	in, out := 0, 0
 	for _, n := range m.Rows {

@@ -43,7 +43,7 @@ func New() (*Pages, error) {
 	return p, nil
 }
 
-// functions are what templates call.
+// functions are those that templates call.
 func (p *Pages) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset": p.assets.url, "navigation": navigation, "nav": newNav,
@@ -111,7 +111,7 @@ type ChatPage struct {
 	Folder, Name string
 	Assistant    string // name of the agent
 	Demo         bool   // the agent is the demo agent
-	LastID       int64  // the newest row: the page asks for what is new after it
+	LastID       int64  // the newest row: the page asks for news after it
 	MaxFile      int64  // largest file that can be sent, in bytes
 	MaxFiles     int    // of a message
 	Login        string // of the operator
@@ -153,7 +153,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, status int, titl
 	p.page(w, status, "problem.html", problem)
 }
 
-// Starting answers browsers until dashd is ready: with what next refuses as a page, and with the files that it needs.
+// Starting answers browsers until dashd is ready: with the refusals of next as pages, and with the files that they need.
 func (p *Pages) Starting(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/assets/", p.assets)

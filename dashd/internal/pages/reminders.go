@@ -5,7 +5,7 @@ import "arizuko/pkg/msg"
 // RemindersPage is a list of reminders.
 type RemindersPage struct {
 	Choices []Choice
-	Of      string // what the list is about in words, "" for all active ones
+	Of      string // the subject of the list in words, "" for all active ones
 	Lines   []ReminderLine
 	Titles  Titles
 	More    string // address of what follows, "" for nothing

@@ -26,7 +26,7 @@ type RouteLine struct {
 	Words    string // the expression in words
 	Target   string
 	Folder   string // the group that the target names, "" for none
-	Does     string // what becomes of a message that matches, in words
+	Does     string // to a message that matches, in words
 	Waits    string // its impulse settings in words, "" for those of the instance
 	Problem  string // why it matches nothing, "" if it is valid
 	Warnings []string
@@ -39,7 +39,7 @@ type RouteEditor struct {
 	Targets  []string         // that a row may have
 	Chats    []rows.ChatTitle // that a message may be tested in
 	Problems int              // rows that cannot be saved
-	Changes  []string         // what saving would change, in words
+	Changes  []string         // that saving would make, in words
 	More     int              // further changes
 	Conflict *Conflict        // nil if no other editor has saved
 	Test     TestMessage
@@ -101,7 +101,7 @@ func (r DraftRow) Wrong() string {
 
 // Conflict is that another editor has saved since the copy was made.
 type Conflict struct {
-	Saved bool // this copy was about to be saved: saving again replaces what the other has saved
+	Saved bool // this copy was about to be saved: saving again replaces the other's changes
 	By    []store.AuditRow
 }
 
@@ -110,7 +110,7 @@ type TestMessage struct {
 	Chat, Sender, SenderName, Thread, Verb, Text string
 }
 
-// TestedMessage is what becomes of it.
+// TestedMessage is the result of a test.
 type TestedMessage struct {
 	Decision string   // by the copy, in words
 	Now      string   // by the stored table, in words
@@ -118,7 +118,7 @@ type TestedMessage struct {
 	Problem  string   // why it cannot be tested, "" if it was
 }
 
-// Replay is what the copy would have changed for recent messages.
+// Replay is the difference that the copy would have made to recent messages.
 type Replay struct {
 	Messages int // replayed
 	Skipped  int // that no table decides on: edits, votes, messages between groups

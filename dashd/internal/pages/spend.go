@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Spend is the page of what agents have used.
+// Spend is the page of the tokens and dollars that agents have used.
 type Spend struct {
 	Day    string // the day that the groups and chats are of, "" for all that are shown
 	Folder string // the group that all is of, "" for all groups
@@ -80,7 +80,7 @@ func (s Spend) Latest() (all []store.SpendRow) {
 
 // spendTable is lines that stand together.
 type spendTable struct {
-	What, Heading string // what a line is of, and the id of the heading
+	What, Heading string // the subject of a line, and the id of the heading
 	path, folder  string
 	Lines         []store.SpendRow
 	titles        Titles
@@ -93,7 +93,7 @@ func newSpendTable(what, heading, path, folder string, lines []store.SpendRow, t
 // Title is how a line is called: a chat by its title, if it has one.
 func (t spendTable) Title(name string) string { return cmp.Or(t.titles.Of(name), name) }
 
-// Href is the page of what a line is of.
+// Href is the page of a line's subject.
 func (t spendTable) Href(name string) string {
 	href := t.path + url.QueryEscape(name)
 	if t.folder != "" {

@@ -21,7 +21,7 @@ type Choice struct {
 // TurnsPage is a list of turns, the newest first.
 type TurnsPage struct {
 	Choices []Choice
-	Of      string // what the list is about in words, "" for all turns
+	Of      string // the subject of the list in words, "" for all turns
 	Lines   []*msg.Turn
 	Titles  Titles
 	Older   string // address of what follows, "" for nothing
@@ -75,7 +75,7 @@ func (t turnAt) Waits() string {
 	return words
 }
 
-// TurnPage is one turn: what it was given, what came of it, and how it ran.
+// TurnPage is one turn: its messages and answers, and how it ran.
 type TurnPage struct {
 	Turn     *msg.Turn
 	Titles   Titles
@@ -84,7 +84,7 @@ type TurnPage struct {
 	Asks     []Question
 	Messages []*msg.Message
 	Answers  []*msg.Message
-	Work     *store.Progress // what the agent says of its work, nil if nothing
+	Work     *store.Progress // the agent's report on its work, nil for none
 	Used     string          // tokens and dollars in words, "" if the agent does not say
 	Tools    []store.ToolCall
 	Runs     []*store.RunResult
@@ -109,7 +109,7 @@ func (q Question) Text() string {
 	return Cut(text, agentproto.MaxQuestion)
 }
 
-// Detail is what stands below that: all that its chat has, "" for nothing.
+// Detail is the rest, as much of it as its chat has, "" for nothing.
 func (q Question) Detail() string {
 	_, detail, _ := strings.Cut(q.Question, "\n")
 	return Cut(detail, 2*agentproto.MaxDetail)
@@ -152,12 +152,12 @@ func (q Question) Choices() (all []Option) {
 // operatorsLabel is the label of a question that is for operators.
 const operatorsLabel = "operators"
 
-// Stands says what it means that an operator answers for somebody else, "" if the question is for operators.
+// Stands warns an operator who answers for another user, "" if the question is for operators.
 func (q Question) Stands() string {
 	if q.Who.May(q.Operator) || q.Who.Label == operatorsLabel {
 		return ""
 	}
-	return fmt.Sprintf("You answer in the place of %s, as an operator: the chat will say so, and Changes has your login.",
+	return fmt.Sprintf("You answer for %s, as an operator: the chat will say so, and Changes has your login.",
 		q.For())
 }
 
@@ -187,7 +187,7 @@ func newRunTable(runs []*store.RunResult, logs, empty string, now int64) runTabl
 	return runTable{runs, logs, empty, now}
 }
 
-// PromptPage is what an agent was given.
+// PromptPage is the prompt of an agent.
 type PromptPage struct {
 	Prompt, Problem string
 }

@@ -12,7 +12,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// StateWaiting is, in a MessageFilter, what is queued or being sent, and Undecided what has no disposition yet.
+// StateWaiting in a MessageFilter leaves the messages that are queued or being sent, Undecided those without a
+// disposition.
 const (
 	StateWaiting msg.OutState    = "waiting"
 	Undecided    msg.Disposition = "undecided"
@@ -209,7 +210,7 @@ func firstSince(ctx context.Context, r store.Reader, at int64) (int64, error) {
 	return low, err
 }
 
-// Count counts the messages in the source of a filter, at most limit: what the filter has besides does not count.
+// Count counts the messages in the source of a filter, at most limit. It ignores the filter's other fields.
 func Count(ctx context.Context, r store.Reader, f MessageFilter, limit int) (int, error) {
 	s := f.source()
 	return store.Value[int](ctx, r, countOf(s.query), s.key, int64(math.MaxInt64), 0, limit)

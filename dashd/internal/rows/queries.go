@@ -47,7 +47,7 @@ const (
 	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND id < ?1 AND not_before <= ?2`
 )
 
-// The statements on lists of chats, windows and what a group has; see queries.go.
+// The statements on lists of chats and windows, and on the sessions and runs of a group; see queries.go.
 const (
 	queryChats = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0), platform, last_seen_at
 		FROM chats INDEXED BY chats_seen WHERE (last_seen_at, jid) < (?1, ?2) ORDER BY last_seen_at DESC, jid DESC LIMIT ?3+0`
@@ -141,7 +141,7 @@ const (
 		ORDER BY id DESC LIMIT ?4+0`
 	queryListUndelivered = `SELECT id, id FROM messages INDEXED BY messages_undelivered
 		WHERE out_state IN ('failed', 'ambiguous', 'cancelled') AND out_state = ?1 AND id < ?2 AND id >= ?3 ORDER BY id DESC LIMIT ?4+0`
-	// All of three partial indexes: of what waits.
+	// All of three partial indexes, of the messages that wait.
 	queryListUnsent = `SELECT id, id FROM messages INDEXED BY messages_outbox WHERE out_state IN ('queued', 'sending') AND ?1 = '' AND id < ?2 AND id >= ?3
 		ORDER BY id DESC LIMIT ?4+0`
 	queryListUndecided = `SELECT id, id FROM messages INDEXED BY messages_undecided WHERE direction = 'in' AND disposition IS NULL AND ?1 = ''
@@ -161,13 +161,13 @@ const (
 		FROM reasons WHERE reasons.reason IS NOT NULL) SELECT reason FROM reasons WHERE reason IS NOT NULL`
 )
 
-// The statements on what agents have used; see queries.go.
+// The statements on the spend of agents; see queries.go.
 const (
 	queryChatSpend = `SELECT ifnull(sum(turns), 0), ifnull(sum(input_tokens), 0), ifnull(sum(output_tokens), 0), ifnull(sum(cost_usd), 0.0)
 		FROM spend INDEXED BY spend_chat WHERE chat_jid = ? AND day >= ? AND day <= ?`
 )
 
-// The statements on turns, runs, sessions and what belongs to them; see queries.go.
+// The statements on turns, runs and sessions; see queries.go.
 const (
 	// ?4 bounds the count; the oldest is found by the first match.
 	queryCountOpen = `SELECT (SELECT count(*) FROM (SELECT 1 FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace +

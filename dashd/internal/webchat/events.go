@@ -69,7 +69,7 @@ func lastSeen(r *http.Request, newest int64) (int64, error) {
 	return last, nil
 }
 
-// update sends what is new.
+// update sends the news.
 func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	work, err := f.readWork(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// poll is what a page needs to vote in a poll.
+// poll is the part of a poll that a page needs to vote.
 type poll struct {
 	Options  []string `json:"options"`
 	Multiple bool     `json:"multiple"`
@@ -42,7 +42,7 @@ func (c *Chat) poll(ctx context.Context, m *msg.Message, as form) (text string, 
 	return p.Text(func(option int) string { return strconv.Itoa(option) + "\\." }), open, nil
 }
 
-// chosen is what a voter has chosen in the poll of a row.
+// chosen returns the options that a voter has chosen in the poll of a row.
 func (c *Chat) chosen(ctx context.Context, m *msg.Message, voter string) ([]int, error) {
 	p, err := c.Store.PollOfMessage(ctx, m.ID)
 	if err != nil || p == nil {
@@ -53,7 +53,7 @@ func (c *Chat) chosen(ctx context.Context, m *msg.Message, voter string) ([]int,
 	return votes[voter].Options, err
 }
 
-// vote is what a page sends.
+// vote is the request of a page.
 type vote struct {
 	ID      int64 `json:"id"`      // of the poll's message
 	Options []int `json:"options"` // numbers from 1: all that the user chooses now, none to withdraw

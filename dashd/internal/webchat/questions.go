@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// question is what a page needs to answer a question of an agent.
+// question is the part of an agent's question that a page needs to answer it.
 type question struct {
 	Options []string `json:"options"`
 }
@@ -30,7 +30,7 @@ func (c *Chat) openQuestion(ctx context.Context, m *msg.Message) (*question, err
 	return &question{Options: a.Options}, nil
 }
 
-// answer is what a page sends.
+// answer is the request of a page.
 type answer struct {
 	ID     int64 `json:"id"`     // of the question's message
 	Option int   `json:"option"` // from 1
