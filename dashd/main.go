@@ -153,7 +153,7 @@ func (d *dashd) open() (err error) {
 		Onbod: d.Client("onbod", d.cfg.OnbodURL), Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data,
 		Now: d.Now, Log: d.Log,
 		Bin: programs(), Environ: environ(),
-		Settings: settings(&d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
+		Settings: config.Show(d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
 	})
 	d.chat = &webchat.Chat{
 		Store: d.Store, Hub: d.hub, Data: d.cfg.Data, Assistant: d.cfg.AssistantName,

@@ -21,6 +21,7 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/config"
 	"arizuko/pkg/facts"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
@@ -84,8 +85,8 @@ type Config struct {
 	Data      string                                      // ARIZUKO_DATA
 	Bin       string                                      // the folder with the daemons' programs
 	Environ   []string                                    // of dashd
-	Settings  []pages.Setting
-	Paths     []pages.Setting
+	Settings  []config.Shown
+	Paths     []config.Shown
 	Version   string // of dashd
 	Schema    int    // version of the schema
 	Now       func() time.Time

@@ -7,6 +7,7 @@ import (
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
+	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -93,16 +94,10 @@ func byteSize(n int64) string {
 
 // Settings is the configuration of dashd.
 type Settings struct {
-	Values  []Setting
-	Paths   []Setting
+	Values  []config.Shown
+	Paths   []config.Shown // without the doc
 	Daemons []status.Daemon
 	Version string
 	Schema  int
 	Now     int64
-}
-
-// Setting is a variable of the environment, or a path. Of a secret, Value says whether there is one.
-type Setting struct {
-	Name, Value, Meaning string
-	Default              bool // it has the value that it has without a variable
 }

@@ -4,6 +4,7 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
+	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 )
@@ -46,11 +47,11 @@ func sampleGroup(now int64) any {
 func sampleSettings(now int64) any {
 	return pages.Settings{
 		Now: now, Version: "v1.2.3", Schema: 10,
-		Values: []pages.Setting{
-			{Name: "DASHD_ADDR", Value: "127.0.0.1:8083", Meaning: "where it listens", Default: true}, {Name: "DASH_PASSWORD", Value: "set", Meaning: "logs in to the dashboard"},
-			{Name: "OPERATORS", Meaning: "senders that may approve chats"},
+		Values: []config.Shown{
+			{Name: "DASHD_ADDR", Value: "127.0.0.1:8083", Doc: "where it listens", Default: true}, {Name: "DASH_PASSWORD", Value: "set", Doc: "logs in to the dashboard"},
+			{Name: "OPERATORS", Doc: "senders that may approve chats"},
 		},
-		Paths:   []pages.Setting{{Name: "Database", Value: "/var/lib/arizuko/arizuko.db"}},
+		Paths:   []config.Shown{{Name: "Database", Value: "/var/lib/arizuko/arizuko.db"}},
 		Daemons: []status.Daemon{{Name: "gated", Connection: daemon.Connected, Version: "v1.2.3", OK: true, HeartbeatAt: now - 1000}, {Name: "teled", Connection: daemon.BadCredentials, Detail: "the token is wrong", HeartbeatAt: now - 1000}},
 	}
 }

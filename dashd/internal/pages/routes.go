@@ -52,26 +52,26 @@ type RouteEditor struct {
 	TooLarge string         // why the page cannot hold the table, "" if it can
 }
 
+// Impulse is how long a row lets messages wait, as an operator types it; "" is not set.
+type Impulse struct{ Quiet, Hold, Threshold, Weights string }
+
 // DraftRow is a row of the copy.
 type DraftRow struct {
-	Key       string // names the row on the page
-	ID, Seq   int64  // stored; 0 for a new row
-	Place     int
-	Match     string
-	Target    string
-	Quiet     string // of its impulse settings, as typed
-	Hold      string
-	Threshold string
-	Weights   string
-	Impulse   string // the stored settings as JSON
-	Raw       bool   // they are edited as JSON, as their fields cannot be read
-	New       bool
-	Changed   bool
-	Open      bool // its fields are shown
-	Words     string
-	Does      string
-	Problem   string
-	Warnings  []string
+	Key      string // names the row on the page
+	ID, Seq  int64  // stored; 0 for a new row
+	Place    int
+	Match    string
+	Target   string
+	Impulse         // as typed
+	Waiting  string // the stored settings as JSON
+	Raw      bool   // they are edited as JSON, as their fields cannot be read
+	New      bool
+	Changed  bool
+	Open     bool // its fields are shown
+	Words    string
+	Does     string
+	Problem  string
+	Warnings []string
 }
 
 // Title is how the page names the row, apart from all others.

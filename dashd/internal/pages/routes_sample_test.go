@@ -58,7 +58,7 @@ func sampleEditor(now int64) pages.RouteEditor {
 	bad := row(3, "n1", "nothing: it cannot be read", "no target yet")
 	bad.New, bad.Open, bad.Match, bad.Problem = true, true, "platfrom=discord", `match: unknown key "platfrom": use platform, account, room, chat_jid, sender, sender_name or verb`
 	raw := row(4, "9", "everything on Slack", "answered by acme/ops")
-	raw.Raw, raw.Open, raw.Impulse = true, true, `{"quiet_ms":"3 s"}`
+	raw.Raw, raw.Open, raw.Waiting = true, true, `{"quiet_ms":"3 s"}`
 	raw.Warnings = []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set access in the group's config"}
 	return pages.RouteEditor{
 		Digest: strings.Repeat("0", 64), NextKey: "n2", Now: now, Checked: true, Problems: 1, Last: 200,

@@ -75,9 +75,14 @@ func (c *Chat) Vote(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		TargetID: strconv.FormatInt(v.ID, 10),
 	}
 	m.Sender, m.SenderName = c.Sender(r)
+	c.accept(w, r, m, "the vote could not be stored; vote again")
+}
+
+// accept stores a vote or an answer of a page, and answers with its row.
+func (c *Chat) accept(w http.ResponseWriter, r *http.Request, m *msg.Message, failed string) {
 	if err := c.Shell.Receive(r.Context(), adapter.Inbound{Messages: []*msg.Message{m}}); err != nil {
-		c.Shell.Log.Error("storing vote failed", "chat", m.ChatJID, "err", err)
-		httpx.Error(w, apierr.New(apierr.Unavailable, "the vote could not be stored; vote again"))
+		c.Shell.Log.Error("storing message failed", "chat", m.ChatJID, "verb", m.Verb, "err", err)
+		httpx.Error(w, apierr.New(apierr.Unavailable, "%s", failed))
 		return
 	}
 	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})

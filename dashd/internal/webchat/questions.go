@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"arizuko/pkg/adapter"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -54,12 +53,7 @@ func (c *Chat) Answer(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		TargetID: strconv.FormatInt(given.ID, 10),
 		Sender:   sender, SenderName: name,
 	}
-	if err := c.Shell.Receive(r.Context(), adapter.Inbound{Messages: []*msg.Message{m}}); err != nil {
-		c.Shell.Log.Error("storing answer failed", "chat", m.ChatJID, "err", err)
-		httpx.Error(w, apierr.New(apierr.Unavailable, "the answer could not be stored; choose again"))
-		return
-	}
-	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})
+	c.accept(w, r, m, "the answer could not be stored; choose again")
 }
 
 func (c *Chat) checkAnswer(r *http.Request, g *msg.Group, given answer, sender string) (*msg.Ask, error) {
