@@ -77,7 +77,8 @@ func (c *approvalPages) list(r *http.Request) (*shown, error) {
 // a second at most, unless a request is newer than its answer.
 func (c *approvalPages) defaultFolders(ctx context.Context, pending []*store.Request) map[string]string {
 	newer := func(folders map[string]string) bool {
-		return len(folders) > 0 && slices.ContainsFunc(pending, func(r *store.Request) bool { return folders[r.Code] == "" })
+		return len(folders) > 0 &&
+			slices.ContainsFunc(pending, func(r *store.Request) bool { return folders[r.Code] == "" })
 	}
 	folders, _ := c.defaults.get(c.Now, askEvery, newer, func() (map[string]string, error) {
 		return c.askDefaults(ctx), nil

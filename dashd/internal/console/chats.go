@@ -39,8 +39,8 @@ func (c chatPages) list(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: pages.Line(f.Platform), Text: f.Text, Bounded: list.Bounded,
-		Later: f.Before.JID != ""}
+	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: pages.Line(f.Platform), Text: f.Text,
+		Bounded: list.Bounded, Later: f.Before.JID != ""}
 	if page.Platforms, err = rows.Platforms(ctx, c.Store); err != nil {
 		return nil, err
 	}

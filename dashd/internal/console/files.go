@@ -89,8 +89,8 @@ func (c groupPages) files(folder, dir, after string) (list pages.Files, err erro
 			list.Next = list.Lines[maxRows-1].Name
 			break
 		}
-		file := pages.FileLine{Name: e.Name(), Shown: pages.Line(e.Name()), Path: path.Join(dir, e.Name()), Folder: e.IsDir(),
-			Regular: e.Type().IsRegular()}
+		file := pages.FileLine{Name: e.Name(), Shown: pages.Line(e.Name()), Path: path.Join(dir, e.Name()),
+			Folder: e.IsDir(), Regular: e.Type().IsRegular()}
 		if info, err := e.Info(); err == nil { // it may be gone by now
 			file.Size, file.At = info.Size(), info.ModTime().UnixMilli()
 		}

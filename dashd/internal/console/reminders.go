@@ -30,11 +30,12 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 	var rows []*msg.Reminder
 	switch {
 	case chat != "":
-		page.Of, page.Choices = "Reminders for the chat "+pages.Line(chat), reminderChoices(url.Values{"chat": {chat}}, state)
+		page.Of = "Reminders for the chat " + pages.Line(chat)
+		page.Choices = reminderChoices(url.Values{"chat": {chat}}, state)
 		rows, err = c.Store.ChatReminders(r.Context(), chat, state, after, maxRows+1)
 	case folder != "":
-		page.Of, page.Choices = "Reminders of the group "+pages.Line(folder),
-			reminderChoices(url.Values{"group": {folder}}, state)
+		page.Of = "Reminders of the group " + pages.Line(folder)
+		page.Choices = reminderChoices(url.Values{"group": {folder}}, state)
 		rows, err = c.Store.FolderReminders(r.Context(), folder, state, after, maxRows+1)
 	case after > 0:
 		rows, err = c.Store.ActiveReminders(r.Context(), after, maxRows+1)

@@ -153,7 +153,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, status int, titl
 	p.page(w, status, "problem.html", problem)
 }
 
-// Starting answers browsers until dashd is ready: with the refusals of next as pages, and with the files that they need.
+// Starting answers browsers until dashd is ready: with the refusals of next as pages, and with the files of these.
 func (p *Pages) Starting(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/assets/", p.assets)

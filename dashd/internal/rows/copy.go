@@ -243,8 +243,8 @@ const idGap = 1 << 32
 
 // RestoredCopy is a copy that becomes the database of an instance.
 type RestoredCopy struct {
-	// CancelOpen cancels the work that was under way when the copy was made: answers that were not delivered, turns that
-	// had not ended, and approvals that were not carried out, whose requests stay pending.
+	// CancelOpen cancels the work that was under way when the copy was made: answers that were not delivered,
+	// turns that had not ended, and approvals that were not carried out, whose requests stay pending.
 	CancelOpen bool
 	Now        int64 // unix ms
 }

@@ -60,21 +60,6 @@ func TestEvents_LastEventID_Begin(t *testing.T) {
 	}
 }
 
-func TestEvents_PendingDelivery_NotSkipped(t *testing.T) {
-	r := newFixture(t)
-	r.said(t, "", "1")
-	slow := r.answered(t, "slow", msg.OutQueued)
-	r.answered(t, "quick", msg.OutSent)
-	s := r.follow(t, "main", "", "")
-	defer s.close()
-	s.want("typing", `{"topics":[]}`)
-	r.settle(t, slow, msg.OutSent)
-	r.hub.Notify()
-	if one, two := s.message(), s.message(); one.Content != "slow" || two.Content != "quick" {
-		t.Errorf("%s, then %s", one.Content, two.Content)
-	}
-}
-
 func TestEvents_OneChat_InOrder(t *testing.T) {
 	r := newFixture(t)
 	s := r.follow(t, "main", "", "")

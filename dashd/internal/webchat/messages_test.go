@@ -262,23 +262,6 @@ func TestHistory_Pages(t *testing.T) {
 	}
 }
 
-func TestHistory_Undelivered_Hidden(t *testing.T) {
-	r := newFixture(t)
-	said := r.said(t, "", "#a hi")
-	want := []int64{said}
-	for _, state := range []msg.OutState{msg.OutSent, msg.OutQueued, msg.OutFailed, msg.OutAmbiguous, msg.OutSending, msg.OutCancelled, ""} {
-		id := r.answered(t, string(state), state)
-		if state == msg.OutSent || state == msg.OutAmbiguous || state == "" {
-			want = append(want, id)
-		}
-	}
-	r.put(t, row{folder: "main", direction: "in", derived: said}) // stands in for the first in its tab
-	want = append(want, r.put(t, row{folder: "main", direction: "in", topic: "#a", derived: said}))
-	if diff := cmp.Diff(want, get[history](t, r, "/main/messages").ids()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestTopics_OrderOfUse(t *testing.T) {
 	r := newFixture(t)
 	for _, topic := range []string{"#b", "#a", "#c#x", "#b"} {
