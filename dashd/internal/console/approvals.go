@@ -13,6 +13,7 @@ import (
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/match"
 	"arizuko/pkg/store"
 )
@@ -54,7 +55,7 @@ func (c *approvalPages) list(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting, _, err := c.Store.WaitingRequests(ctx)
+	waiting, _, err := rows.WaitingRequests(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}

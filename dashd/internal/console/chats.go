@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/msg"
 )
 
 // Limits of the lists of chats and windows.
@@ -77,25 +75,13 @@ func (c chatPages) chatRows(ctx context.Context, chats []rows.SeenChat, now int6
 		if err != nil {
 			return nil, err
 		}
-		home, err := c.homeOf(ctx, t, &chat.Chat)
+		home, err := t.homes.Of(ctx, c.Store, &chat.Chat)
 		if err != nil {
 			return nil, err
 		}
 		list[i] = pages.ChatRow{SeenChat: chat, Home: home, Open: open, Window: last[chat.JID], Spend: used}
 	}
 	return list, nil
-}
-
-// homeOf is the group that answers a chat; in a direct message routes for its user count.
-func (c chatPages) homeOf(ctx context.Context, t *table, chat *msg.Chat) (folder string, err error) {
-	user := ""
-	if chat.Kind == msg.ChatDM && t.chats.BySender() {
-		if _, user, err = c.Store.LastUser(ctx, chat.JID); err != nil {
-			return "", err
-		}
-		user = cmp.Or(user, chat.JID) // the address of the user on Telegram
-	}
-	return t.chats.Home(chat, user), nil
 }
 
 // engagement lists the windows that are open, those that end first first.

@@ -23,6 +23,7 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
 	"arizuko/pkg/facts"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
 )
@@ -207,7 +208,7 @@ func (c *site) page(v view) http.HandlerFunc {
 			writeFragment(w, r, fragment, tag)
 			return
 		}
-		requests, _, err := c.Store.WaitingRequests(r.Context())
+		requests, _, err := rows.WaitingRequests(r.Context(), c.Store)
 		if err != nil {
 			c.failed(w, r, err)
 			return

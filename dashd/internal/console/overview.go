@@ -8,6 +8,7 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 // show shows the state of the instance.
@@ -17,7 +18,7 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests, _, err := c.Store.WaitingRequests(ctx)
+	requests, _, err := factrows.WaitingRequests(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}

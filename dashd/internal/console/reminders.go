@@ -15,6 +15,7 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // reminders lists the active reminders that are due next, or those of a chat or a group in a state.
@@ -27,21 +28,20 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 		return nil, apierr.New(apierr.BadRequest, "after=%.40q is not an id", q.Get("after"))
 	}
 	page := pages.RemindersPage{Now: c.Now().UnixMilli()}
-	var rows []*msg.Reminder
+	list := store.ReminderList{State: state, After: after, Limit: maxRows + 1}
 	switch {
 	case chat != "":
 		page.Of = "Reminders for the chat " + pages.Line(chat)
 		page.Choices = reminderChoices(url.Values{"chat": {chat}}, state)
-		rows, err = c.Store.ChatReminders(r.Context(), chat, state, after, maxRows+1)
+		list.ChatJID = chat
 	case folder != "":
 		page.Of = "Reminders of the group " + pages.Line(folder)
 		page.Choices = reminderChoices(url.Values{"group": {folder}}, state)
-		rows, err = c.Store.FolderReminders(r.Context(), folder, state, after, maxRows+1)
-	case after > 0:
-		rows, err = c.Store.ActiveReminders(r.Context(), after, maxRows+1)
-	default: // those that are due next; their rest is found by chat or group
-		rows, err = c.Store.DueReminders(r.Context(), math.MaxInt64, maxRows)
+		list.Folder = folder
+	case after == 0: // those that are due next; their rest is found by chat or group
+		list.DueBy, list.Limit = math.MaxInt64, maxRows
 	}
+	rows, err := c.Store.Reminders(r.Context(), list)
 	if err != nil {
 		return nil, err
 	}

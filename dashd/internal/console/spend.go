@@ -19,7 +19,7 @@ func (c upkeepPages) spend(r *http.Request) (*shown, error) {
 	list := store.SpendList{Folder: q.Get("group"), Limit: maxRows}
 	list.From, list.To = c.spendSpan()
 	page := pages.Spend{Day: q.Get("day"), Folder: list.Folder}
-	days, err := c.Store.SpendDays(ctx, list)
+	days, err := c.Store.Spend(ctx, store.ByDay, list)
 	if err != nil {
 		return nil, err
 	}
@@ -30,10 +30,10 @@ func (c upkeepPages) spend(r *http.Request) (*shown, error) {
 		}
 		list.From, list.To = page.Day, page.Day
 	}
-	if page.Groups, err = c.Store.SpendGroups(ctx, list); err != nil {
+	if page.Groups, err = c.Store.Spend(ctx, store.ByGroup, list); err != nil {
 		return nil, err
 	}
-	if page.Chats, err = c.Store.SpendChats(ctx, list); err != nil {
+	if page.Chats, err = c.Store.Spend(ctx, store.ByChat, list); err != nil {
 		return nil, err
 	}
 	page.Titles, err = c.titles(ctx, chatsOf(page.Chats, func(chat store.SpendRow) string { return chat.Name }))

@@ -18,6 +18,7 @@ import (
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/why"
@@ -148,7 +149,7 @@ func (c turnPages) addWork(ctx context.Context, page *pages.TurnPage, t *msg.Tur
 		return err
 	}
 	until := cmp.Or(t.EndedAt, page.Now)
-	page.Runs, err = c.Store.RunsDuring(ctx, t.Folder, t.Topic, t.CreatedAt, until, maxRuns)
+	page.Runs, err = factrows.RunsDuring(ctx, c.Store, t.Folder, t.Topic, t.CreatedAt, until, maxRuns)
 	if err != nil || len(page.Runs) == 0 {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/config"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // Groups is a list of groups by folder, and a form to add one.
@@ -40,7 +40,7 @@ type Group struct {
 	MoreChats                     int
 	Sessions                      []rows.TopicSession
 	NextSession                   string // address of what follows
-	Runs                          []*store.RunResult
+	Runs                          []*factrows.RunResult
 	Files                         Files
 	Now                           int64
 }

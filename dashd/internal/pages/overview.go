@@ -8,9 +8,9 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/facts"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // Overview is the state of the instance.
@@ -50,7 +50,7 @@ func (o Overview) Routes() []string {
 // connection words the state of a daemon. One without a platform runs: there is nothing that it is connected to. The
 // last report of one that hangs or was killed says nothing about it.
 func connection(d status.Daemon, now int64) string {
-	stored := store.Daemon{Name: d.Name, Connection: string(d.Connection), HeartbeatAt: d.HeartbeatAt}
+	stored := daemonrows.Daemon{Name: d.Name, Connection: string(d.Connection), HeartbeatAt: d.HeartbeatAt}
 	row := facts.Daemon{Daemon: stored}
 	switch {
 	case row.Silent(now), !d.OK && d.Connection == daemon.Connected, d.Connection == "":

@@ -6,8 +6,8 @@ import (
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 func overviewSamples() []sample {
@@ -56,7 +56,7 @@ func sampleFacts(now int64) pages.Overview {
 				{ID: 413, Folder: "acme/eng", ChatJID: "telegram:-1001234567", State: msg.TurnQueued, CreatedAt: now - 30_000, Attempts: 2, Error: "exit status 1: the agent ended without an answer"},
 				{ID: 414, Folder: "acme/eng", ChatJID: "slack:C0ABC", Topic: "#fix", State: msg.TurnQueued, CreatedAt: now - 12_000},
 			},
-			Inbound: store.Waiting{Rows: 3, ChatJID: "telegram:-1001234567", Since: now - 240_000},
+			Inbound: factrows.Waiting{Rows: 3, ChatJID: "telegram:-1001234567", Since: now - 240_000},
 			Now:     now,
 		},
 		Attention: []facts.Fact{

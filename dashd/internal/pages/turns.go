@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/why"
@@ -87,7 +88,7 @@ type TurnPage struct {
 	Work     *store.Progress // the agent's report on its work, nil for none
 	Used     string          // tokens and dollars in words, "" if the agent does not say
 	Tools    []store.ToolCall
-	Runs     []*store.RunResult
+	Runs     []*factrows.RunResult
 	Log      string // the end of the last run's log
 	LogRun   int64  // that run, 0 if there is no log
 	LogCut   bool   // the log is longer
@@ -178,12 +179,12 @@ var (
 
 // runTable is a list of agent processes. The address of a log is Logs and the number of the run.
 type runTable struct {
-	Runs        []*store.RunResult
+	Runs        []*factrows.RunResult
 	Logs, Empty string
 	Now         int64
 }
 
-func newRunTable(runs []*store.RunResult, logs, empty string, now int64) runTable {
+func newRunTable(runs []*factrows.RunResult, logs, empty string, now int64) runTable {
 	return runTable{runs, logs, empty, now}
 }
 

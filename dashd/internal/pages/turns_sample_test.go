@@ -5,6 +5,7 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -48,8 +49,8 @@ func sampleTurns(now int64) any {
 	}
 }
 
-func sampleRuns(now int64) []*store.RunResult {
-	return []*store.RunResult{
+func sampleRuns(now int64) []*factrows.RunResult {
+	return []*factrows.RunResult{
 		{Run: msg.Run{ID: 88, Runtime: "bwrap", StartedAt: now - 590_000, EndedAt: now - 580_000}, Result: "error", Error: "exit status 1"},
 		{Run: msg.Run{ID: 89, Runtime: "bwrap", StartedAt: now - 570_000}},
 	}
