@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 )
@@ -248,7 +246,6 @@ func (c groupPages) settings(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(daemons, func(a, b status.Daemon) int { return strings.Compare(a.Name, b.Name) })
 	page := pages.Settings{Now: c.Now().UnixMilli(), Values: c.Settings, Paths: c.Paths, Version: c.Version,
 		Schema: c.Schema, Daemons: daemons}
 	return &shown{title: "Settings", template: "settings.html", data: page}, nil
