@@ -1,53 +1,20 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 )
 
-// onbod is a fake of the daemon that decides requests.
-type onbod struct {
-	*httptest.Server
-	mu    sync.Mutex
-	calls []string // path and body of each POST
-	lists int      // answers to GET
-	err   error    // what it answers
-}
-
-func newOnbod(t *testing.T) *onbod {
-	o := &onbod{}
-	o.Server = peer("onbod", func(w http.ResponseWriter, r *http.Request) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		body, _ := io.ReadAll(r.Body)
-		switch {
-		case !httpx.HasSecret(r, secret):
-			httpx.Error(w, apierr.New(apierr.Unauthorized, "wrong secret"))
-		case r.Method == http.MethodGet:
-			o.lists++
-			_, _ = io.WriteString(w, `{"requests":[{"code":"ABCD-1234","default_folder":"telegram-dev"}]}`)
-		default:
-			o.calls = append(o.calls, r.URL.Path+" "+strings.TrimSpace(string(body)))
-			if o.err != nil {
-				httpx.Error(w, o.err)
-				return
-			}
-			httpx.JSON(w, http.StatusOK, map[string]string{"text": "Connected `Dev` to the group eng. It shares files and sessions with `Ops`."})
-		}
-	})
-	t.Cleanup(o.Close)
+func newOnbod(t *testing.T) *fake {
+	o := newFake(t, "onbod")
+	o.answer = map[string]string{"text": "Connected `Dev` to the group eng. It shares files and sessions with `Ops`."}
+	o.answers = map[string]any{"/v1/requests?state=pending": map[string]any{"requests": []map[string]string{{"code": "ABCD-1234", "default_folder": "telegram-dev"}}}}
 	return o
 }
 
@@ -67,33 +34,17 @@ func TestApprovals_Forms_AreDecidedByOnbod(t *testing.T) {
 	p := serve(t, data, "ONBOD_URL="+o.URL)
 	b := p.operator()
 	page := b.must(200, "GET", "/approvals", "").body
-	for _, want := range []string{
-		"ABCD-1234", "Dev&lt;script&gt;alert(1)&lt;/script&gt;", "group chat, <bdi>telegram:-5</bdi>", "<bdi>Ada</bdi> (<bdi>telegram:42</bdi>)",
-		`placeholder="telegram-dev"`, `>Approvals <span class="count">1<span`, `<option value="main">shared with Ops (telegram:-7)</option>`, "onbod is not running",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not have %q", want)
-		}
-	}
+	contains(t, page, "ABCD-1234", "Dev&lt;script&gt;alert(1)&lt;/script&gt;", "group chat, <bdi>telegram:-5</bdi>", "<bdi>Ada</bdi> (<bdi>telegram:42</bdi>)",
+		`placeholder="telegram-dev"`, `>Approvals <span class="count">1<span`, `<option value="main">shared with Ops (telegram:-7)</option>`, "onbod is not running")
 	if n := strings.Count(page, "&lt;b&gt;hi"); strings.ContainsAny(page, "\u202e") || n == 0 || n > 31 {
 		t.Errorf("the sample is shown %d times", n)
 	}
 	a := b.submit("/approvals/ABCD-1234/approve", url.Values{"folder": {" eng "}})
-	if !strings.Contains(a.body, "Connected Dev to the group eng. It shares files and sessions with Ops.") {
-		t.Errorf("approved: %d %s", a.status, a.body)
-	}
+	contains(t, a.body, "Connected Dev to the group eng. It shares files and sessions with Ops.")
 	b.form("/approvals/ABCD-1234/reject", url.Values{"reason": {"no <b>"}})
-	for i, want := range []map[string]string{
-		{"code": "ABCD-1234", "folder": "eng", "by": "web:operator"}, {"code": "ABCD-1234", "reason": "no <b>", "by": "web:operator"},
-	} {
-		path, body, _ := strings.Cut(o.calls[i], " ")
-		var got map[string]string
-		if err := json.Unmarshal([]byte(body), &got); err != nil || path != []string{"/approve", "/reject"}[i] {
-			t.Errorf("call %s: %v", o.calls[i], err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+	want := []string{`web:operator POST /approve {"by":"web:operator","code":"ABCD-1234","folder":"eng"}`, `web:operator POST /reject {"by":"web:operator","code":"ABCD-1234","reason":"no \u003cb\u003e"}`}
+	if diff := cmp.Diff(want, o.asked("POST")); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -105,12 +56,10 @@ func TestApprovals_ManyPages_AskOnbodOnce(t *testing.T) {
 	b := serve(t, data, "ONBOD_URL="+o.URL).operator()
 	began := time.Now()
 	for range 5 {
-		if page := b.must(200, "GET", "/approvals", "").body; !strings.Contains(page, `placeholder="telegram-dev"`) {
-			t.Error("no default folder")
-		}
+		contains(t, b.must(200, "GET", "/approvals", "").body, `placeholder="telegram-dev"`)
 	}
-	if most := 1 + int(time.Since(began)/time.Second); o.lists < 1 || o.lists > most {
-		t.Errorf("onbod was asked %d times, at most %d expected", o.lists, most)
+	if most := 1 + int(time.Since(began)/time.Second); len(o.asked("GET")) < 1 || len(o.asked("GET")) > most {
+		t.Errorf("onbod was asked %d times, at most %d expected", len(o.asked("GET")), most)
 	}
 }
 
@@ -129,17 +78,15 @@ func TestApprovals_Refusals_AreShown(t *testing.T) {
 		{apierr.New(apierr.NotFound, "there is no request"), "there is no request"},
 		{apierr.New(apierr.Unavailable, "starting"), "onbod cannot do that now: starting. Try again."},
 	} {
-		o.err = test.err
+		o.answer = test.err
 		a := b.submit("/approvals/ABCD-1234/approve", url.Values{"folder": {"../x"}})
 		if !strings.Contains(a.body, test.want) || !strings.Contains(a.body, "ABCD-1234") || strings.Contains(a.body, "<b>") {
 			t.Errorf("%v: %d %s", test.err, a.status, a.body)
 		}
 	}
 	o.Close()
-	if a := b.submit("/approvals/ABCD-1234/approve", nil); !strings.Contains(a.body, "start it, then try again") {
-		t.Errorf("down: %d %s", a.status, a.body)
-	}
-	calls := len(o.calls)
+	contains(t, b.submit("/approvals/ABCD-1234/approve", nil).body, "start it, then try again")
+	calls := len(o.asked("POST"))
 	for name, a := range map[string]answer{
 		"a stranger":   p.browser().form("/approvals/ABCD-1234/approve", nil),
 		"another site": b.do("POST", "/approvals/ABCD-1234/approve", "folder=eng", "Content-Type: application/x-www-form-urlencoded", "Origin: https://evil.example"),
@@ -149,8 +96,8 @@ func TestApprovals_Refusals_AreShown(t *testing.T) {
 			t.Errorf("%s: %d", name, a.status)
 		}
 	}
-	if len(o.calls) != calls {
-		t.Errorf("onbod was called: %q", o.calls[calls:])
+	if len(o.asked("POST")) != calls {
+		t.Errorf("onbod was called: %q", o.asked("POST")[calls:])
 	}
 }
 

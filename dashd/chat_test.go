@@ -55,21 +55,15 @@ func TestChat_Folders_Found(t *testing.T) {
 	for path, folder := range map[string]string{
 		"a": "a", "a/": "a", "a/messages/": "a/messages", "messages": "messages", "messages/": "messages", "a/b/c": "a/b/c", "a/b/c/": "a/b/c",
 	} {
-		if page := b.must(200, "GET", "/chat/"+path, "").body; !strings.Contains(page, `data-folder="`+folder+`"`) {
-			t.Errorf("/chat/%s is not the page of %s: %.300s", path, folder, page)
-		}
+		contains(t, b.must(200, "GET", "/chat/"+path, "").body, `data-folder="`+folder+`"`)
 	}
 	for path, folder := range map[string]string{
 		"a/messages": "a", "a/messages/messages": "a/messages", "messages/messages": "messages", "a/b/c/messages": "a/b/c",
 	} {
-		if got := b.must(200, "GET", "/chat/"+path, "").body; !strings.Contains(got, `"content":"to `+folder+`"`) {
-			t.Errorf("/chat/%s are not the messages of %s: %s", path, folder, got)
-		}
+		contains(t, b.must(200, "GET", "/chat/"+path, "").body, `"content":"to `+folder+`"`)
 	}
 	b.must(202, "POST", "/chat/a/messages/messages", `{"text":"new","client_id":"x"}`)
-	if got := b.must(200, "GET", "/chat/a/messages/messages", "").body; !strings.Contains(got, `"content":"new"`) {
-		t.Errorf("it went elsewhere: %s", got)
-	}
+	contains(t, b.must(200, "GET", "/chat/a/messages/messages", "").body, `"content":"new"`)
 }
 
 func TestChats_ManyGroups_InPages(t *testing.T) {
@@ -88,9 +82,7 @@ func TestChats_ManyGroups_InPages(t *testing.T) {
 	if !slices.Equal(counts, []int{50, 50, 20}) {
 		t.Errorf("chats of each page: %v", counts)
 	}
-	if page := b.must(200, "GET", "/chat/?after=z", "").body; !strings.Contains(page, "No further chat") {
-		t.Error(page)
-	}
+	contains(t, b.must(200, "GET", "/chat/?after=z", "").body, "No further chat")
 }
 
 func TestChats_Listed_WithLastMessage(t *testing.T) {
@@ -106,12 +98,8 @@ func TestChats_Listed_WithLastMessage(t *testing.T) {
 		t.Errorf("the list: %s", page)
 	}
 	shell(t, data, `UPDATE messages SET received_at = received_at - 3 * 3600 * 1000`)
-	if page := b.must(200, "GET", "/chat/", "").body; !strings.Contains(page, ">3 h ago<") {
-		t.Errorf("the list three hours later: %s", page)
-	}
-	if page := b.must(200, "GET", "/chat/main", "").body; !strings.Contains(page, `data-last-id="1"`) || !strings.Contains(page, `data-assistant="arizuko"`) {
-		t.Errorf("the chat: %s", page)
-	}
+	contains(t, b.must(200, "GET", "/chat/", "").body, ">3 h ago<")
+	contains(t, b.must(200, "GET", "/chat/main", "").body, `data-last-id="1"`, `data-assistant="arizuko"`)
 }
 
 func TestPost_Sender_IsLogin(t *testing.T) {
@@ -286,15 +274,9 @@ func TestOverview_Failures_NeedAttention(t *testing.T) {
 	shell(t, data, `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES ('teled', 1, 1, 'connected'), ('discd', 1, 1, 'connecting')`)
 	page := serve(t, data).operator().must(200, "GET", "/", "").body
 	_, page, _ = strings.Cut(page, "Needs attention")
-	for _, want := range []string{
-		"1 turn failed within a day", "exit &lt;b&gt;1&lt;/b&gt;", "try them again there",
+	contains(t, page, "1 turn failed within a day", "exit &lt;b&gt;1&lt;/b&gt;", "try them again there",
 		`<a href="/turns?state=failed">`, "delivered within a day", `<a href="/lost">`,
-		"1 request of a chat waits for an operator", `<a href="/approvals">`, `<span class="state good">running</span>`, "<bdi>teled ", "<bdi>discd ",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the overview does not say %q", want)
-		}
-	}
+		"1 request of a chat waits for an operator", `<a href="/approvals">`, `<span class="state good">running</span>`, "<bdi>teled ", "<bdi>discd ")
 	if n := strings.Count(page, `<span class="state bad">not answering</span> <a href="#attention">`); n != 2 {
 		t.Errorf("%d daemons do not answer", n)
 	}
@@ -353,11 +335,7 @@ func TestOverview_RoutdsProblems_Listed(t *testing.T) {
 	shell(t, data, `INSERT INTO daemons (name, version, started_at, heartbeat_at, connection, detail)
 		VALUES ('routd', 'v1', 1, ?, 'connected', ?)`, time.Now().UnixMilli(), "route 1 matches nothing\nroute 2 lets <any> user in")
 	page := serve(t, data).operator().must(200, "GET", "/", "").body
-	for _, want := range []string{"Routes and groups to check", "<li>route 1 matches nothing</li>", "<li>route 2 lets &lt;any&gt; user in</li>"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %q in\n%s", want, page)
-		}
-	}
+	contains(t, page, "Routes and groups to check", "<li>route 1 matches nothing</li>", "<li>route 2 lets &lt;any&gt; user in</li>")
 	if _, table, _ := strings.Cut(page, `<h2 id="daemons">`); strings.Contains(table, `class="detail"`) {
 		t.Errorf("the problems are listed beside routd, too:\n%s", page)
 	}

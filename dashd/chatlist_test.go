@@ -1,46 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"arizuko/pkg/apierr"
 )
-
-// answeringRoutd is a routd that answers with a status and a body.
-type answeringRoutd struct {
-	*httptest.Server
-	calls  []string // by, method, address and body
-	status int
-	answer any
-}
-
-func newAnsweringRoutd(t *testing.T) *answeringRoutd {
-	d := &answeringRoutd{status: http.StatusOK, answer: map[string]any{}}
-	d.Server = peer("routd", func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		d.calls = append(d.calls, strings.TrimSpace(r.Header.Get("Arizuko-By")+" "+r.Method+" "+r.URL.String()+" "+string(body)))
-		w.WriteHeader(d.status)
-		if err := json.NewEncoder(w).Encode(d.answer); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(d.Close)
-	return d
-}
-
-// refuse makes it refuse what is asked.
-func (d *answeringRoutd) refuse(status int, kind, message string) {
-	d.status, d.answer = status, map[string]any{"error": map[string]string{"kind": kind, "message": message}}
-}
 
 // storeChat stores a chat that was seen at a time.
 func storeChat(t *testing.T, data, jid, title string, at int) {
@@ -52,9 +20,7 @@ func storeChat(t *testing.T, data, jid, title string, at int) {
 func TestChats_List_FiltersAndPages(t *testing.T) {
 	data := dataFolder(t)
 	b := serve(t, data).operator()
-	if page := b.must(200, "GET", "/chats", "").body; !strings.Contains(page, "No chat is known yet") {
-		t.Error(page)
-	}
+	contains(t, b.must(200, "GET", "/chats", "").body, "No chat is known yet")
 	for i := range 60 {
 		storeChat(t, data, fmt.Sprintf("telegram:-%d", i), fmt.Sprintf("Room <b>%d", i), 100+i)
 	}
@@ -82,11 +48,7 @@ func TestChats_List_FiltersAndPages(t *testing.T) {
 	rows("/chats?platform=slack%2Bwork", 1)
 	rows("/chats?platform=discord", 0)
 	page = rows("/chats?text=TELEGRAM:-7", 1)
-	for _, want := range []string{`href="/groups/main"`, "for 9 min", "(1 open)", `href="/messages?chat=telegram%3a-7"`, `href="/access?chat=telegram%3a-7"`, "group chat"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the chat does not have %q: %s", want, page)
-		}
-	}
+	contains(t, page, `href="/groups/main"`, "for 9 min", "(1 open)", `href="/messages?chat=telegram%3a-7"`, `href="/access?chat=telegram%3a-7"`, "group chat")
 	for _, path := range []string{"/chats?before=x", "/chats?before=5~", "/chats?text=" + strings.Repeat("x", 300)} {
 		b.must(400, "GET", path, "")
 	}
@@ -94,11 +56,9 @@ func TestChats_List_FiltersAndPages(t *testing.T) {
 
 func TestEngagement_List_EndsWindows(t *testing.T) {
 	data := dataFolder(t)
-	d := newAnsweringRoutd(t)
+	d := newFake(t, "routd")
 	b := serve(t, data, "ROUTD_URL="+d.URL).operator()
-	if page := b.must(200, "GET", "/engagement", "").body; !strings.Contains(page, "No window is open") {
-		t.Error(page)
-	}
+	contains(t, b.must(200, "GET", "/engagement", "").body, "No window is open")
 	until := time.Now().Add(time.Hour).UnixMilli()
 	for i := range 60 {
 		shell(t, data, `INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder, engaged_at) VALUES (?, '<i>', ?, 'main', 5)`, fmt.Sprintf("telegram:-%d", i), until+int64(i/2))
@@ -114,19 +74,17 @@ func TestEngagement_List_EndsWindows(t *testing.T) {
 	}
 	b.must(400, "GET", "/engagement?chat=telegram:-1&until=x", "")
 	a := b.submit("/engagement/end", url.Values{"chat": {"telegram:-1"}, "place": {"<i>"}})
-	if want := `web:operator POST /v1/engagement {"jid":"telegram:-1","topic":"\u003ci\u003e","folder":"","ttl_seconds":0,"caller_folder":""}`; d.calls[0] != want || !strings.Contains(a.body, "The window in telegram:-1 is ended") {
+	if want := `web:operator POST /v1/engagement {"jid":"telegram:-1","topic":"\u003ci\u003e","folder":"","ttl_seconds":0,"caller_folder":""}`; d.calls[0] != want || !strings.Contains(a.body, "The window in telegram:-1 has ended") {
 		t.Errorf("routd was asked %s", d.calls)
 	}
-	d.refuse(400, "bad_request", "jid <b> is not platform:room")
-	if a := b.submit("/engagement/end", url.Values{}); !strings.Contains(a.body, "jid &lt;b&gt; is not platform:room") {
-		t.Error(a.body)
-	}
+	d.refuse(apierr.BadRequest, "jid <b> is not platform:room")
+	contains(t, b.submit("/engagement/end", url.Values{}).body, "jid &lt;b&gt; is not platform:room")
 }
 
 func TestAccess_Asked_WordsTheAnswer(t *testing.T) {
 	data := dataFolder(t)
 	storeChat(t, data, "telegram:-1", "Dev <b>", 5)
-	d := newAnsweringRoutd(t)
+	d := newFake(t, "routd")
 	b := serve(t, data, "ROUTD_URL="+d.URL).operator()
 	if page := b.must(200, "GET", "/access?chat=telegram:-1", "").body; !strings.Contains(page, `value="telegram:-1"`) || !strings.Contains(page, "Dev &lt;b&gt;") || len(d.calls) > 0 {
 		t.Errorf("the form: %s", page)
@@ -141,23 +99,13 @@ func TestAccess_Asked_WordsTheAnswer(t *testing.T) {
 	}
 	const path = "/access?chat=telegram%3A-1&sender=telegram%3A42&thread=7"
 	page := b.must(200, "GET", path, "").body
-	for _, want := range []string{
-		"starts nothing", "starts a turn of main, at most 20 an hour", "is dropped: the access of main does not list the sender", "because of &lt;u&gt;mention",
-		"telegram:42, slack:U1", "<bdi>eng</bdi>", "may not pin the chat", "no operator", `href="/groups/main"`,
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the answer does not have %q", want)
-		}
-	}
+	contains(t, page, "starts nothing", "starts a turn of main, at most 20 an hour", "is dropped: the access of main does not list the sender", "because of &lt;u&gt;mention",
+		"telegram:42, slack:U1", "<bdi>eng</bdi>", "may not pin the chat", "not an operator", `href="/groups/main"`)
 	if want := "GET /v1/access?jid=telegram%3A-1&sender=telegram%3A42&sender_name=&thread_id=7"; !strings.HasSuffix(d.calls[0], want) {
 		t.Errorf("routd was asked %s", d.calls)
 	}
-	d.refuse(400, "bad_request", "sender <b> is not platform:user")
-	if page := b.must(200, "GET", path, "").body; !strings.Contains(page, "sender &lt;b&gt; is not platform:user") || !strings.Contains(page, `value="telegram:42"`) {
-		t.Error(page)
-	}
+	d.refuse(apierr.BadRequest, "sender <b> is not platform:user")
+	contains(t, b.must(200, "GET", path, "").body, "sender &lt;b&gt; is not platform:user", `value="telegram:42"`)
 	d.Close()
-	if page := b.must(200, "GET", path, "").body; !strings.Contains(page, "routd does not answer") {
-		t.Error(page)
-	}
+	contains(t, b.must(200, "GET", path, "").body, "routd does not answer")
 }

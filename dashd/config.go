@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"arizuko/dashd/internal/backup"
-	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
@@ -42,7 +41,7 @@ type Config struct {
 	MediaDaily    int64           `env:"MEDIA_DAILY" envDefault:"209715200" doc:"files of one chat that may be stored in a day, received and sent, in bytes"`
 }
 
-// Validate returns what the types cannot check.
+// Validate checks the settings that the types cannot check.
 func (c *Config) Validate() []error {
 	_, err := daemon.Accounts([]string{daemon.AccountsVariable + "=" + c.Accounts})
 	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval), err}
@@ -131,16 +130,9 @@ func place() (backup.Place, error) {
 // client returns a client of the running dashd.
 func (c *Config) client() (*httpx.Client, error) { return daemon.ClientOf(c.Base, name, c.URL) }
 
-// settings are the settings as the dashboard shows them.
-func settings(cfg *Config) (all []pages.Setting) {
-	for _, s := range config.Show(*cfg) {
-		all = append(all, pages.Setting{Name: s.Name, Value: s.Value, Meaning: s.Doc, Default: s.Default})
-	}
-	return all
-}
-
-func paths(cfg *Config) []pages.Setting {
-	return []pages.Setting{
+// paths are where the instance keeps its data.
+func paths(cfg *Config) []config.Shown {
+	return []config.Shown{
 		{Name: "Database", Value: store.Name(cfg.Database())}, {Name: "Groups", Value: cfg.GroupsDir()},
 		{Name: "Media", Value: cfg.MediaDir()},
 		{Name: "Logs", Value: cfg.LogsDir()}, {Name: "Sockets", Value: cfg.RunDir()},

@@ -47,11 +47,7 @@ exit 78
 		{"discd", url.Values{"DISCORD_BOT_TOKEN": {token}}, []string{"There is no discd beside dashd"}},
 	} {
 		page := b.submit("/connect/"+tt.daemon, tt.form).body
-		for _, want := range append(tt.want, "docker compose up -d", "arizuko@"+tt.daemon, "secrets/") {
-			if !strings.Contains(page, want) {
-				t.Errorf("%s with %v: no %q in %s", tt.daemon, tt.form, want, page)
-			}
-		}
+		contains(t, page, append(tt.want, "docker compose up -d", "arizuko@"+tt.daemon, "secrets/")...)
 		if strings.Contains(page, "teled: ok") {
 			t.Errorf("words of a terminal: %s", page)
 		}

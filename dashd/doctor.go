@@ -55,7 +55,7 @@ func programs() string {
 	return filepath.Dir(self)
 }
 
-// doctorConfig is what dashd's configuration says to the doctor. The other daemons' addresses have the same
+// doctorConfig is dashd's configuration for the doctor. The other daemons' addresses have the same
 // names everywhere.
 func doctorConfig(cfg Config, environ []string) doctor.Config {
 	peers, _ := config.Load[doctor.Peers](environ) // invalid ones are reported by doctor
@@ -65,7 +65,7 @@ func doctorConfig(cfg Config, environ []string) doctor.Config {
 	}
 }
 
-// examineRows is what an open dashboard says of the instance by itself.
+// examineRows finds the problems that an open dashboard shows by itself.
 func (d *dashd) examineRows(ctx context.Context) ([]facts.Fact, error) {
 	cfg := doctorConfig(d.cfg, environ())
 	cfg.Now = d.Now

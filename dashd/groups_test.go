@@ -2,13 +2,14 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"arizuko/pkg/apierr"
 )
 
 // groupFile writes a file into the folder of a group.
@@ -30,39 +31,29 @@ func TestGroups_List_PagesAndAdds(t *testing.T) {
 		shell(t, data, `INSERT INTO registered_groups (folder, name, created_at) VALUES (?, 'G <b>', 0)`, fmt.Sprintf("acme%02d", i))
 	}
 	shell(t, data, `INSERT INTO routes (seq, match, target) VALUES (1, 'verb=mention', 'acme00')`)
-	d := newAnsweringRoutd(t)
+	d := newFake(t, "routd")
 	b := serve(t, data, "ROUTD_URL="+d.URL).operator()
 	page := b.must(200, "GET", "/groups", "").body
-	for _, want := range []string{`href="/groups/acme00"`, "<bdi>G &lt;b&gt;</bdi>", "messages that match verb=mention", "1 warning", `href="/groups?after=acme49"`, "no route leads here"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the list does not have %q", want)
-		}
-	}
+	contains(t, page, `href="/groups/acme00"`, "<bdi>G &lt;b&gt;</bdi>", "messages that match verb=mention", "1 warning", `href="/groups?after=acme49"`, "no route leads here")
 	if n := strings.Count(b.must(200, "GET", "/groups?after=acme49", "").body, `<th scope="row"`); n != 11 {
 		t.Errorf("%d groups on the second page", n)
 	}
-	if a := b.submit("/groups", url.Values{"folder": {"main"}, "name": {"Main"}}); !strings.Contains(a.body, "The group main is there") {
-		t.Error(a.body)
-	}
+	contains(t, b.submit("/groups", url.Values{"folder": {"main"}, "name": {"Main"}}).body, "The group main was added")
 	if want := `web:operator POST /v1/groups {"folder":"main","name":"Main","created_at":0,"config":{}}`; d.calls[0] != want {
 		t.Errorf("routd was asked %s", d.calls)
 	}
-	d.refuse(400, "bad_request", "folder <b> is no name")
-	if a := b.submit("/groups", url.Values{"folder": {"../x"}, "name": {"N"}}); !strings.Contains(a.body, "folder &lt;b&gt; is no name") || !strings.Contains(a.body, `value="../x"`) {
-		t.Error(a.body)
-	}
+	d.refuse(apierr.BadRequest, "folder <b> is no name")
+	contains(t, b.submit("/groups", url.Values{"folder": {"../x"}, "name": {"N"}}).body, "folder &lt;b&gt; is no name", `value="../x"`)
 }
 
 func TestGroup_Config_RefusedStaysTyped(t *testing.T) {
 	data := dataFolder(t)
-	d := newAnsweringRoutd(t)
+	d := newFake(t, "routd")
 	b := serve(t, data, "ROUTD_URL="+d.URL).operator()
 	page := b.must(200, "GET", "/groups/main", "").body
 	_, version, _ := strings.Cut(page, `name="version" value="`)
 	version, _, _ = strings.Cut(version, `"`)
-	if a := b.submit("/groups/main", url.Values{"version": {version}, "name": {"New"}, "config": {`{"rate": 5}`}}); !strings.Contains(a.body, "Saved") {
-		t.Error(a.body)
-	}
+	contains(t, b.submit("/groups/main", url.Values{"version": {version}, "name": {"New"}, "config": {`{"rate": 5}`}}).body, "Saved")
 	if want := `web:operator PUT /v1/groups/main {"folder":"main","name":"New","created_at":0,"config":{"rate":5}}`; len(d.calls) != 1 || d.calls[0] != want {
 		t.Errorf("routd was asked %s", d.calls)
 	}
@@ -76,9 +67,9 @@ func TestGroup_Config_RefusedStaysTyped(t *testing.T) {
 	refused(400, url.Values{"version": {version}, "name": {"typed <i>"}, "config": {"{\n\n\"rate\": }"}}, "The config is no JSON: line 3")
 	refused(400, url.Values{"version": {version}, "name": {"N"}, "config": {`["typed <i>"]`}}, "The config must be an object")
 	refused(409, url.Values{"version": {"other"}, "name": {"typed <i>"}, "config": {"{}"}}, "The group was changed meanwhile")
-	d.refuse(400, "bad_request", "config: no setting <b>")
+	d.refuse(apierr.BadRequest, "config: no setting <b>")
 	refused(400, url.Values{"version": {version}, "name": {"N"}, "config": {`{"x": "typed <i>"}`}}, "config: no setting &lt;b&gt;")
-	d.refuse(409, "conflict", "route 3 leads to group main")
+	d.refuse(apierr.Conflict, "route 3 leads to group main")
 	if a := b.form("/groups/main", url.Values{"do": {"delete"}}); a.status != 409 || !strings.Contains(a.body, "route 3 leads to group main") {
 		t.Errorf("%d %s", a.status, a.body)
 	}
@@ -92,30 +83,18 @@ func TestGroup_Agent_IsChosen(t *testing.T) {
 	data := dataFolder(t)
 	shell(t, data, `UPDATE registered_groups SET config = '{"agent":{"name":"codex","model":"m1"}}' WHERE folder = 'main'`)
 	shell(t, data, `INSERT INTO agent_models (folder, agent, models, updated_at) VALUES ('main', 'codex', '[{"id":"m1"},{"id":"m<2>"}]', 1)`)
-	d := newAnsweringRoutd(t)
-	g := peer("gated", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/agents" {
-			http.NotFound(w, r)
-			return
-		}
-		fmt.Fprint(w, `{"agents":["default","codex","gemini"]}`)
-	})
-	t.Cleanup(g.Close)
+	d := newFake(t, "routd")
+	g := newFake(t, "gated")
+	g.answers = map[string]any{"/v1/agents": map[string]any{"agents": []string{"default", "codex", "gemini"}}}
 	b := serve(t, data, "ROUTD_URL="+d.URL, "GATED_URL="+g.URL).operator()
 	page := b.must(200, "GET", "/groups/main", "").body
-	for _, want := range []string{`<option>default</option><option selected>codex</option><option>gemini</option>`, `name="model" value="m1"`, `<option value="m&lt;2&gt;">`} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not have %q", want)
-		}
-	}
+	contains(t, page, `<option>default</option><option selected>codex</option><option>gemini</option>`, `name="model" value="m1"`, `<option value="m&lt;2&gt;">`)
 	const missing = "The group cannot answer"
 	if strings.Contains(page, missing) {
 		t.Error("the agent is said to be missing")
 	}
 	shell(t, data, `UPDATE registered_groups SET config = replace(config, 'codex', 'gone') WHERE folder = 'main'`)
-	if page := b.must(200, "GET", "/groups/main", "").body; !strings.Contains(page, missing) || !strings.Contains(page, "<option selected>gone</option>") {
-		t.Error("an agent that gated does not have is not named")
-	}
+	contains(t, b.must(200, "GET", "/groups/main", "").body, missing, "<option selected>gone</option>")
 	shell(t, data, `UPDATE registered_groups SET config = replace(config, 'gone', 'codex') WHERE folder = 'main'`)
 	for _, tt := range []struct {
 		fields url.Values
@@ -128,21 +107,17 @@ func TestGroup_Agent_IsChosen(t *testing.T) {
 	} {
 		d.calls = nil
 		tt.fields.Set("do", "agent")
-		if a := b.submit("/groups/main", tt.fields); !strings.Contains(a.body, "Saved") {
-			t.Error(a.body)
-		}
+		contains(t, b.submit("/groups/main", tt.fields).body, "Saved")
 		if want := `web:operator PATCH /v1/groups/main {"config":{"agent":` + tt.want + `}}`; len(d.calls) != 1 || d.calls[0] != want {
 			t.Errorf("%v: routd was asked %s, want %s", tt.fields, d.calls, want)
 		}
 	}
-	d.refuse(400, "bad_request", "agent.name: no <b>")
+	d.refuse(apierr.BadRequest, "agent.name: no <b>")
 	if a := b.form("/groups/main", url.Values{"do": {"agent"}, "agent": {"x"}}); a.status != 400 || !strings.Contains(a.body, "agent.name: no &lt;b&gt;") || !strings.Contains(a.body, `selected>codex`) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	g.Close()
-	if page := b.must(200, "GET", "/groups/main", "").body; !strings.Contains(page, `<input id="agent-name" name="agent" value="codex"`) {
-		t.Errorf("while gated is down: %s", page)
-	}
+	contains(t, b.must(200, "GET", "/groups/main", "").body, `<input id="agent-name" name="agent" value="codex"`)
 }
 
 func TestGroup_Page_ShowsSessionsRunsAndFiles(t *testing.T) {
@@ -164,17 +139,11 @@ func TestGroup_Page_ShowsSessionsRunsAndFiles(t *testing.T) {
 	}
 	b := serve(t, data).operator()
 	page := b.must(200, "GET", "/groups/main", "").body
-	for _, want := range []string{"<code>01234567…</code>", "bwrap", "exit &lt;b&gt;", `href="/logs?group=main&amp;run=77"`, `href="/groups/main?dir=notes#files"`} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not have %q: %s", want, page)
-		}
-	}
+	contains(t, page, "<code>01234567…</code>", "bwrap", "exit &lt;b&gt;", `href="/logs?group=main&amp;run=77"`, `href="/groups/main?dir=notes#files"`)
 	if strings.Contains(page, "0123456789abcdef") {
 		t.Error("a whole session id is shown")
 	}
-	if page := b.must(200, "GET", "/groups/main?dir=notes", "").body; !strings.Contains(page, "<bdi>&lt;b&gt;.md</bdi>") || !strings.Contains(page, "4 B") {
-		t.Error(page)
-	}
+	contains(t, b.must(200, "GET", "/groups/main?dir=notes", "").body, "<bdi>&lt;b&gt;.md</bdi>", "4 B")
 	page = b.must(200, "GET", "/groups/main?dir=many", "").body
 	if !strings.Contains(page, `href="/groups/main?after=f49&amp;dir=many#files"`) || strings.Contains(page, ">f50<") {
 		t.Error(page)
@@ -196,9 +165,7 @@ func TestGroup_Nested_HasItsOwnFolder(t *testing.T) {
 	if page := b.must(200, "GET", "/groups/acme/eng", "").body; !strings.Contains(page, `href="/groups/acme/eng?dir=notes#files"`) || strings.Contains(page, "of-acme") {
 		t.Error(page)
 	}
-	if page := b.must(200, "GET", "/groups/acme/eng?dir=notes", "").body; !strings.Contains(page, "plan.md") {
-		t.Error(page)
-	}
+	contains(t, b.must(200, "GET", "/groups/acme/eng?dir=notes", "").body, "plan.md")
 	if text := b.must(200, "GET", "/files?group=acme/eng&path=notes/plan.md", "").body; text != "the plan" {
 		t.Error(text)
 	}
@@ -243,11 +210,7 @@ func TestFiles_Hostile_NotFollowed(t *testing.T) {
 func TestSettings_Page_HasNoSecret(t *testing.T) {
 	b := serve(t, dataFolder(t), "ARIZUKO_SECRET="+secret, "OPERATORS=telegram:42").operator()
 	page := b.must(200, "GET", "/settings", "").body
-	for _, want := range []string{"<code>OPERATORS</code></dt><dd><bdi>telegram:42</bdi>", "<code>ARIZUKO_SECRET</code></dt><dd><bdi>set</bdi>", "<code>DASH_PASSWORD</code> default</dt><dd><bdi>not set</bdi>", "arizuko.db", "Version of dashd"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not have %q", want)
-		}
-	}
+	contains(t, page, "<code>OPERATORS</code></dt><dd><bdi>telegram:42</bdi>", "<code>ARIZUKO_SECRET</code></dt><dd><bdi>set</bdi>", "<code>DASH_PASSWORD</code> default</dt><dd><bdi>not set</bdi>", "arizuko.db", "Version of dashd")
 	if strings.Contains(page, secret) {
 		t.Error("the secret is on the page")
 	}

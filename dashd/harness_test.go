@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"arizuko/dashd/internal/doctor"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
 	"arizuko/pkg/httpx"
@@ -127,6 +128,55 @@ type process struct {
 // peer is a server in the place of another daemon: it answers no client without the secret, and signs its answers.
 func peer(daemon string, handler http.HandlerFunc) *httptest.Server {
 	return httptest.NewServer(httpx.Verify(daemon, func() string { return secret })(handler))
+}
+
+// fake stands in for a daemon: it notes each call, and answers as a test sets.
+type fake struct {
+	*httptest.Server
+	mu      sync.Mutex
+	calls   []string       // by whom, method, address and body
+	answer  any            // to what answers does not have
+	answers map[string]any // by address; an error is a refusal
+}
+
+func newFake(t testing.TB, daemon string) *fake {
+	t.Helper()
+	f := &fake{answer: map[string]any{}}
+	f.Server = peer(daemon, func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		f.calls = append(f.calls, strings.TrimRight(httpx.By(r)+" "+r.Method+" "+r.URL.String()+" "+string(body), " \n"))
+		answer, ok := f.answers[r.URL.String()]
+		if !ok {
+			answer = f.answer
+		}
+		if err, refused := answer.(error); refused {
+			httpx.Error(w, err)
+			return
+		}
+		httpx.JSON(w, http.StatusOK, answer)
+	})
+	t.Cleanup(f.Close)
+	return f
+}
+
+// refuse makes it refuse what is asked.
+func (f *fake) refuse(kind apierr.Kind, message string) { f.answer = apierr.New(kind, "%s", message) }
+
+// asked are the calls with a method.
+func (f *fake) asked(method string) (all []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, call := range f.calls {
+		if strings.Contains(call, " "+method+" ") {
+			all = append(all, call)
+		}
+	}
+	return all
 }
 
 // peers are servers in the place of all daemons that dashd calls, as variables of the environment.

@@ -152,8 +152,8 @@ func TestLost_NewestWereReplayed_GoesOn(t *testing.T) {
 	contains(t, b.must(200, "GET", "/lost/confirm?before=1&reason=failed.permanent", "").body, "No older one is left to replay")
 	contains(t, b.must(400, "GET", "/lost/confirm?before=x&reason=failed.permanent", "").body, "not complete")
 	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"failed.permanent"}, "before": {"-1"}}).body, "not complete")
-	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"odd"}}).body, "There is none any more")
-	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"parked"}}).body, "There is none any more")
+	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"odd"}}).body, "There are none left")
+	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"parked"}}).body, "There are none left")
 }
 
 // TestLost_RowsThatDoNotMatch_GoesOn has a failed part in messages that did not fail as a whole, more than one page looks at.
@@ -163,10 +163,10 @@ func TestLost_RowsThatDoNotMatch_GoesOn(t *testing.T) {
 	shell(t, data, `UPDATE messages SET out_state = 'ambiguous' WHERE id > 1`)
 	b := serve(t, data).operator()
 	page := b.must(200, "GET", "/lost?reason=failed.permanent", "").body
-	contains(t, page, "None of the messages that were looked at has this state", "Go on with older ones", `href="/lost?reason=failed.permanent&amp;before=302"`)
+	contains(t, page, "None of the messages that were looked at has this state", "Continue with older ones", `href="/lost?before=302&amp;reason=failed.permanent"`)
 	page = b.must(200, "GET", "/lost?reason=failed.permanent&before=302", "").body
 	contains(t, page, "answer 1", fmt.Sprintf(`aria-label="Send again message %d"`, 1))
-	if strings.Contains(page, "Go on with") {
+	if strings.Contains(page, "Continue with") {
 		t.Error("the last page goes on")
 	}
 }

@@ -20,12 +20,6 @@ func TestOverview_SeveralMachines_ShowsWhatRunsWhere(t *testing.T) {
 		now, now+3_600_000, now, now+3_600_000, now, now-125_000)
 	shell(t, data, `INSERT INTO leases (name, process, since) VALUES ('gated', 2, ?), ('teled', 3, ?)`, now, now)
 	page := serve(t, data).operator().must(200, "GET", "/", "").body
-	for _, want := range []string{
-		"Machines", "decides, runs agents", "<bdi>one:/data</bdi>", "10.0.0.2:8080", "v7", `<span class="state bad">ended 2 min ago</span>`,
-		"the lease of its process on two:/data ended 2 min ago, and no other took over: look at its log there",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not have %q:\n%s", want, page)
-		}
-	}
+	contains(t, page, "Machines", "decides, runs agents", "<bdi>one:/data</bdi>", "10.0.0.2:8080", "v7", `<span class="state bad">ended 2 min ago</span>`,
+		"the lease of its process on two:/data ended 2 min ago, and no other took over: look at its log there")
 }

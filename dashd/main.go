@@ -146,14 +146,14 @@ func (d *dashd) open() (err error) {
 	})
 	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) },
 		d.Log)
+	d.pages.Redact = config.NewRedactor(append(config.Secrets(d.cfg), d.Secret)...).String
 	d.console = console.New(console.Config{
 		Store: d.Store.Reader, Status: d.status, Pages: d.pages,
 		Routd: d.Client("routd", d.cfg.RoutdURL), Gated: d.Client("gated", d.cfg.GatedURL),
 		Onbod: d.Client("onbod", d.cfg.OnbodURL), Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data,
 		Now: d.Now, Log: d.Log,
 		Bin: programs(), Environ: environ(),
-		Redact:   config.NewRedactor(append(config.Secrets(d.cfg), d.Secret)...).String,
-		Settings: settings(&d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
+		Settings: config.Show(d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
 	})
 	d.chat = &webchat.Chat{
 		Store: d.Store, Hub: d.hub, Data: d.cfg.Data, Assistant: d.cfg.AssistantName,

@@ -230,7 +230,7 @@ func TestPages_HostileRows_StayText(t *testing.T) {
 	b := chromium.Start(t)
 	data := dataFolder(t)
 	h := fill(t, data)
-	o, d := newOnbod(t), newAnsweringRoutd(t)
+	o, d := newOnbod(t), newFake(t, "routd")
 	s := serve(t, data, "ONBOD_URL="+o.URL, "ROUTD_URL="+d.URL, "GATED_URL="+hostileGated(t))
 	base := "http://" + s.Addr
 	policies := []bool{false} // what the policy would stop is seen without it

@@ -1,42 +1,24 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"arizuko/pkg/apierr"
 )
 
-// replays is a gated that notes what it is asked to replay. It refuses message 1 without again=true.
-type replays struct {
-	*httptest.Server
-	calls []string // by, path and body
-}
-
-func newReplays(t *testing.T) *replays {
-	g := &replays{}
-	g.Server = peer("gated", func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		g.calls = append(g.calls, strings.TrimSpace(r.Header.Get("Arizuko-By")+" "+r.URL.RequestURI()+" "+string(body)))
-		answer := any(map[string]int64{"id": 3})
-		switch r.URL.RequestURI() {
-		case "/v1/messages/1/replay":
-			w.WriteHeader(http.StatusConflict)
-			answer = map[string]any{"error": map[string]string{"kind": "conflict", "message": "message 1 was replayed already, as message 3: again=true replays it once more"}}
-		case "/v1/messages/replay":
-			answer = map[string]any{"messages": []map[string]any{{"id": 1, "skipped": "message 1 was replayed already"}, {"id": 2, "copy": 4}}}
-		}
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(g.Close)
+// newReplays is a gated that copies messages. It refuses message 1 without again=true.
+func newReplays(t *testing.T) *fake {
+	g := newFake(t, "gated")
+	g.answer = map[string]int64{"id": 3}
+	g.answers = map[string]any{
+		"/v1/messages/1/replay": apierr.New(apierr.Conflict, "message 1 was replayed already, as message 3: again=true replays it once more"),
+		"/v1/messages/replay":   map[string]any{"messages": []map[string]any{{"id": 1, "skipped": "message 1 was replayed already"}, {"id": 2, "copy": 4}}},
+	}
 	return g
 }
 
@@ -140,7 +122,7 @@ func TestWhy_Page_ShowsStepsAndReplays(t *testing.T) {
 
 	contains(t, b.submit("/messages/1/replay", url.Values{}).body, "message 1 was replayed already, as message 3: confirm below")
 	contains(t, b.submit("/messages/1/replay", url.Values{"again": {"true"}, "sure": {"yes"}}).body, "This is the copy of message 1.")
-	want := []string{"web:operator /v1/messages/1/replay", "web:operator /v1/messages/1/replay?again=true"}
+	want := []string{"web:operator POST /v1/messages/1/replay", "web:operator POST /v1/messages/1/replay?again=true"}
 	if !slices.Equal(g.calls, want) {
 		t.Errorf("gated was asked %q", g.calls)
 	}
@@ -164,7 +146,7 @@ func TestLost_ListsByReason_AndReplaysAll(t *testing.T) {
 	contains(t, confirm, "Send again 1 message?", "1 to <bdi>Ops &lt;b&gt;</bdi>", fmt.Sprintf(`name="ids" value="%d"`, second))
 	a := b.submit("/lost/replay", url.Values{"ids": {fmt.Sprintf("%d %d", first, second)}, "reason": {"failed.permanent"}})
 	contains(t, a.body, "Replayed: 1. Left out: 1, such as: message 1 was replayed already.")
-	if want := []string{fmt.Sprintf(`web:operator /v1/messages/replay {"ids":[%d,%d]}`, first, second)}; !slices.Equal(g.calls, want) {
+	if want := []string{fmt.Sprintf(`web:operator POST /v1/messages/replay {"ids":[%d,%d]}`, first, second)}; !slices.Equal(g.calls, want) {
 		t.Errorf("gated was asked %q", g.calls)
 	}
 	for _, ids := range []string{"", "x", "1 -2", strings.Repeat("1 ", 201)} {

@@ -16,7 +16,7 @@ import (
 // maxDaemons bounds the labels: any program that writes rows may have a row in daemons.
 const maxDaemons = 32
 
-// measure registers what dashd shows of itself, and of all daemons: an adapter that is not of this
+// measure registers the metrics of dashd itself, and of all daemons: an adapter that is not of this
 // repository has no metrics of its own.
 func (d *dashd) measure() {
 	d.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"arizuko/dashd/internal/console"
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/webchat"
@@ -127,7 +126,7 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if last != nil {
-			page.Groups[i].Last, page.Groups[i].LastAt = console.Excerpt(last.Content), last.ReceivedAt
+			page.Groups[i].Last, page.Groups[i].LastAt = pages.Excerpt(last.Content), last.ReceivedAt
 		}
 	}
 	d.pages.Chats(w, page)
@@ -150,7 +149,7 @@ func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	})
 }
 
-// agent is what answers in a group.
+// agent answers in a group.
 type agent struct {
 	name string
 	demo bool

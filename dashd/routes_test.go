@@ -152,20 +152,11 @@ func routesFixture(t *testing.T) (data string, f *routd, b *browser) {
 	return data, f, serve(t, data, "ROUTD_URL="+f.URL).operator()
 }
 
-func has(t *testing.T, page string, wanted ...string) {
-	t.Helper()
-	for _, want := range wanted {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not have %q", want)
-		}
-	}
-}
-
 func TestRoutes_Page_ShowsTheTableInWords(t *testing.T) {
 	data, _, b := routesFixture(t)
 	shell(t, data, `INSERT INTO routes (seq, match, target) VALUES (-1, 'platfrom=<b>', 'main'), (5, 'platform=slack', 'ops#observe')`)
 	page := b.must(200, "GET", "/routes", "").body
-	has(t, page, "everything in “Dev&lt;script&gt;” (telegram:-1)", `answered by <a href="/groups/main">main</a>`, "waits for silence of 3s",
+	contains(t, page, "everything in “Dev&lt;script&gt;” (telegram:-1)", `answered by <a href="/groups/main">main</a>`, "waits for silence of 3s",
 		"asks you to connect the chat", "It matches nothing: <bdi>match: unknown key", "platfrom=&lt;b&gt;",
 		"everything on Slack", "read along by", "never used: the route at place 3 matches all that it does")
 	if strings.Contains(page, "<script>") || strings.Contains(page, "=<b>") {
@@ -175,9 +166,9 @@ func TestRoutes_Page_ShowsTheTableInWords(t *testing.T) {
 	if !strings.Contains(found, "everything on Slack") || strings.Contains(found, "Dev&lt;") {
 		t.Error("the search does not find the one row")
 	}
-	has(t, b.must(200, "GET", "/routes?q=nowhere", "").body, "No route has the text", "Show all 4")
+	contains(t, b.must(200, "GET", "/routes?q=nowhere", "").body, "No route has the text", "Show all 4")
 	shell(t, data, `DELETE FROM routes`)
-	has(t, b.must(200, "GET", "/routes", "").body, "There are no routes")
+	contains(t, b.must(200, "GET", "/routes", "").body, "There are no routes")
 }
 
 func TestRoutes_ManyRows_InPages(t *testing.T) {
@@ -205,7 +196,7 @@ func TestRouteEditor_EditedCopy_IsSaved(t *testing.T) {
 	form["target"][0], form["quiet"][0] = "ops", "5m"
 	form.Set("do", "add")
 	page := b.form("/routes/edit", form)
-	has(t, page.body, "New route", "chat_jid=telegram:-1 → ops, waits for silence of 5m")
+	contains(t, page.body, "New route", "chat_jid=telegram:-1 → ops, waits for silence of 5m")
 	form = editorForm(t, page.body)
 	if len(form["key"]) != 3 || form["key"][1] != "n1" {
 		t.Fatalf("rows: %v", form["key"])
@@ -214,7 +205,7 @@ func TestRouteEditor_EditedCopy_IsSaved(t *testing.T) {
 	form.Set("do", "up:n1")
 	form = editorForm(t, b.form("/routes/edit", form).body)
 	form.Set("do", "save")
-	has(t, b.submit("/routes/edit", form).body, "Saved: ", "from telegram:6", "waits for silence of 5m")
+	contains(t, b.submit("/routes/edit", form).body, "Saved: ", "from telegram:6", "waits for silence of 5m")
 	routes, err := f.st.Routes(t.Context())
 	if got, want := fmt.Sprint(routes), `[{3 -1 sender=telegram:6 builtin:drop []} {1 0 chat_jid=telegram:-1 ops [123 34`; err != nil || !strings.HasPrefix(got, want) {
 		t.Errorf("stored: %s, %v", got, err)
@@ -239,11 +230,11 @@ func TestRouteEditor_InvalidRows_AllShownNothingSaved(t *testing.T) {
 	for _, do := range []string{"check", "save"} {
 		form.Set("do", do)
 		a := b.form("/routes/edit", form)
-		has(t, a.body, "2 of the routes cannot be saved", "unknown key &#34;platfrom&#34;", "a time is written as 500ms, 3s or 5m, not &#34;soon&#34;", `value="platfrom=&lt;x&gt;"`)
+		contains(t, a.body, "2 of the routes cannot be saved", "unknown key &#34;platfrom&#34;", "a time is written as 500ms, 3s or 5m, not &#34;soon&#34;", `value="platfrom=&lt;x&gt;"`)
 	}
 	form["quiet"][1] = ""
 	form.Set("do", "check")
-	has(t, b.form("/routes/edit", form).body, "folder nowhere is not registered")
+	contains(t, b.form("/routes/edit", form).body, "folder nowhere is not registered")
 	if len(f.calls) != 0 {
 		t.Errorf("routd was asked: %q", f.calls)
 	}
@@ -257,16 +248,16 @@ func TestRouteEditor_OtherEditorSaved_Conflict(t *testing.T) {
 	shell(t, data, `INSERT INTO audit (at, who, what, detail) VALUES (5, 'web:ada', 'change route', '2: <b>')`)
 	form["target"][0] = "ops#observe"
 	form.Set("do", "check")
-	has(t, b.form("/routes/edit", form).body, "Another editor saved routes after you loaded this page", "web:ada", "2: &lt;b&gt;")
+	contains(t, b.form("/routes/edit", form).body, "Another editor saved routes after you loaded this page", "web:ada", "2: &lt;b&gt;")
 	form.Set("do", "save")
 	a := b.form("/routes/edit", form)
 	if a.status != http.StatusConflict {
 		t.Fatalf("%d", a.status)
 	}
-	has(t, a.body, "Nothing was saved", `value="ops#observe"`, "change route 2: everything → daemon:onbod; before: everything → ops", "Save mine, replace theirs")
+	contains(t, a.body, "Nothing was saved", `value="ops#observe"`, "change route 2: everything → daemon:onbod; before: everything → ops", "Save mine, replace theirs")
 	form = editorForm(t, a.body)
 	form.Set("do", "save")
-	has(t, b.submit("/routes/edit", form).body, "Saved: ")
+	contains(t, b.submit("/routes/edit", form).body, "Saved: ")
 	if routes, err := f.st.Routes(t.Context()); err != nil || routes[0].Target != "ops#observe" || routes[1].Target != "daemon:onbod" {
 		t.Errorf("stored: %v, %v", routes, err)
 	}
@@ -279,7 +270,7 @@ func TestRouteEditor_TestMessage_BothTablesInWords(t *testing.T) {
 	for field, value := range map[string]string{"do": "test", "test_chat": "telegram:-1", "test_sender": "telegram:42", "test_verb": "mention", "test_text": "look"} {
 		form.Set(field, value)
 	}
-	has(t, b.form("/routes/edit", form).body, "With your copy:</strong> <bdi>answered by ops", "Now:</strong> <bdi>answered by main", "route 1 &lt;b&gt;matches&lt;/b&gt;",
+	contains(t, b.form("/routes/edit", form).body, "With your copy:</strong> <bdi>answered by ops", "Now:</strong> <bdi>answered by main", "route 1 &lt;b&gt;matches&lt;/b&gt;",
 		`<option value="telegram:-1">Dev&lt;script&gt;</option>`, `value="telegram:42"`)
 	for text, want := range map[string]string{
 		"@main look":     "names no group that this sender reaches", // the copy's home is another world
@@ -291,10 +282,10 @@ func TestRouteEditor_TestMessage_BothTablesInWords(t *testing.T) {
 		"@stranger look": "@stranger names no group",
 	} {
 		form.Set("test_text", text)
-		has(t, b.form("/routes/edit", form).body, want)
+		contains(t, b.form("/routes/edit", form).body, want)
 	}
 	f.Close()
-	has(t, b.form("/routes/edit", form).body, "routd does not answer: start it, then try again.")
+	contains(t, b.form("/routes/edit", form).body, "routd does not answer: start it, then try again.")
 }
 
 func TestRouteEditor_Replay_CountsAndNamesDifferences(t *testing.T) {
@@ -309,15 +300,15 @@ func TestRouteEditor_Replay_CountsAndNamesDifferences(t *testing.T) {
 	form.Set("do", "replay")
 	form.Set("last", "5000")
 	page := b.form("/routes/edit", form).body
-	has(t, page, "<strong>310 of 620</strong> messages would go another way", "1 more are edits", `>310</th><td class="wide" data-label="Was">answered by main</td><td class="wide" data-label="Would be">answered by ops</td>`,
+	contains(t, page, "<strong>310 of 620</strong> messages would go another way", "1 more are edits", `>310</th><td class="wide" data-label="Was">answered by main</td><td class="wide" data-label="Would be">answered by ops</td>`,
 		`<a href="/messages/619">Message 619</a>`, "Ada&lt;b&gt;", "hello &lt;i&gt;", "route &lt;i&gt;leads&lt;/i&gt; there", "and 260 more", `value="1000"`, "Engagement, access and rate limits are ignored")
 	if strings.Count(page, "Message ") != 50 || f.items > routeapi.MaxTested {
 		t.Errorf("%d messages listed, %d asked at once", strings.Count(page, "Message "), f.items)
 	}
 	form.Set("last", "2")
-	has(t, b.form("/routes/edit", form).body, "<strong>0 of 1</strong>")
+	contains(t, b.form("/routes/edit", form).body, "<strong>0 of 1</strong>")
 	form["target"][0] = ""
-	has(t, b.form("/routes/edit", form).body, "1 of the routes cannot be saved")
+	contains(t, b.form("/routes/edit", form).body, "1 of the routes cannot be saved")
 }
 
 func TestRouteEditor_Bounds_RefusedInWords(t *testing.T) {
@@ -338,7 +329,7 @@ func TestRouteEditor_Bounds_RefusedInWords(t *testing.T) {
 		t.Errorf("as many rows as may be, %d: %d %.300s", len(form["match"]), a.status, a.body)
 	}
 	shell(t, data, `INSERT INTO routes (match, target) VALUES ('room=x', 'main')`)
-	has(t, b.must(200, "GET", "/routes/edit", "").body, "The table has 501 routes, and is too large for this page")
+	contains(t, b.must(200, "GET", "/routes/edit", "").body, "The table has 501 routes, and is too large for this page")
 	if a := b.do("POST", "/routes/edit", "do=save", "Content-Type: application/x-www-form-urlencoded", "Origin: http://evil.example"); a.status != 403 {
 		t.Errorf("another site's form: %d", a.status)
 	}
@@ -346,7 +337,7 @@ func TestRouteEditor_Bounds_RefusedInWords(t *testing.T) {
 
 func TestChanges_Page_FilteredInPages(t *testing.T) {
 	data, _, b := routesFixture(t)
-	has(t, b.must(200, "GET", "/audit", "").body, "No changes yet")
+	contains(t, b.must(200, "GET", "/audit", "").body, "No changes yet")
 	for i := range 120 {
 		who, what := "cli", "add route"
 		if i%3 == 0 {
@@ -368,14 +359,14 @@ func TestChanges_Page_FilteredInPages(t *testing.T) {
 			t.Errorf("%s: %d changes, want %d", first, seen, want)
 		}
 	}
-	has(t, b.must(200, "GET", "/audit", "").body, "detail-119 &lt;b&gt;", `<option value="approve">`)
-	has(t, b.must(200, "GET", "/audit?who=no%20one", "").body, "No matching changes")
-	has(t, b.must(200, "GET", "/audit", "").body, "The oldest change that is kept was made", "The newest 50000 are kept")
+	contains(t, b.must(200, "GET", "/audit", "").body, "detail-119 &lt;b&gt;", `<option value="approve">`)
+	contains(t, b.must(200, "GET", "/audit?who=no%20one", "").body, "No matching changes")
+	contains(t, b.must(200, "GET", "/audit", "").body, "The oldest change that is kept was made", "The newest 50000 are kept")
 	if body := b.must(200, "GET", "/audit", "").body; strings.Contains(body, "Older ones were deleted") {
 		t.Error("the page says that changes were deleted")
 	}
 	shell(t, data, `DELETE FROM audit WHERE id = 1`)
-	has(t, b.must(200, "GET", "/audit", "").body, "Older ones were deleted")
+	contains(t, b.must(200, "GET", "/audit", "").body, "Older ones were deleted")
 	if a := b.get("/audit?before=x"); a.status != 400 {
 		t.Errorf("before=x: %d", a.status)
 	}

@@ -9,9 +9,7 @@ import (
 func TestSpend_DaysGroupsAndChats_AreShown(t *testing.T) {
 	data := dataFolder(t)
 	b := serve(t, data).operator()
-	if page := b.must(200, "GET", "/spend", "").body; !strings.Contains(page, "No agent has reported what it used.") {
-		t.Errorf("without any: %s", page)
-	}
+	contains(t, b.must(200, "GET", "/spend", "").body, "No agent has reported what it used.")
 	today, before := time.Now().Format(time.DateOnly), time.Now().AddDate(0, 0, -2).Format(time.DateOnly)
 	for _, row := range [][]any{{today, "acme", "telegram:-1", 3, 1.25}, {today, "other", "web:other", 1, 0.004}, {before, "acme", "telegram:-2", 2, 2.5}} {
 		shell(t, data, `INSERT INTO spend (day, folder, chat_jid, turns, input_tokens, output_tokens, cost_usd) VALUES (?, ?, ?, ?, 5120, 310, ?)`, row...)
@@ -24,9 +22,7 @@ func TestSpend_DaysGroupsAndChats_AreShown(t *testing.T) {
 	} {
 		page := b.must(200, "GET", path, "").body
 		for _, words := range want {
-			if !strings.Contains(page, words) {
-				t.Errorf("%s does not have %q:\n%s", path, words, page)
-			}
+			contains(t, page, words)
 		}
 	}
 	if page := b.must(200, "GET", "/spend?day="+today, "").body; strings.Contains(page, "telegram%3A-2") {

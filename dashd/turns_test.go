@@ -1,45 +1,19 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"arizuko/pkg/apierr"
 )
 
-// gatedServer is a gated that accepts changes of turns, or refuses them.
-type gatedServer struct {
-	*httptest.Server
-	calls []string // by, method and path
-	body  string   // of the last one
-	err   string
-}
-
-func newGated(t *testing.T) *gatedServer {
-	g := &gatedServer{}
-	g.Server = peer("gated", func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		g.calls = append(g.calls, r.Header.Get("Arizuko-By")+" "+r.Method+" "+r.URL.Path)
-		g.body = string(body)
-		var answer any = map[string]string{"prompt": "<messages>secret plan</messages>"}
-		if g.err != "" {
-			w.WriteHeader(http.StatusConflict)
-			answer = map[string]any{"error": map[string]string{"kind": "conflict", "message": g.err}}
-		}
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(g.Close)
+func newGated(t *testing.T) *fake {
+	g := newFake(t, "gated")
+	g.answer = map[string]string{"prompt": "<messages>secret plan</messages>"}
 	return g
 }
 
@@ -62,9 +36,7 @@ func storeTurns(t *testing.T, data string, states ...string) (ids []int64) {
 func TestTurns_List_FiltersAndPages(t *testing.T) {
 	data := dataFolder(t)
 	b := serve(t, data).operator()
-	if page := b.must(200, "GET", "/turns", "").body; !strings.Contains(page, "No turn is listed here") {
-		t.Error(page)
-	}
+	contains(t, b.must(200, "GET", "/turns", "").body, "No turn is listed here")
 	storeTurns(t, data, append(strings.Fields(strings.Repeat("cancelled ", 60)), "failed", "queued")...)
 	rows := func(path string) (int, string) {
 		t.Helper()
@@ -87,9 +59,7 @@ func TestTurns_List_FiltersAndPages(t *testing.T) {
 		}
 	}
 	_, page := rows("/turns?chat=telegram%3A-7")
-	if !strings.Contains(page, `href="/turns?before=13&amp;chat=telegram%3A-7"`) {
-		t.Errorf("the rest is not of this chat: %s", page)
-	}
+	contains(t, page, `href="/turns?before=13&amp;chat=telegram%3A-7"`)
 	b.must(400, "GET", "/turns?before=x", "")
 }
 
@@ -109,27 +79,17 @@ func TestTurn_Page_ShowsAllOfIt(t *testing.T) {
 	g := newGated(t)
 	b := serve(t, data, "GATED_URL="+g.URL).operator()
 	page := b.must(200, "GET", fmt.Sprintf("/turns/%d", id), "").body
-	for _, want := range []string{
-		"is it &lt;i&gt;red&lt;/i&gt;?", "sorry &lt;u&gt;", "bwrap", "panic: &lt;script&gt;", "telegram-group", `/retry"><button>Retry`,
-		fmt.Sprintf(`href="/turns/%d/context"`, id), fmt.Sprintf(`href="/turns/%d/log?run=77"`, id),
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not have %q", want)
-		}
-	}
+	contains(t, page, "is it &lt;i&gt;red&lt;/i&gt;?", "sorry &lt;u&gt;", "bwrap", "panic: &lt;script&gt;", "telegram-group", `/retry"><button>Retry`,
+		fmt.Sprintf(`href="/turns/%d/context"`, id), fmt.Sprintf(`href="/turns/%d/log?run=77"`, id))
 	if a := b.must(200, "GET", fmt.Sprintf("/turns/%d/log?run=77", id), ""); a.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.Contains(a.body, "<script>") {
 		t.Errorf("the log: %v %s", a.Header, a.body)
 	}
-	if page := b.must(200, "GET", fmt.Sprintf("/turns/%d/context", id), "").body; !strings.Contains(page, "&lt;messages&gt;secret plan") {
-		t.Errorf("the prompt: %s", page)
-	}
+	contains(t, b.must(200, "GET", fmt.Sprintf("/turns/%d/context", id), "").body, "&lt;messages&gt;secret plan")
 	for path, status := range map[string]int{"/turns/99": 404, "/turns/x": 400, "/turns/99/context": 404, fmt.Sprintf("/turns/%d/log?run=78", id): 404, fmt.Sprintf("/turns/%d/log", id): 400} {
 		b.must(status, "GET", path, "")
 	}
 	g.Close()
-	if page := b.must(200, "GET", fmt.Sprintf("/turns/%d/context", id), "").body; !strings.Contains(page, "gated does not answer") {
-		t.Errorf("without gated: %s", page)
-	}
+	contains(t, b.must(200, "GET", fmt.Sprintf("/turns/%d/context", id), "").body, "gated does not answer")
 }
 
 func TestTurn_Buttons_AreDoneByGated(t *testing.T) {
@@ -141,17 +101,13 @@ func TestTurn_Buttons_AreDoneByGated(t *testing.T) {
 		fmt.Sprintf("/turns/%d/retry", ids[0]):  fmt.Sprintf("Turn %d is in the queue again.", ids[0]),
 		fmt.Sprintf("/turns/%d/cancel", ids[1]): fmt.Sprintf("Turn %d was cancelled.", ids[1]),
 	} {
-		if a := b.submit(path, url.Values{}); !strings.Contains(a.body, want) {
-			t.Errorf("%s: %s", path, a.body)
-		}
+		contains(t, b.submit(path, url.Values{}).body, want)
 		if last := g.calls[len(g.calls)-1]; last != "web:operator POST /v1"+path {
 			t.Errorf("gated was asked: %s", last)
 		}
 	}
-	g.err = "turn 1 is done: <b> only failed ones"
-	if a := b.submit(fmt.Sprintf("/turns/%d/retry", ids[0]), nil); !strings.Contains(a.body, "turn 1 is done: &lt;b&gt; only failed ones") {
-		t.Errorf("refused: %s", a.body)
-	}
+	g.refuse(apierr.Conflict, "turn 1 is done: <b> only failed ones")
+	contains(t, b.submit(fmt.Sprintf("/turns/%d/retry", ids[0]), nil).body, "turn 1 is done: &lt;b&gt; only failed ones")
 }
 
 func TestTurn_WorkOfItsAgent_IsShown(t *testing.T) {
@@ -166,14 +122,8 @@ func TestTurn_WorkOfItsAgent_IsShown(t *testing.T) {
 	shell(t, data, `INSERT INTO turn_progress (turn_id, state, text, plan, tools, updated_at) VALUES (?, 'running', 'It is <b>red</b>',
 		'[{"content":"Read <i>it</i>","status":"completed"}]', '[{"id":"1","title":"go test","kind":"execute","status":"failed"},{"id":"x2","title":"","status":"running"}]', 8)`, id)
 	page := b.must(200, "GET", path, "").body
-	for _, want := range []string{
-		"tokens read: 5120, written: 310; US dollars: 0.0210; conversation: 3 % of its room", "worked", "It is &lt;b&gt;red&lt;/b&gt;",
-		`<bdi>Read &lt;i&gt;it&lt;/i&gt;</bdi> <span class="detail">done</span>`, `<bdi>go test</bdi> <span class="detail">failed</span>`, `<bdi>x2</bdi>`,
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %q in\n%s", want, page)
-		}
-	}
+	contains(t, page, "tokens read: 5120, written: 310; US dollars: 0.0210; conversation: 3 % of its room", "worked", "It is &lt;b&gt;red&lt;/b&gt;",
+		`<bdi>Read &lt;i&gt;it&lt;/i&gt;</bdi> <span class="detail">done</span>`, `<bdi>go test</bdi> <span class="detail">failed</span>`, `<bdi>x2</bdi>`)
 }
 
 // storeRunning stores a turn that an agent works on.
@@ -210,29 +160,21 @@ func TestTurn_Questions_AreShownAndAnsweredByGated(t *testing.T) {
 	storeAsk(t, data, turn, operators, `'answered', 'Allow <once>', 'telegram:1', 9, 4000000000000, 10)`)
 	storeAsk(t, data, turn, operators, `'expired', NULL, NULL, 9, 10, 10)`)
 	page := b.must(200, "GET", path, "").body
-	for _, want := range []string{
-		"<bdi>Run &lt;b&gt;Bash&lt;/b&gt;?</bdi>", "rm -r &lt;i&gt;x&lt;/i&gt;</pre>", "asks for permission", "<code>0123456789ab…</code>",
+	contains(t, page, "<bdi>Run &lt;b&gt;Bash&lt;/b&gt;?</bdi>", "rm -r &lt;i&gt;x&lt;/i&gt;</pre>", "asks for permission", "<code>0123456789ab…</code>",
 		fmt.Sprintf(`href="/messages/%d"`, message), fmt.Sprintf(`action="/turns/%d/asks/%d/answer"`, turn, open), `value="1" class="button"><bdi>Allow &lt;once&gt;</bdi>`,
-		"Open</span> for <bdi>operators</bdi>", "You answer in the place of Ann &lt;u&gt; (telegram:42), as an operator",
-		"<bdi>Allow &lt;once&gt;</bdi> <strong>chosen</strong>", "answered by telegram:1", "expired without an answer: that counts as no",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not have %q:\n%s", want, page)
-		}
-	}
-	if n := strings.Count(page, "You answer in the place of"); n != 1 {
+		"Open</span> for <bdi>operators</bdi>", "You answer for Ann &lt;u&gt; (telegram:42), as an operator",
+		"<bdi>Allow &lt;once&gt;</bdi> <strong>chosen</strong>", "answered by telegram:1", "expired without an answer: that counts as no")
+	if n := strings.Count(page, "You answer for"); n != 1 {
 		t.Errorf("%d questions are for others, want 1", n)
 	}
 	if strings.Index(page, `id="questions"`) > strings.Index(page, `id="messages"`) {
 		t.Error("an open question is below the messages")
 	}
 	for _, id := range []int64{open, foreign} {
-		if a := b.submit(fmt.Sprintf("%s/asks/%d/answer", path, id), url.Values{"option": {"2"}}); !strings.Contains(a.body, fmt.Sprintf("Question %d is answered: Deny.", id)) {
-			t.Errorf("answered: %s", a.body)
-		}
-		want := fmt.Sprintf("web:operator POST /v1/asks/%d/answer", id)
-		if last := g.calls[len(g.calls)-1]; last != want || strings.TrimSpace(g.body) != `{"option":2}` {
-			t.Errorf("gated was asked: %s %s, want %s", last, g.body, want)
+		contains(t, b.submit(fmt.Sprintf("%s/asks/%d/answer", path, id), url.Values{"option": {"2"}}).body, fmt.Sprintf("Question %d is answered: Deny.", id))
+		want := fmt.Sprintf(`web:operator POST /v1/asks/%d/answer {"option":2}`, id)
+		if last := g.calls[len(g.calls)-1]; last != want {
+			t.Errorf("gated was asked: %s, want %s", last, want)
 		}
 	}
 	calls := len(g.calls)
@@ -245,17 +187,13 @@ func TestTurn_Questions_AreShownAndAnsweredByGated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := b.submit(address, values); !strings.Contains(a.body, want) {
-			t.Errorf("%s: no %q in %s", address, want, a.body)
-		}
+		contains(t, b.submit(address, values).body, want)
 	}
 	if len(g.calls) != calls {
 		t.Errorf("gated was asked: %v", g.calls[calls:])
 	}
-	g.err = `question 1 is not open any more: telegram:1 answered "Deny" <b>`
-	if a := b.submit(fmt.Sprintf("%s/asks/%d/answer", path, open), url.Values{"option": {"1"}}); !strings.Contains(a.body, "telegram:1 answered &#34;Deny&#34; &lt;b&gt;") {
-		t.Errorf("refused: %s", a.body)
-	}
+	g.refuse(apierr.Conflict, `question 1 is not open any more: telegram:1 answered "Deny" <b>`)
+	contains(t, b.submit(fmt.Sprintf("%s/asks/%d/answer", path, open), url.Values{"option": {"1"}}).body, "telegram:1 answered &#34;Deny&#34; &lt;b&gt;")
 }
 
 func TestWhy_PressAndQuestion_LeadToEachOther(t *testing.T) {
@@ -267,20 +205,8 @@ func TestWhy_PressAndQuestion_LeadToEachOther(t *testing.T) {
 	press := shell(t, data, `INSERT INTO messages (chat_jid, platform_id, direction, sender, verb, target_id, content, timestamp, received_at, disposition, reason, decided_at, decision_seq)
 		VALUES ('telegram:-7', 'cb1', 'in', 'telegram:42', 'answer', '501', ?, 9, 9, 'dropped', 'choice_denied', 9, 999)`, fmt.Sprintf(`{"ask":%d,"option":2,"text":"Deny <x>"}`, ask))
 	page := b.must(200, "GET", fmt.Sprintf("/messages/%d", press), "").body
-	for _, want := range []string{
-		fmt.Sprintf(`<a href="/turns/%d"><bdi>question %d of turn %d, with &#34;Deny&#34;</bdi></a>`, turn, ask, turn), "it is for Ann (telegram:1)", "Deny &lt;x&gt;",
-		fmt.Sprintf(`<a href="/messages/%d">`, message),
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the press's page does not have %q:\n%s", want, page)
-		}
-	}
+	contains(t, page, fmt.Sprintf(`<a href="/turns/%d"><bdi>question %d of turn %d, with &#34;Deny&#34;</bdi></a>`, turn, ask, turn), "it is for Ann (telegram:1)", "Deny &lt;x&gt;",
+		fmt.Sprintf(`<a href="/messages/%d">`, message))
 	page = b.must(200, "GET", fmt.Sprintf("/messages/%d", message), "").body
-	for _, want := range []string{
-		fmt.Sprintf(`<a href="/turns/%d"><bdi>%d, open, for Ann (telegram:1)</bdi></a>`, turn, ask), fmt.Sprintf(`<a href="/messages/%d">Message %d</a>, a press of a button of question %d`, press, press, ask),
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the question's page does not have %q:\n%s", want, page)
-		}
-	}
+	contains(t, page, fmt.Sprintf(`<a href="/turns/%d"><bdi>%d, open, for Ann (telegram:1)</bdi></a>`, turn, ask), fmt.Sprintf(`<a href="/messages/%d">Message %d</a>, a press of a button of question %d`, press, press, ask))
 }

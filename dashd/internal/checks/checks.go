@@ -14,11 +14,11 @@ import (
 const (
 	// timeout bounds one check: gated gives an engine of containers 30 s.
 	timeout = 40 * time.Second
-	// maxOutput bounds what is read of a check, in bytes.
+	// maxOutput is how much of a check's output is read, in bytes.
 	maxOutput = 64 << 10
 )
 
-// Result is what a check has found.
+// Result is the result of a check.
 type Result struct {
 	Code        int
 	Out, Errors string
@@ -32,7 +32,7 @@ func Run(ctx context.Context, path string, environ []string) Result {
 	var out, problems bounded
 	cmd := exec.CommandContext(ctx, path, "check")
 	cmd.Env, cmd.Stdout, cmd.Stderr = environ, &out, &problems
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with what it has started itself
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with the programs that it started
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
@@ -49,7 +49,7 @@ func Run(ctx context.Context, path string, environ []string) Result {
 	return r
 }
 
-// bounded keeps the beginning of what is written.
+// bounded keeps the beginning of the output.
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -17,8 +17,8 @@ import (
 // agentsTimeout bounds the question which agents there are: without an answer the form takes any name.
 const agentsTimeout = time.Second
 
-// agentChoice reads which agent and model a group has, and what else it may have.
-func (c *Console) agentChoice(ctx context.Context, g *msg.Group) (choice pages.AgentChoice, err error) {
+// agentChoice reads which agent and model a group has, and the other choices.
+func (c groupPages) agentChoice(ctx context.Context, g *msg.Group) (choice pages.AgentChoice, err error) {
 	own, _ := groupconfig.Parse(g.Config) // an invalid one chooses nothing; the page names its mistakes
 	choice = pages.AgentChoice{
 		Agent: groupconfig.AgentTitle(own.Agent.Name), Model: cmp.Or(own.Agent.Model, groupconfig.DefaultAgent),
@@ -44,7 +44,7 @@ func (c *Console) agentChoice(ctx context.Context, g *msg.Group) (choice pages.A
 }
 
 // chooseAgent sets the agent and model of a group: routd does it. A model is kept for its agent alone.
-func (c *Console) chooseAgent(r *http.Request, g *msg.Group) error {
+func (c groupPages) chooseAgent(r *http.Request, g *msg.Group) error {
 	own, _ := groupconfig.Parse(g.Config)
 	chosen := map[string]any{"model": chosenOf(r, "model")}
 	if r.PostForm.Has("agent") {

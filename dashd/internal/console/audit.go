@@ -1,16 +1,11 @@
 package console
 
 import (
-	"context"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/pkg/adapter/plaintext"
-	"arizuko/pkg/apierr"
 	"arizuko/pkg/store"
 )
 
@@ -19,51 +14,32 @@ const (
 	maxAuditWhats = 100
 )
 
-func (c *Console) audit(r *http.Request) (*shown, error) {
-	data, err := c.changes(r.Context(), r.URL.Query())
-	return &shown{title: "Changes", template: "audit.html", data: data}, err
-}
-
-func (c *Console) changes(ctx context.Context, query url.Values) (pages.Audit, error) {
+// audit lists changes, the newest first.
+func (c upkeepPages) audit(r *http.Request) (*shown, error) {
+	ctx, query := r.Context(), r.URL.Query()
 	page := pages.Audit{Who: strings.TrimSpace(query.Get("who")), What: query.Get("what"), Now: c.Now().UnixMilli()}
 	page.Filtered = page.Who != "" || page.What != "" || query.Has("before")
 	q := store.AuditQuery{Who: page.Who, What: page.What, Limit: maxAuditLines + 1}
-	if text := query.Get("before"); text != "" {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return page, apierr.New(apierr.BadRequest, "before is the number of a change, not %.40q", text)
-		}
-		q.Before = id
+	var err error
+	if q.Before, err = position(query); err != nil {
+		return nil, err
 	}
 	list, err := c.Store.Audit(ctx, q)
 	if err != nil {
-		return page, err
+		return nil, err
 	}
 	if len(list) > maxAuditLines {
 		list = list[:maxAuditLines]
-		next := url.Values{"before": {strconv.FormatInt(list[maxAuditLines-1].ID, 10)}}
-		for name, value := range map[string]string{"who": page.Who, "what": page.What} {
-			if value != "" {
-				next.Set(name, value)
-			}
-		}
-		page.Next = "/audit?" + next.Encode()
+		page.Next = older(r, list[maxAuditLines-1].ID)
 	}
-	for _, row := range list {
-		page.Lines = append(page.Lines, auditLine(row))
-	}
+	page.Lines = list
 	oldest, err := c.Store.OldestAudit(ctx)
 	if err != nil {
-		return page, err
+		return nil, err
 	}
 	if oldest != nil {
 		page.Since, page.Deleted, page.Max = oldest.At, oldest.ID > 1, store.MaxAuditRows
 	}
 	page.Whats, err = rows.AuditWhats(ctx, c.Store, maxAuditWhats)
-	return page, err
-}
-
-func auditLine(row store.AuditRow) pages.AuditLine {
-	return pages.AuditLine{ID: row.ID, At: row.At, Who: plaintext.Line(row.Who), What: plaintext.Line(row.What),
-		Detail: plaintext.Line(row.Detail)}
+	return &shown{title: "Changes", template: "audit.html", data: page}, err
 }

@@ -1,18 +1,14 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // Limits of the lists of chats and windows.
@@ -22,16 +18,8 @@ const (
 	maxWindowsRead = 1000
 )
 
-// kindWords words the kind of a chat.
-func kindWords(kind msg.ChatKind) string {
-	return cmp.Or(map[msg.ChatKind]string{
-		msg.ChatDM: "direct chat", msg.ChatGroup: "group chat", msg.ChatChannel: "channel", msg.ChatWeb: "web chat",
-		msg.ChatInternal: "between groups",
-	}[kind], string(kind))
-}
-
-// chats lists chats, the one seen last first.
-func (c *Console) chats(r *http.Request) (*shown, error) {
+// list shows chats, the one seen last first.
+func (c chatPages) list(r *http.Request) (*shown, error) {
 	q, ctx := r.URL.Query(), r.Context()
 	f := rows.ChatFilter{Platform: q.Get("platform"), Text: strings.TrimSpace(q.Get("text")), Limit: maxRows}
 	if len(f.Text) > maxFilter {
@@ -49,8 +37,8 @@ func (c *Console) chats(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: line(f.Platform), Text: f.Text, Bounded: list.Bounded,
-		Later: f.Before.JID != ""}
+	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: pages.Line(f.Platform), Text: f.Text,
+		Bounded: list.Bounded, Later: f.Before.JID != ""}
 	if page.Platforms, err = rows.Platforms(ctx, c.Store); err != nil {
 		return nil, err
 	}
@@ -63,17 +51,7 @@ func (c *Console) chats(r *http.Request) (*shown, error) {
 	return &shown{title: "Chats", template: "chatlist.html", data: page}, nil
 }
 
-// below is the address of the rest of a list, with the same filters: pairs are parameters and their values.
-func below(r *http.Request, pairs ...string) string {
-	q := r.URL.Query()
-	q.Del(flashParameter)
-	for i := 0; i < len(pairs); i += 2 {
-		q.Set(pairs[i], pairs[i+1])
-	}
-	return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
-}
-
-func (c *Console) chatRows(ctx context.Context, chats []rows.SeenChat, now int64) ([]pages.ChatRow, error) {
+func (c chatPages) chatRows(ctx context.Context, chats []rows.SeenChat, now int64) ([]pages.ChatRow, error) {
 	t, err := c.table(ctx)
 	if err != nil {
 		return nil, err
@@ -101,21 +79,13 @@ func (c *Console) chatRows(ctx context.Context, chats []rows.SeenChat, now int64
 		if err != nil {
 			return nil, err
 		}
-		_, account, _ := strings.Cut(chat.Platform, "+")
-		w := last[chat.JID]
-		list[i] = pages.ChatRow{
-			JID: chat.JID, Shown: line(chat.JID), Title: line(chat.Title), Kind: kindWords(chat.Kind),
-			Account: line(account), SeenAt: chat.SeenAt,
-			Home: home, Pinned: line(chat.StickyGroup), Topic: line(chat.StickyTopic),
-			Open: open, Engaged: line(w.Folder), Until: w.Until,
-			Spend: spendLine(store.SpendRow{Spend: used}),
-		}
+		list[i] = pages.ChatRow{SeenChat: chat, Home: home, Open: open, Window: last[chat.JID], Spend: used}
 	}
 	return list, nil
 }
 
 // engagement lists the windows that are open, those that end first first.
-func (c *Console) engagement(r *http.Request) (*shown, error) {
+func (c chatPages) engagement(r *http.Request) (*shown, error) {
 	q, now := r.URL.Query(), c.Now().UnixMilli()
 	after, chat, place := now, q.Get("chat"), q.Get("place")
 	if chat != "" {
@@ -131,17 +101,11 @@ func (c *Console) engagement(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.Engagement{Now: now, Later: q.Get("chat") != ""}
+	page := pages.Engagement{Now: now, Lines: windows, Later: q.Get("chat") != ""}
 	if len(windows) > maxRows {
-		windows = windows[:maxRows]
+		page.Lines = windows[:maxRows]
 		w := windows[maxRows-1]
 		page.Next = below(r, "until", strconv.FormatInt(w.Until, 10), "chat", w.ChatJID, "place", w.Place)
-	}
-	for _, w := range windows {
-		page.Lines = append(page.Lines, pages.WindowRow{
-			JID: w.ChatJID, Shown: line(w.ChatJID), Title: line(w.Title), Place: w.Place, PlaceShown: line(w.Place),
-			Folder: line(w.Folder), Until: w.Until, At: w.At,
-		})
 	}
 	return &shown{title: "Engagement", template: "engagement.html", data: page}, nil
 }

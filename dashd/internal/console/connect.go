@@ -19,7 +19,7 @@ import (
 )
 
 // connect says how a platform gets its token, which only the environment of its daemon has.
-func (c *Console) connect(r *http.Request) (*shown, error) {
+func (c *overviewPages) connect(r *http.Request) (*shown, error) {
 	p, err := platform(r)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func profiles(daemons []status.Daemon, name string) string {
 
 // tryToken runs the check of an adapter with tokens from a form. They are given to that program alone, and are neither
 // stored nor shown nor logged.
-func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
+func (c *overviewPages) tryToken(r *http.Request) (next, notice string, err error) {
 	p, err := platform(r)
 	if err != nil {
 		return "/", "", err
@@ -85,25 +85,21 @@ func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
 	path := filepath.Join(c.Bin, p.Daemon)
 	if _, err := os.Stat(path); err != nil {
 		return next, "", apierr.New(apierr.Unavailable,
-			"There is no %s beside dashd: set the token as said below, and run `%s check` where %s runs.", p.Daemon,
+			"There is no %s beside dashd: set the token as described below, and run `%s check` where %s runs.", p.Daemon,
 			p.Daemon, p.Daemon)
 	}
 	if !c.checking.TryLock() {
-		return next, "", apierr.New(apierr.Conflict, "Another token is tried at the moment: try again.")
+		return next, "", apierr.New(apierr.Conflict, "Another token is being tried: try again in a moment.")
 	}
 	defer c.checking.Unlock()
 	result := checks.Run(r.Context(), path, environ)
 	redact := func(text string) string {
-		text = printable(config.NewRedactor(tokens...).String(strings.TrimSpace(text)))
-		if c.Redact != nil {
-			text = c.Redact(text)
-		}
-		return text
+		return c.Pages.Hide(pages.Printable(config.NewRedactor(tokens...).String(strings.TrimSpace(text))))
 	}
 	found := redact(result.Out)
 	if result.Problem == "" && result.Code == 0 {
 		found = strings.TrimSuffix(found, p.Daemon+": ok") // the words of a terminal
-		return next, "It works. Now set it as said below.\n" + strings.TrimSpace(found), nil
+		return next, "It works. Now set it as described below.\n" + strings.TrimSpace(found), nil
 	}
 	failed := redact(cmp.Or(result.Problem, result.Errors))
 	failed = strings.ReplaceAll("\n"+failed, "\n"+p.Daemon+": ", "\n") // it begins each line

@@ -1,4 +1,4 @@
-// Package console serves the pages for operators: what the instance does, and what they can change. It reads rows
+// Package console serves the pages for operators: the state of the instance, and forms to change it. It reads rows
 // itself; the daemon that owns a row changes it.
 package console
 
@@ -21,6 +21,7 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/config"
 	"arizuko/pkg/facts"
 	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
@@ -29,17 +30,50 @@ import (
 
 // Console serves the pages. Make one with New.
 type Console struct {
-	Config
-	flashes  flashes
-	defaults defaults
-	minutes  minutes
-	findings findings
-	tables   tables
-	answered atomic.Bool // a chat of a platform was answered
-	checking sync.Mutex  // a token is tried
+	*site
+	overview  overviewPages
+	messages  messagePages
+	lost      lostPages
+	turns     turnPages
+	chats     chatPages
+	access    accessPages
+	approvals approvalPages
+	routes    routePages
+	groups    groupPages
+	upkeep    upkeepPages
 }
 
-// Config is what the pages read and whom they ask.
+// site is the part that all pages share.
+type site struct {
+	Config
+	flashes flashes
+	tables  tables
+}
+
+// The areas of the console, each with its pages and actions.
+type (
+	overviewPages struct {
+		*site
+		minutes  cached[pages.Minutes]
+		findings findings
+		answered atomic.Bool // a chat of a platform was answered
+		checking sync.Mutex  // a token is tried
+	}
+	approvalPages struct {
+		*site
+		defaults cached[map[string]string] // of onbod
+	}
+	messagePages struct{ *site }
+	lostPages    struct{ *site }
+	turnPages    struct{ *site }
+	chatPages    struct{ *site }
+	accessPages  struct{ *site }
+	routePages   struct{ *site }
+	groupPages   struct{ *site }
+	upkeepPages  struct{ *site } // reminders, polls, spend, changes
+)
+
+// Config has the sources of the pages.
 type Config struct {
 	Store     store.Reader
 	Status    *status.Status
@@ -47,14 +81,13 @@ type Config struct {
 	Routd     *httpx.Client
 	Gated     *httpx.Client
 	Onbod     *httpx.Client
-	Examine   func(context.Context) ([]facts.Fact, error) // what the rows say is wrong
+	Examine   func(context.Context) ([]facts.Fact, error) // finds problems in the rows
 	Operators []string                                    // OPERATORS
 	Data      string                                      // ARIZUKO_DATA
 	Bin       string                                      // the folder with the daemons' programs
 	Environ   []string                                    // of dashd
-	Redact    func(string) string                         // replaces secrets in texts; nil: there are none
-	Settings  []pages.Setting
-	Paths     []pages.Setting
+	Settings  []config.Shown
+	Paths     []config.Shown
 	Version   string // of dashd
 	Schema    int    // version of the schema
 	Now       func() time.Time
@@ -62,29 +95,39 @@ type Config struct {
 }
 
 // New makes a Console.
-func New(cfg Config) *Console { return &Console{Config: cfg} }
+func New(cfg Config) *Console {
+	s := &site{Config: cfg}
+	return &Console{
+		site: s, overview: overviewPages{site: s}, messages: messagePages{s}, lost: lostPages{s}, turns: turnPages{s},
+		chats: chatPages{s}, access: accessPages{s}, approvals: approvalPages{site: s}, routes: routePages{s},
+		groups: groupPages{s}, upkeep: upkeepPages{s},
+	}
+}
 
 // Mount adds the pages. The router must require a login and refuse posts of other sites.
 func (c *Console) Mount(r chi.Router) {
 	for _, v := range c.views() {
 		r.Get(v.path, c.page(v))
 	}
-	r.Get("/turns/{id}/log", c.log)
-	r.Post("/groups/*", c.changeGroup)
-	r.Get("/logs", c.groupLog)
-	r.Get("/files", c.download)
 	for path, do := range c.actions() {
 		r.Post(path, c.act(do))
 	}
-	r.Get("/routes/edit", c.newEditor)
-	r.Post("/routes/edit", c.edit)
+	r.Get("/turns/{id}/log", c.turns.log)
+	r.Post("/groups/*", c.groups.change)
+	r.Get("/logs", c.groups.log)
+	r.Get("/files", c.groups.download)
+	r.Get("/routes/edit", c.routes.newEditor)
+	r.Post("/routes/edit", c.routes.edit)
 }
+
+// Answered reports whether a chat of a platform was answered, now or since dashd was started.
+func (c *Console) Answered(ctx context.Context) (bool, error) { return c.overview.wasAnswered(ctx) }
 
 // view is a page.
 type view struct {
 	path    string // pattern of chi
 	section string // the link in the navigation that is current
-	// load reads what the page shows.
+	// load reads the content of the page.
 	load  func(*http.Request) (*shown, error)
 	still bool   // it is not rendered again while it is open
 	needs string // the daemon that makes the changes of the page, "" for none
@@ -100,55 +143,55 @@ type shown struct {
 
 func (c *Console) views() []view {
 	return []view{
-		{path: "/", section: "/", load: c.overview},
-		{path: "/messages", section: "/messages", load: c.messages},
-		{path: "/messages/{id}", section: "/messages", load: c.why, needs: "gated"},
-		{path: "/turns", section: "/turns", load: c.turns, needs: "gated"},
-		{path: "/turns/{id}", section: "/turns", load: c.turn, needs: "gated"},
-		{path: "/turns/{id}/context", section: "/turns", load: c.prompt, still: true},
-		{path: "/spend", section: "/spend", load: c.spend},
-		{path: "/reminders", section: "/reminders", load: c.reminders, needs: "gated"},
-		{path: "/polls", section: "/polls", load: c.polls, needs: "gated"},
-		{path: "/lost", section: "/lost", load: c.lost, needs: "gated"},
-		{path: "/lost/confirm", section: "/lost", load: c.confirmLost, still: true, needs: "gated"},
-		{path: "/chats", section: "/chats", load: c.chats},
-		{path: "/approvals", section: "/approvals", load: c.approvals, needs: "onbod"},
-		{path: "/routes", section: "/routes", load: c.routes, needs: "routd"},
-		{path: "/audit", section: "/audit", load: c.audit},
-		{path: "/engagement", section: "/engagement", load: c.engagement, needs: "routd"},
-		{path: "/groups", section: "/groups", load: c.groups, needs: "routd"},
-		{path: "/groups/*", section: "/groups", load: c.group, still: true, needs: "routd"},
-		{path: "/settings", section: "/settings", load: c.settings},
-		{path: "/connect/{daemon}", section: "/", load: c.connect, still: true},
-		{path: "/access", section: "/access", load: c.access, still: true},
+		{path: "/", section: "/", load: c.overview.show},
+		{path: "/messages", section: "/messages", load: c.messages.list},
+		{path: "/messages/{id}", section: "/messages", load: c.messages.show, needs: "gated"},
+		{path: "/turns", section: "/turns", load: c.turns.list, needs: "gated"},
+		{path: "/turns/{id}", section: "/turns", load: c.turns.show, needs: "gated"},
+		{path: "/turns/{id}/context", section: "/turns", load: c.turns.prompt, still: true},
+		{path: "/spend", section: "/spend", load: c.upkeep.spend},
+		{path: "/reminders", section: "/reminders", load: c.upkeep.reminders, needs: "gated"},
+		{path: "/polls", section: "/polls", load: c.upkeep.polls, needs: "gated"},
+		{path: "/lost", section: "/lost", load: c.lost.list, needs: "gated"},
+		{path: "/lost/confirm", section: "/lost", load: c.lost.confirm, still: true, needs: "gated"},
+		{path: "/chats", section: "/chats", load: c.chats.list},
+		{path: "/approvals", section: "/approvals", load: c.approvals.list, needs: "onbod"},
+		{path: "/routes", section: "/routes", load: c.routes.list, needs: "routd"},
+		{path: "/audit", section: "/audit", load: c.upkeep.audit},
+		{path: "/engagement", section: "/engagement", load: c.chats.engagement, needs: "routd"},
+		{path: "/groups", section: "/groups", load: c.groups.list, needs: "routd"},
+		{path: "/groups/*", section: "/groups", load: c.groups.show, still: true, needs: "routd"},
+		{path: "/settings", section: "/settings", load: c.groups.settings},
+		{path: "/connect/{daemon}", section: "/", load: c.overview.connect, still: true},
+		{path: "/access", section: "/access", load: c.access.show, still: true},
 	}
 }
 
-// action makes a change that a form asks for. It returns the page to show then, and what was done in words. An error is
+// action makes a change that a form asks for. It returns the page to show then, and the result in words. An error is
 // shown on the page as a problem.
 type action func(r *http.Request) (next, notice string, err error)
 
 func (c *Console) actions() map[string]action {
 	return map[string]action{
-		"/turns/{id}/retry":             c.changeTurn("retry", "Turn %d is in the queue again."),
-		"/turns/{id}/cancel":            c.changeTurn("cancel", "Turn %d was cancelled."),
-		"/turns/{id}/asks/{ask}/answer": c.answerQuestion,
-		"/reminders/{id}/cancel":        c.cancelReminder,
-		"/polls/{id}/close":             c.closePoll,
-		"/groups":                       c.addGroup,
-		"/engagement/end":               c.endEngagement,
-		"/approvals/{code}/approve":     c.decide("approve", "folder"),
-		"/approvals/{code}/reject":      c.decide("reject", "reason"),
-		"/connect/{daemon}":             c.tryToken,
-		"/operators/code":               c.makeOperatorCode,
-		"/operators/remove":             c.removeOperator,
-		"/messages/{id}/replay":         c.replayOne,
-		"/lost/replay":                  c.replayLost,
+		"/turns/{id}/retry":             c.turns.change("retry", "Turn %d is in the queue again."),
+		"/turns/{id}/cancel":            c.turns.change("cancel", "Turn %d was cancelled."),
+		"/turns/{id}/asks/{ask}/answer": c.turns.answerQuestion,
+		"/reminders/{id}/cancel":        c.upkeep.cancelReminder,
+		"/polls/{id}/close":             c.upkeep.closePoll,
+		"/groups":                       c.groups.add,
+		"/engagement/end":               c.chats.endEngagement,
+		"/approvals/{code}/approve":     c.approvals.decide("approve", "folder"),
+		"/approvals/{code}/reject":      c.approvals.decide("reject", "reason"),
+		"/connect/{daemon}":             c.overview.tryToken,
+		"/operators/code":               c.access.makeOperatorCode,
+		"/operators/remove":             c.access.removeOperator,
+		"/messages/{id}/replay":         c.messages.replay,
+		"/lost/replay":                  c.lost.replay,
 	}
 }
 
 // page answers with a page, or with its fragment in JSON for one that is open.
-func (c *Console) page(v view) http.HandlerFunc {
+func (c *site) page(v view) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept")
 		content, fragment, err := c.render(v, r)
@@ -197,7 +240,7 @@ func writeFragment(w http.ResponseWriter, r *http.Request, fragment template.HTM
 	httpx.JSON(w, http.StatusOK, map[string]template.HTML{"html": fragment})
 }
 
-func (c *Console) render(v view, r *http.Request) (*shown, template.HTML, error) {
+func (c *site) render(v view, r *http.Request) (*shown, template.HTML, error) {
 	content, err := v.load(r)
 	if err != nil {
 		return nil, "", err
@@ -215,7 +258,7 @@ func (c *Console) render(v view, r *http.Request) (*shown, template.HTML, error)
 }
 
 // failed shows why a page cannot be shown: the words of a refusal, else that the database cannot be read.
-func (c *Console) failed(w http.ResponseWriter, r *http.Request, err error) {
+func (c *site) failed(w http.ResponseWriter, r *http.Request, err error) {
 	kind := apierr.KindOf(err)
 	refused := kind == apierr.BadRequest || kind == apierr.NotFound
 	if !refused {
@@ -235,20 +278,29 @@ func (c *Console) failed(w http.ResponseWriter, r *http.Request, err error) {
 // maxForm is how much of a form is read, in bytes.
 const maxForm = 256 << 10
 
-// act answers a form with a redirect to the page that shows what became of it: a reload sends nothing again.
-func (c *Console) act(do action) http.HandlerFunc {
+// form reads a form of at most limit bytes. The request that it returns names the operator to other daemons; ok is
+// false if the form was refused.
+func (c *site) form(w http.ResponseWriter, r *http.Request, limit int64) (_ *http.Request, ok bool) {
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	if err := r.ParseForm(); err != nil {
+		c.Pages.Problem(w, r, http.StatusBadRequest, "The form could not be read",
+			"It is too long, or broken. Go back and try again.")
+		return nil, false
+	}
+	return r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context()))), true
+}
+
+// act answers a form with a redirect to the page that shows its result: a reload sends nothing again.
+func (c *site) act(do action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		if err := r.ParseForm(); err != nil {
-			c.Pages.Problem(w, r, http.StatusBadRequest, "The form could not be read",
-				"It is too long, or broken. Go back and try again.")
+		r, ok := c.form(w, r, maxForm)
+		if !ok {
 			return
 		}
-		r = r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context())))
 		next, notice, err := do(r)
 		problem := ""
 		if err != nil {
-			notice, problem = "", printable(strings.ReplaceAll(err.Error(), "`", ""))
+			notice, problem = "", pages.Printable(strings.ReplaceAll(err.Error(), "`", ""))
 		}
 		http.Redirect(w, r, c.flashes.add(next, notice, problem, c.Now()), http.StatusSeeOther)
 	}
@@ -257,7 +309,7 @@ func (c *Console) act(do action) http.HandlerFunc {
 // askTimeout is how long a page waits for other daemons: it answers within five seconds, whatever they do.
 const askTimeout = 4 * time.Second
 
-// ask calls the daemon that owns what is changed. Its error is in words for operators: the daemon's own, or what is
+// ask calls the daemon that owns the rows. Its error is in words for operators: the daemon's own, or what is
 // wrong with the daemon.
 func ask(ctx context.Context, client *httpx.Client, daemon, method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

@@ -40,9 +40,9 @@ func newDraft(digest string, routes []msg.Route) *draft {
 }
 
 func draftRow(r msg.Route) pages.DraftRow {
+	waits, ok := impulseFields(r.Impulse)
 	row := pages.DraftRow{Key: strconv.FormatInt(r.ID, 10), ID: r.ID, Seq: r.Seq, Match: r.Match, Target: r.Target,
-		Impulse: string(r.Impulse)}
-	setImpulse(&row)
+		Waiting: string(r.Impulse), Impulse: waits, Raw: !ok}
 	return row
 }
 
@@ -77,14 +77,16 @@ func readDraft(form url.Values) (*draft, error) {
 		row := pages.DraftRow{
 			Key: key, Match: strings.Join(strings.Fields(form["match"][i]), " "),
 			Target: strings.TrimSpace(form["target"][i]),
-			Quiet:  strings.TrimSpace(form["quiet"][i]), Hold: strings.TrimSpace(form["hold"][i]),
-			Threshold: strings.TrimSpace(form["threshold"][i]),
-			Weights:   strings.Join(strings.Fields(form["weights"][i]), " "), Impulse: form["impulse"][i],
-			Raw: form["raw"][i] != "",
+			Impulse: pages.Impulse{
+				Quiet: strings.TrimSpace(form["quiet"][i]), Hold: strings.TrimSpace(form["hold"][i]),
+				Threshold: strings.TrimSpace(form["threshold"][i]),
+				Weights:   strings.Join(strings.Fields(form["weights"][i]), " "),
+			},
+			Waiting: form["impulse"][i], Raw: form["raw"][i] != "",
 		}
 		row.ID, _ = strconv.ParseInt(key, 10, 64) // 0 for a new one
 		row.Seq, _ = strconv.ParseInt(form["seq"][i], 10, 64)
-		places[i], _ = strconv.Atoi(strings.TrimSpace(form["place"][i])) // what is no number moves nothing
+		places[i], _ = strconv.Atoi(strings.TrimSpace(form["place"][i])) // anything else than a number moves nothing
 		d.rows = append(d.rows, row)
 	}
 	d.place(places)
@@ -174,17 +176,16 @@ func (d *draft) table(stored []msg.Route) (routes []msg.Route, problems map[int]
 
 // rowConfig is the settings of a row: the stored ones unless their fields were changed.
 func rowConfig(row *pages.DraftRow) (json.RawMessage, error) {
-	typed := impulse{row.Quiet, row.Hold, row.Threshold, row.Weights}
-	stored, ok := impulseFields(json.RawMessage(row.Impulse))
+	stored, ok := impulseFields(json.RawMessage(row.Waiting))
 	switch {
-	case row.Raw && strings.TrimSpace(row.Impulse) == "":
+	case row.Raw && strings.TrimSpace(row.Waiting) == "":
 		return nil, nil
-	case row.Raw && !json.Valid([]byte(row.Impulse)):
+	case row.Raw && !json.Valid([]byte(row.Waiting)):
 		return nil, errors.New("the waiting settings are no JSON")
-	case row.Raw, row.Impulse != "" && ok && stored == typed:
-		return json.RawMessage(row.Impulse), nil
+	case row.Raw, row.Waiting != "" && ok && stored == row.Impulse:
+		return json.RawMessage(row.Waiting), nil
 	}
-	return typed.config()
+	return impulseConfig(row.Impulse)
 }
 
 // sequence sets the order numbers of rows so that they are tried as they stand. Numbers that hold stay.
@@ -210,7 +211,7 @@ func sequence(routes []msg.Route) {
 	}
 }
 
-// differences says what would change if the table became another.
+// differences describes the changes from one table to another.
 func differences(from, to []msg.Route) (changes []string) {
 	before := map[int64]msg.Route{}
 	for _, r := range from {
@@ -247,12 +248,5 @@ func routeText(r msg.Route) string {
 	if words := waitWords(r.Impulse); words != "" {
 		text += ", " + words
 	}
-	return Excerpt(text)
-}
-
-// setImpulse fills in the fields of a row's stored settings.
-func setImpulse(row *pages.DraftRow) {
-	f, ok := impulseFields(json.RawMessage(row.Impulse))
-	row.Raw = !ok
-	row.Quiet, row.Hold, row.Threshold, row.Weights = f.quiet, f.hold, f.threshold, f.weights
+	return pages.Excerpt(text)
 }

@@ -25,7 +25,7 @@ func formOf(d *draft) url.Values {
 		}
 		for name, value := range map[string]string{
 			"key": r.Key, "seq": fmt.Sprint(r.Seq), "place": fmt.Sprint(i + 1), "match": r.Match, "target": r.Target, "quiet": r.Quiet, "hold": r.Hold,
-			"threshold": r.Threshold, "weights": r.Weights, "impulse": r.Impulse, "raw": raw,
+			"threshold": r.Threshold, "weights": r.Weights, "impulse": r.Waiting, "raw": raw,
 		} {
 			form[name] = append(form[name], value)
 		}
@@ -192,18 +192,18 @@ func TestDifferences_Edits_Worded(t *testing.T) {
 }
 
 func TestImpulse_Fields_BecomeJSON(t *testing.T) {
-	for fields, want := range map[impulse]string{
+	for fields, want := range map[pages.Impulse]string{
 		{}:                                 "",
-		{quiet: "3", hold: "5m"}:           `{"max_hold_ms":300000,"quiet_ms":3000}`,
-		{quiet: "500ms", threshold: "0"}:   `{"quiet_ms":500,"threshold":0}`,
-		{weights: "reaction=0 message=50"}: `{"weights":{"message":50,"reaction":0}}`,
-		{quiet: "soon"}:                    `a time is written as 500ms, 3s or 5m, not "soon"`,
-		{hold: "-3s"}:                      `not "-3s"`,
-		{threshold: "1.5"}:                 `a whole number, not "1.5"`,
-		{weights: "reaction"}:              `not "reaction"`,
-		{weights: "=3"}:                    `not "=3"`,
+		{Quiet: "3", Hold: "5m"}:           `{"max_hold_ms":300000,"quiet_ms":3000}`,
+		{Quiet: "500ms", Threshold: "0"}:   `{"quiet_ms":500,"threshold":0}`,
+		{Weights: "reaction=0 message=50"}: `{"weights":{"message":50,"reaction":0}}`,
+		{Quiet: "soon"}:                    `a time is written as 500ms, 3s or 5m, not "soon"`,
+		{Hold: "-3s"}:                      `not "-3s"`,
+		{Threshold: "1.5"}:                 `a whole number, not "1.5"`,
+		{Weights: "reaction"}:              `not "reaction"`,
+		{Weights: "=3"}:                    `not "=3"`,
 	} {
-		config, err := fields.config()
+		config, err := impulseConfig(fields)
 		if got := fmt.Sprintf("%s%v", config, err); !strings.Contains(got, want) {
 			t.Errorf("%+v: %s, want %s", fields, got, want)
 		}
@@ -242,7 +242,7 @@ func TestDraft_RawSettings_KeptOrReplaced(t *testing.T) {
 		`{"quiet_ms":"3 s"}`: `{"quiet_ms":"3 s"}<nil>`, `{"quiet_ms":3000}`: `{"quiet_ms":3000}<nil>`, " ": "<nil>", "{": "the waiting settings are no JSON",
 	} {
 		d := newDraft("", []msg.Route{r})
-		d.rows[0].Impulse = typed
+		d.rows[0].Waiting = typed
 		d, err := readDraft(formOf(d))
 		if err != nil {
 			t.Fatal(err)

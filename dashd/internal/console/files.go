@@ -28,7 +28,7 @@ const (
 var errNoFile = apierr.New(apierr.NotFound, "There is no such file in the folder of the group.")
 
 // openIn opens a file or a folder of a group, for reading. No symbolic link is followed: agents write these folders.
-func (c *Console) openIn(folder, name string) (*os.File, error) {
+func (c groupPages) openIn(folder, name string) (*os.File, error) {
 	if msg.ValidFolder(folder) != nil || name != "" && (!fs.ValidPath(name) || strings.ContainsRune(name, 0)) {
 		return nil, errNoFile
 	}
@@ -48,7 +48,7 @@ func (c *Console) openIn(folder, name string) (*os.File, error) {
 		}
 		if kind := info.Mode().Type(); kind != 0 && kind != fs.ModeDir {
 			return nil, apierr.New(apierr.NotFound, "%s is no regular file: links and the like are not followed.",
-				line(full[:i]))
+				pages.Line(full[:i]))
 		}
 	}
 	f, err := root.OpenFile(full, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0) // a named pipe would block
@@ -66,7 +66,7 @@ func missing(err error) error {
 }
 
 // files lists a folder of a group by name, those after a name.
-func (c *Console) files(folder, dir, after string) (list pages.Files, err error) {
+func (c groupPages) files(folder, dir, after string) (list pages.Files, err error) {
 	list.Dir = dir
 	f, err := c.openIn(folder, dir)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Console) files(folder, dir, after string) (list pages.Files, err error)
 	defer f.Close()
 	entries, err := f.ReadDir(maxNames + 1)
 	if list.Cut = len(entries) > maxNames; err != nil && len(entries) == 0 && !errors.Is(err, io.EOF) {
-		return list, apierr.New(apierr.NotFound, "%s is no folder.", line(dir))
+		return list, apierr.New(apierr.NotFound, "%s is no folder.", pages.Line(dir))
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
@@ -89,8 +89,8 @@ func (c *Console) files(folder, dir, after string) (list pages.Files, err error)
 			list.Next = list.Lines[maxRows-1].Name
 			break
 		}
-		file := pages.FileLine{Name: e.Name(), Shown: line(e.Name()), Path: path.Join(dir, e.Name()), Folder: e.IsDir(),
-			Regular: e.Type().IsRegular()}
+		file := pages.FileLine{Name: e.Name(), Shown: pages.Line(e.Name()), Path: path.Join(dir, e.Name()),
+			Folder: e.IsDir(), Regular: e.Type().IsRegular()}
 		if info, err := e.Info(); err == nil { // it may be gone by now
 			file.Size, file.At = info.Size(), info.ModTime().UnixMilli()
 		}
@@ -100,7 +100,7 @@ func (c *Console) files(folder, dir, after string) (list pages.Files, err error)
 }
 
 // download answers with a file of a group, which no browser shows or runs.
-func (c *Console) download(w http.ResponseWriter, r *http.Request) {
+func (c groupPages) download(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("path")
 	f, err := c.openIn(r.URL.Query().Get("group"), name)
 	if err != nil {

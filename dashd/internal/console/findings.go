@@ -19,7 +19,7 @@ const (
 	maxAttention   = 12               // how many of them it lists
 )
 
-// findings are what is wrong by the rows. All open pages share them.
+// findings are the problems that the rows show. All open pages share them.
 type findings struct {
 	flight singleflight.Group
 
@@ -29,9 +29,9 @@ type findings struct {
 	down string // as read was given it
 }
 
-// read returns what the latest examination has found. It starts one and waits for it, but not for long: it may hang.
-// down names the daemons that are not healthy: what was found while others were is not enough.
-func (f *findings) read(ctx context.Context, c *Console, down string) ([]facts.Fact, error) {
+// read returns the findings of the latest examination. It starts one and waits for it, but not for long: it may hang.
+// down names the daemons that are not healthy: findings from a time when others were are stale.
+func (f *findings) read(ctx context.Context, c *site, down string) ([]facts.Fact, error) {
 	wait := findingsWait
 	switch at, last, before := f.known(); {
 	case at.IsZero():
@@ -49,7 +49,7 @@ func (f *findings) read(ctx context.Context, c *Console, down string) ([]facts.F
 	}
 	at, last, _ := f.known()
 	if c.Now().Sub(at) > maxFindingsAge {
-		old := facts.Fact{Text: "what needs attention takes long to find out: this list is not up to date",
+		old := facts.Fact{Text: "looking for problems takes long: this list is not up to date",
 			Fix: "`dashd doctor` on the server shows why"}
 		last = append([]facts.Fact{old}, last...)
 	}
@@ -62,7 +62,7 @@ func (f *findings) known() (at time.Time, last []facts.Fact, down string) {
 	return f.at, f.last, f.down
 }
 
-func (f *findings) examine(ctx context.Context, c *Console, down string) (err error) {
+func (f *findings) examine(ctx context.Context, c *site, down string) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // it would end dashd: no handler of a request catches it
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())

@@ -19,16 +19,17 @@ func TestFindings_HungExamination_HoldsNoPage(t *testing.T) {
 		var failure error
 		list := []facts.Fact{{Text: "late"}}
 		hang := make(chan struct{})
-		c := &Console{Config: Config{Now: time.Now, Examine: func(context.Context) ([]facts.Fact, error) {
+		var f findings
+		c := &site{Config: Config{Now: time.Now, Examine: func(context.Context) ([]facts.Fact, error) {
 			<-hang
 			return slices.Clone(list), failure
 		}}}
-		old := []facts.Fact{{Text: "what needs attention takes long to find out: this list is not up to date", Fix: "`dashd doctor` on the server shows why"}}
+		old := []facts.Fact{{Text: "looking for problems takes long: this list is not up to date", Fix: "`dashd doctor` on the server shows why"}}
 		down := ""
 		read := func(what string, took time.Duration, want []facts.Fact, wantErr error) {
 			t.Helper()
 			began := time.Now()
-			got, err := c.findings.read(t.Context(), c, down)
+			got, err := f.read(t.Context(), c, down)
 			if diff := cmp.Diff(want, got); diff != "" || !errors.Is(err, wantErr) || time.Since(began) != took {
 				t.Errorf("%s: %v after %s, want %s (-want +got):\n%s", what, err, time.Since(began), took, diff)
 			}

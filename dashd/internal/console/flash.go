@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"arizuko/dashd/internal/pages"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 	maxFlashText   = 2000 // characters
 )
 
-// flashes are what became of forms, until the page that shows it is loaded. They are in memory: a restart loses
+// flashes are the results of forms, until the page that shows them is loaded. They are in memory: a restart loses
 // notices, no changes.
 type flashes struct {
 	mu  sync.Mutex
@@ -42,7 +44,7 @@ func (f *flashes) add(next, notice, problem string, now time.Time) string {
 		f.all = map[string]flash{}
 	}
 	key := rand.Text()
-	f.all[key] = flash{cutText(notice, maxFlashText), cutText(problem, maxFlashText), now}
+	f.all[key] = flash{pages.Cut(notice, maxFlashText), pages.Cut(problem, maxFlashText), now}
 	separator := "?"
 	if strings.Contains(next, "?") {
 		separator = "&"

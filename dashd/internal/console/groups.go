@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,23 +9,19 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
-	"arizuko/dashd/internal/rows"
-
 	"github.com/go-chi/chi/v5"
 
-	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
 
-// groups lists the groups by folder.
-func (c *Console) groups(r *http.Request) (*shown, error) {
+// list shows the groups by folder.
+func (c groupPages) list(r *http.Request) (*shown, error) {
 	q := r.URL.Query()
 	t, err := c.table(r.Context())
 	if err != nil {
@@ -42,7 +37,7 @@ func (c *Console) groups(r *http.Request) (*shown, error) {
 			page.Next = below(r, "after", page.Lines[maxRows-1].Folder)
 			break
 		}
-		row := pages.GroupRow{Folder: g.Folder, Name: line(g.Name), Warnings: len(t.warningsOf(g.Folder))}
+		row := pages.GroupRow{Group: g, Warnings: len(t.warningsOf(g.Folder))}
 		leads := t.sharers[g.Folder]
 		row.Chats, row.More = leads[:min(len(leads), maxSharers)], max(0, len(leads)-maxSharers)
 		if row.Turn, row.TurnAt, err = rows.LastFolderTurn(r.Context(), c.Store, g.Folder); err != nil {
@@ -62,21 +57,21 @@ func (t *table) warningsOf(folder string) (texts []string) {
 	return texts
 }
 
-// addGroup registers a group: routd does it. A refused form stays filled in.
-func (c *Console) addGroup(r *http.Request) (next, notice string, err error) {
+// add registers a group: routd does it. A refused form stays filled in.
+func (c groupPages) add(r *http.Request) (next, notice string, err error) {
 	folder, name := strings.TrimSpace(r.PostForm.Get("folder")), strings.TrimSpace(r.PostForm.Get("name"))
 	err = ask(r.Context(), c.Routd, "routd", http.MethodPost, "/v1/groups",
 		msg.Group{Folder: folder, Name: name, Config: json.RawMessage(`{}`)}, nil)
 	if err != nil {
 		return "/groups?" + url.Values{"folder": {folder}, "name": {name}}.Encode(), "", err
 	}
-	return groupPath(folder), "The group " + folder + " is there. A route leads chats to it.", nil
+	return groupPath(folder), "The group " + folder + " was added. Routes lead chats to it.", nil
 }
 
 func groupPath(folder string) string { return (&url.URL{Path: "/groups/" + folder}).String() }
 
-// group shows one group.
-func (c *Console) group(r *http.Request) (*shown, error) {
+// show shows one group.
+func (c groupPages) show(r *http.Request) (*shown, error) {
 	g, err := c.groupOf(r)
 	if err != nil {
 		return nil, err
@@ -93,7 +88,7 @@ func groupShown(page *pages.Group) *shown {
 		up: []pages.Link{{Path: "/groups", Text: "Groups"}}}
 }
 
-func (c *Console) groupOf(r *http.Request) (*msg.Group, error) {
+func (c groupPages) groupOf(r *http.Request) (*msg.Group, error) {
 	folder := chi.URLParam(r, "*")
 	if plain, err := url.PathUnescape(folder); err == nil {
 		folder = plain
@@ -105,7 +100,7 @@ func (c *Console) groupOf(r *http.Request) (*msg.Group, error) {
 	return g, err
 }
 
-func (c *Console) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error) {
+func (c groupPages) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error) {
 	ctx, q := r.Context(), r.URL.Query()
 	t, err := c.table(ctx)
 	if err != nil {
@@ -121,19 +116,16 @@ func (c *Console) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error)
 	if page.Choice, err = c.agentChoice(ctx, g); err != nil {
 		return nil, err
 	}
-	if err := c.addSessions(ctx, page, q.Get("session")); err != nil {
-		return nil, err
-	}
-	if page.NextSession != "" {
-		page.NextSession = below(r, "session", page.NextSession)
-	}
-	runs, err := rows.FolderRuns(ctx, c.Store, g.Folder, maxRuns)
+	page.Sessions, err = rows.FolderSessions(ctx, c.Store, page.Folder, q.Get("session"), maxRows+1)
 	if err != nil {
 		return nil, err
 	}
-	for _, run := range runs {
-		page.Runs = append(page.Runs, pages.RunLine{ID: run.ID, Runtime: run.Runtime, Result: line(run.Result),
-			Error: line(run.Error), StartedAt: run.StartedAt, EndedAt: run.EndedAt})
+	if len(page.Sessions) > maxRows {
+		page.NextSession = below(r, "session", page.Sessions[maxRows].Topic)
+		page.Sessions = page.Sessions[:maxRows]
+	}
+	if page.Runs, err = rows.FolderRuns(ctx, c.Store, g.Folder, maxRuns); err != nil {
+		return nil, err
 	}
 	if page.Files, err = c.files(g.Folder, q.Get("dir"), q.Get("after")); err != nil {
 		return nil, err
@@ -148,24 +140,6 @@ func (c *Console) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error)
 		}
 	}
 	return page, nil
-}
-
-// maxSessionShown is how much of a session's id is shown.
-const maxSessionShown = 8
-
-func (c *Console) addSessions(ctx context.Context, page *pages.Group, from string) error {
-	sessions, err := rows.FolderSessions(ctx, c.Store, page.Folder, from, maxRows+1)
-	if err != nil {
-		return err
-	}
-	if len(sessions) > maxRows {
-		page.NextSession, sessions = sessions[maxRows].Topic, sessions[:maxRows]
-	}
-	for _, s := range sessions {
-		page.Sessions = append(page.Sessions, pages.SessionLine{Topic: line(s.Topic),
-			ID: cutText(s.ID, maxSessionShown), At: s.UpdatedAt})
-	}
-	return nil
 }
 
 // indented is a config for a field of a form.
@@ -183,15 +157,12 @@ func groupVersion(g *msg.Group) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// changeGroup saves or deletes a group: routd does it. What was typed into a form that is refused stays there.
-func (c *Console) changeGroup(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		c.Pages.Problem(w, r, http.StatusBadRequest, "The form could not be read",
-			"It is too long, or broken. Go back and try again.")
+// change saves or deletes a group: routd does it. What was typed into a form that is refused stays there.
+func (c groupPages) change(w http.ResponseWriter, r *http.Request) {
+	r, ok := c.form(w, r, maxForm)
+	if !ok {
 		return
 	}
-	r = r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context())))
 	g, err := c.groupOf(r)
 	if err != nil {
 		c.failed(w, r, err)
@@ -215,7 +186,7 @@ func (c *Console) changeGroup(w http.ResponseWriter, r *http.Request) {
 	c.refuseGroup(w, r, g, err)
 }
 
-func (c *Console) saveGroup(r *http.Request, g *msg.Group, address string) error {
+func (c groupPages) saveGroup(r *http.Request, g *msg.Group, address string) error {
 	if r.PostForm.Get("version") != groupVersion(g) {
 		return apierr.New(apierr.Conflict,
 			"The group was changed meanwhile: copy what you typed, and open its page again.")
@@ -233,8 +204,8 @@ func (c *Console) saveGroup(r *http.Request, g *msg.Group, address string) error
 		msg.Group{Folder: g.Folder, Name: strings.TrimSpace(r.PostForm.Get("name")), Config: config}, nil)
 }
 
-// refuseGroup shows the page with what was typed, and why it was refused.
-func (c *Console) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Group, refusal error) {
+// refuseGroup shows the page with the form as typed, and why it was refused.
+func (c groupPages) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Group, refusal error) {
 	page, err := c.groupPage(r, g)
 	if err != nil {
 		c.failed(w, r, err)
@@ -258,8 +229,8 @@ func (c *Console) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Gro
 		Up: content.up, Fragment: fragment, Problem: problem})
 }
 
-// groupLog answers with the log of a group's run as text.
-func (c *Console) groupLog(w http.ResponseWriter, r *http.Request) {
+// log answers with the log of a group's run as text.
+func (c groupPages) log(w http.ResponseWriter, r *http.Request) {
 	folder := r.URL.Query().Get("group")
 	run, err := strconv.ParseInt(r.URL.Query().Get("run"), 10, 64)
 	if err != nil || msg.ValidFolder(folder) != nil {
@@ -269,18 +240,13 @@ func (c *Console) groupLog(w http.ResponseWriter, r *http.Request) {
 	c.writeLog(w, r, folder, run)
 }
 
-// settings shows what dashd was configured with.
-func (c *Console) settings(r *http.Request) (*shown, error) {
+// settings shows the configuration of dashd.
+func (c groupPages) settings(r *http.Request) (*shown, error) {
 	daemons, err := c.Status.Daemons(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	page := pages.Settings{Now: c.Now().UnixMilli(), Values: c.Settings, Paths: c.Paths, Version: c.Version,
-		Schema: c.Schema}
-	for _, d := range daemons {
-		page.Daemons = append(page.Daemons, pages.DaemonLine{Name: d.Name, Connection: connectionWords(d, page.Now),
-			Detail: line(d.Detail), Version: line(d.Version), OK: d.OK, HeartbeatAt: d.HeartbeatAt})
-	}
-	slices.SortFunc(page.Daemons, func(a, b pages.DaemonLine) int { return strings.Compare(a.Name, b.Name) })
+		Schema: c.Schema, Daemons: daemons}
 	return &shown{title: "Settings", template: "settings.html", data: page}, nil
 }

@@ -3,122 +3,95 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/pkg/adapter/plaintext"
-	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 )
 
-const (
-	// maxLostCount bounds the count of messages of one reason.
-	maxLostCount = 10_000
-)
-
-// lostReason is why messages are lost: what did not arrive, by its state or the class of its error; what was dropped,
-// by its reason; what is parked.
-type lostReason struct {
-	key    string // in addresses
-	title  string
-	text   string
-	count  int
-	filter rows.MessageFilter
-	replay bool // a copy may go otherwise
-}
-
-// lost shows what was not delivered, dropped, or waits for an operator: counts by reason, and the messages of one.
-func (c *Console) lost(r *http.Request) (*shown, error) {
+// list shows the messages that were not delivered, dropped, or wait for an operator: counts by reason, and the
+// messages of one.
+func (c lostPages) list(r *http.Request) (*shown, error) {
 	key := r.URL.Query().Get("reason")
-	data, chosen, err := c.lostCounts(r.Context(), key)
+	data, chosen, err := c.counts(r.Context(), key)
 	if err == nil && chosen != nil {
-		data.List, err = c.lostList(r.Context(), *chosen, r.URL.Query().Get("before"))
+		data.List, err = c.messages(r, chosen)
 	}
 	return &shown{title: "Lost and found", template: "lost.html", data: data}, err
 }
 
-// confirmLost asks before all messages of a reason are replayed.
-func (c *Console) confirmLost(r *http.Request) (*shown, error) {
+// confirm asks before all messages of a reason are replayed.
+func (c lostPages) confirm(r *http.Request) (*shown, error) {
 	query := r.URL.Query()
-	data, chosen, err := c.lostCounts(r.Context(), query.Get("reason"))
-	if err == nil && chosen != nil && chosen.replay {
-		data.Confirm, err = c.confirmReplay(r.Context(), *chosen, query.Get("before"))
+	data, chosen, err := c.counts(r.Context(), query.Get("reason"))
+	if err == nil && chosen != nil && chosen.Replay {
+		data.Confirm, err = c.confirmReplay(r, chosen)
 	}
 	return &shown{title: "Lost and found", template: "lost.html", data: data,
 		up: []pages.Link{{Path: "/lost", Text: "Lost and found"}}}, err
 }
 
-// lostCounts are the counts by reason, and the reason with a key, nil if there is none.
-func (c *Console) lostCounts(ctx context.Context, key string) (data pages.Lost, chosen *lostReason, err error) {
-	undelivered, dropped, parked, err := c.lostReasons(ctx)
+// counts are the counts by reason, and the reason with a key, nil if there is none.
+func (c lostPages) counts(ctx context.Context, key string) (data pages.Lost, chosen *pages.LostReason, err error) {
+	dropped, err := rows.DroppedReasons(ctx, c.Store)
 	if err != nil {
 		return data, nil, err
 	}
-	data = pages.Lost{Now: c.Now().UnixMilli(), Counts: []pages.LostGroup{
-		lostGroup("Not delivered", undelivered, key), lostGroup("Dropped", dropped, key),
-		lostGroup("Waiting for an operator", parked, key),
+	data = pages.Lost{Now: c.Now().UnixMilli(), Groups: []pages.LostGroup{
+		{Title: "Not delivered", Reasons: undeliveredReasons()}, {Title: "Dropped", Reasons: droppedReasons(dropped)},
+		{Title: "Waiting for an operator", Reasons: []pages.LostReason{{
+			Key: "parked", Title: "parked", Text: "its chat is not connected: approve or reject it under Approvals",
+			Filter: rows.MessageFilter{Disposition: msg.Onboarding},
+		}}},
 	}}
-	all := slices.Concat(undelivered, dropped, parked)
-	if i := slices.IndexFunc(all, func(l lostReason) bool { return l.key == key }); i >= 0 {
-		chosen = &all[i]
+	for _, g := range data.Groups {
+		for i := range g.Reasons {
+			l := &g.Reasons[i]
+			if l.Count, err = rows.Count(ctx, c.Store, l.Filter, pages.MaxLostCount); err != nil {
+				return data, nil, err
+			}
+			if l.Key == key {
+				data.Chosen = l
+			}
+		}
 	}
-	return data, chosen, nil
+	return data, data.Chosen, nil
 }
 
-// lostReasons are the reasons that messages have, with how many have them.
-func (c *Console) lostReasons(ctx context.Context) (undelivered, dropped, parked []lostReason, err error) {
-	for _, class := range []struct {
+// undeliveredReasons are the classes of errors, and the states, of messages that were not delivered.
+func undeliveredReasons() (all []pages.LostReason) {
+	for _, each := range []struct {
 		class msg.ErrorClass
 		text  string
 	}{
+		{msg.Transient, "the platform kept failing"}, {msg.Rate, "the platform kept asking to wait"},
 		{msg.Permanent, "the platform refused it"}, {msg.Expired, "the platform was out of reach for too long"},
-		{msg.Ambiguous, "the platform never said whether it arrived"}, {msg.Transient, "the platform kept failing"},
-		{msg.Rate, "the platform kept asking to wait"}, {msg.Auth, "the bot's credentials are wrong"},
+		{msg.Auth, "the bot's credentials are wrong"}, {msg.Ambiguous, "the platform never said whether it arrived"},
 	} {
-		n, err := rows.FailedCount(ctx, c.Store, class.class, maxLostCount)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		undelivered = append(undelivered, lostReason{"failed." + string(class.class), "failed, " + string(class.class),
-			class.text, n,
-			rows.MessageFilter{State: msg.OutFailed, Class: class.class}, true})
+		all = append(all, pages.LostReason{Key: "failed." + string(each.class), Title: "failed, " + string(each.class),
+			Text: each.text, Replay: true, Filter: rows.MessageFilter{State: msg.OutFailed, Class: each.class}})
 	}
-	for state, text := range map[msg.OutState]string{
-		msg.OutAmbiguous: "it may have arrived, and was given up",
-		msg.OutCancelled: "it was withdrawn before it was delivered, as by /stop",
-	} {
-		n, err := rows.UndeliveredCount(ctx, c.Store, state, maxLostCount)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		undelivered = append(undelivered, lostReason{string(state), string(state), text, n,
-			rows.MessageFilter{State: state}, true})
-	}
-	slices.SortStableFunc(undelivered, func(a, b lostReason) int { return strings.Compare(b.title, a.title) })
-	reasons, err := rows.DroppedReasons(ctx, c.Store, maxLostCount)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	for _, d := range reasons {
-		dropped = append(dropped, lostReason{"dropped." + string(d.Reason), string(d.Reason),
-			cmp.Or(d.Reason.Meaning(), string(d.Reason)), d.Count,
-			rows.MessageFilter{Disposition: msg.Dropped, Reason: d.Reason}, worthReplaying(d.Reason)})
-	}
-	n, err := rows.ParkedCount(ctx, c.Store, maxLostCount)
-	parked = append(parked, lostReason{"parked", "parked",
-		"its chat is not connected: approve or reject it under Approvals", n,
-		rows.MessageFilter{Disposition: msg.Onboarding}, false})
-	return undelivered, dropped, parked, err
+	return append(all,
+		pages.LostReason{Key: "cancelled", Title: "cancelled", Replay: true,
+			Text: "it was withdrawn before it was delivered, as by /stop", Filter: rows.MessageFilter{State: msg.OutCancelled}},
+		pages.LostReason{Key: "ambiguous", Title: "ambiguous", Replay: true,
+			Text: "it may have arrived, and was given up", Filter: rows.MessageFilter{State: msg.OutAmbiguous}})
 }
 
-// worthReplaying reports whether a copy of a message that was dropped for a reason can end otherwise, once what was
-// missing is fixed. What was an edit, a vote or a second copy is not offered.
+// droppedReasons are the reasons of messages that were dropped.
+func droppedReasons(codes []msg.Reason) (all []pages.LostReason) {
+	for _, code := range codes {
+		all = append(all, pages.LostReason{Key: "dropped." + string(code), Title: string(code),
+			Text: cmp.Or(code.Meaning(), string(code)), Replay: worthReplaying(code),
+			Filter: rows.MessageFilter{Disposition: msg.Dropped, Reason: code}})
+	}
+	return all
+}
+
+// worthReplaying reports whether a copy of a message that was dropped for a reason can end otherwise, once the cause
+// is fixed. Edits, votes and second copies are not offered.
 func worthReplaying(code msg.Reason) bool {
 	return slices.Contains([]msg.Reason{
 		msg.ReasonNoRoute, msg.ReasonNoGroup, msg.ReasonNoAccess, msg.ReasonRateLimit, msg.ReasonBuiltinDrop,
@@ -129,41 +102,12 @@ func worthReplaying(code msg.Reason) bool {
 	}, code)
 }
 
-func lostPath(key string) string { return "/lost?" + url.Values{"reason": {key}}.Encode() }
-
-func lostGroup(title string, reasons []lostReason, current string) pages.LostGroup {
-	group := pages.LostGroup{Title: title}
-	for _, l := range reasons {
-		if l.count == 0 {
-			continue
-		}
-		count := strconv.Itoa(l.count)
-		if l.count >= maxLostCount {
-			count = fmt.Sprintf("%d or more", maxLostCount)
-		}
-		group.Counts = append(group.Counts, pages.LostCount{
-			Reason: plaintext.Line(l.title), Text: l.text, Path: lostPath(l.key), Count: count,
-			Current: l.key == current,
-		})
-	}
-	return group
-}
-
-// verb is what a replay does to the messages of a reason.
-func (l *lostReason) verb() string {
-	if l.filter.State != "" {
-		return "Send again"
-	}
-	return "Decide again"
-}
-
-// lostList is a page of the messages of a reason.
-func (c *Console) lostList(ctx context.Context, l lostReason, before string) (*pages.LostList, error) {
-	list := &pages.LostList{Title: "Messages: " + plaintext.Line(l.title), Reason: l.text, Key: l.key, Replay: l.replay,
-		Verb: l.verb(), AllPath: "/lost/confirm?" + url.Values{"reason": {l.key}}.Encode()}
-	filter := l.filter
+// messages is a page of the messages of a reason.
+func (c lostPages) messages(r *http.Request, l *pages.LostReason) (*pages.LostList, error) {
+	ctx := r.Context()
+	filter := l.Filter
 	var err error
-	if filter.Before, err = lostPosition(before); err != nil {
+	if filter.Before, err = position(r.URL.Query()); err != nil {
 		return nil, err
 	}
 	filter.Limit = maxMessages
@@ -171,31 +115,15 @@ func (c *Console) lostList(ctx context.Context, l lostReason, before string) (*p
 	if err != nil {
 		return nil, err
 	}
-	lines, err := c.messageLines(ctx, page.Rows)
-	if err != nil {
-		return nil, err
-	}
-	for _, line := range lines {
-		copied, err := c.Store.CopyOf(ctx, line.ID)
-		if err != nil {
+	list := &pages.LostList{Lines: page.Rows, Copies: map[int64]int64{}}
+	for _, m := range page.Rows {
+		if list.Copies[m.ID], err = c.Store.CopyOf(ctx, m.ID); err != nil {
 			return nil, err
 		}
-		list.Lines = append(list.Lines, pages.LostLine{MessageLine: line, Copy: copied})
 	}
 	if page.Next != 0 {
-		list.Next = lostPath(l.key) + "&before=" + strconv.FormatInt(page.Next, 10)
+		list.Next = older(r, page.Next)
 	}
-	return list, nil
-}
-
-// lostPosition reads where a list continues; "" is its beginning, 0.
-func lostPosition(before string) (int64, error) {
-	if before == "" {
-		return 0, nil
-	}
-	position, err := strconv.ParseInt(before, 10, 64)
-	if err != nil || position <= 0 {
-		return 0, apierr.New(apierr.BadRequest, "The address is not complete: begin with Lost and found.")
-	}
-	return position, nil
+	list.Titles, err = c.titlesOf(ctx, page.Rows)
+	return list, err
 }

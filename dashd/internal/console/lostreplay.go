@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +27,7 @@ const (
 // replayStep is messages of a reason that have no copy yet, the newest first.
 type replayStep struct {
 	rows []*msg.Message
-	next int64 // the message after which the next step looks on, 0 if there is none
+	next int64 // the message after which the next step continues, 0 for none
 }
 
 func (s *replayStep) ids() (ids []int64) {
@@ -40,8 +38,8 @@ func (s *replayStep) ids() (ids []int64) {
 }
 
 // nextReplays looks for messages to replay that are older than one, 0 for the newest.
-func (c *Console) nextReplays(ctx context.Context, l *lostReason, before int64) (step replayStep, err error) {
-	filter := l.filter
+func (c lostPages) nextReplays(ctx context.Context, l *pages.LostReason, before int64) (step replayStep, err error) {
+	filter := l.Filter
 	filter.Limit, filter.Before = maxReplays, before
 	for range maxReplayPages {
 		page, err := rows.ListMessages(ctx, c.Store, filter)
@@ -69,56 +67,40 @@ func (c *Console) nextReplays(ctx context.Context, l *lostReason, before int64) 
 	return step, nil
 }
 
-func confirmPath(key string, before int64) string {
-	query := url.Values{"reason": {key}}
-	if before != 0 {
-		query.Set("before", strconv.FormatInt(before, 10))
-	}
-	return "/lost/confirm?" + query.Encode()
-}
-
-// confirmReplay says what would be replayed: the messages of a reason that have no copy yet, those before a message.
-func (c *Console) confirmReplay(ctx context.Context, l lostReason, before string) (*pages.LostConfirm, error) {
-	position, err := lostPosition(before)
+// confirmReplay describes the messages to replay: those of a reason that have no copy yet, those before a message.
+func (c lostPages) confirmReplay(r *http.Request, l *pages.LostReason) (*pages.LostConfirm, error) {
+	ctx := r.Context()
+	before, err := position(r.URL.Query())
 	if err != nil {
 		return nil, err
 	}
-	step, err := c.nextReplays(ctx, &l, position)
+	step, err := c.nextReplays(ctx, l, before)
 	if err != nil {
 		return nil, err
 	}
-	confirm := &pages.LostConfirm{
-		Title: l.verb() + ": " + plaintext.Line(l.title), Key: l.key, Back: lostPath(l.key), Verb: l.verb(),
-		Count: len(step.rows), IDs: strings.Trim(fmt.Sprint(step.ids()), "[]"), Before: position, Left: step.next != 0,
-	}
-	if step.next != 0 {
-		confirm.Next = confirmPath(l.key, step.next)
-	}
-	lines, err := c.messageLines(ctx, step.rows)
-	if err != nil {
-		return nil, err
-	}
-	for _, line := range lines {
-		i := slices.IndexFunc(confirm.Chats, func(known pages.LostChat) bool { return known.Chat == line.Chat })
+	confirm := &pages.LostConfirm{IDs: strings.Trim(fmt.Sprint(step.ids()), "[]"), Count: len(step.rows),
+		Before: before, Next: step.next}
+	for _, m := range step.rows {
+		i := slices.IndexFunc(confirm.Chats, func(known pages.LostChat) bool { return known.JID == m.ChatJID })
 		if i < 0 {
-			confirm.Chats, i = append(confirm.Chats, pages.LostChat{Chat: line.Chat, Title: line.Title}),
-				len(confirm.Chats)
+			confirm.Chats, i = append(confirm.Chats, pages.LostChat{JID: m.ChatJID}), len(confirm.Chats)
 		}
 		confirm.Chats[i].Count++
 	}
-	return confirm, nil
+	confirm.Titles, err = c.titlesOf(ctx, step.rows)
+	return confirm, err
 }
 
-// replayLost lets gated copy messages, but for those that have a copy: those of a form, or all of a reason that are
+// replay asks gated to copy messages that have no copy yet: those of a form, or all of a reason that are
 // older than one.
-func (c *Console) replayLost(r *http.Request) (next, notice string, err error) {
+func (c lostPages) replay(r *http.Request) (next, notice string, err error) {
 	if r.PostForm.Get("all") != "" {
-		return c.replayAllLost(r)
+		return c.replayAll(r)
 	}
-	next = lostPath(r.PostForm.Get("reason"))
+	next = pages.LostPath(r.PostForm.Get("reason"))
 	var ids []int64
 	for field := range strings.FieldsSeq(r.PostForm.Get("ids")) {
-		id, err := rowID(field)
+		id, err := idOf(field, "message")
 		if err != nil || len(ids) == maxReplays {
 			return next, "", apierr.New(apierr.BadRequest, "The form is not complete: begin again.")
 		}
@@ -132,18 +114,18 @@ func (c *Console) replayLost(r *http.Request) (next, notice string, err error) {
 	return next, done.String(), err
 }
 
-// replayAllLost replays step by step until maxReplayTime is over: the page then goes on where it stopped. It goes from
+// replayAll replays step by step until maxReplayTime is over: the page then goes on where it stopped. It goes from
 // newer to older messages, so that a copy which is lost again is not copied too. Each step is one transaction of gated:
 // after a failure the same button goes on, and copies none twice.
-func (c *Console) replayAllLost(r *http.Request) (next, notice string, err error) {
+func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 	key := r.PostForm.Get("reason")
-	before, err := lostPosition(r.PostForm.Get("before"))
+	before, err := position(r.PostForm)
 	if err != nil {
 		return "/lost", "", err
 	}
-	_, l, err := c.lostCounts(r.Context(), key)
-	if err != nil || l == nil || !l.replay {
-		return lostPath(key), "There is none any more.", err
+	_, l, err := c.counts(r.Context(), key)
+	if err != nil || l == nil || !l.Replay {
+		return pages.LostPath(key), "There are none left.", err
 	}
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
@@ -155,22 +137,22 @@ func (c *Console) replayAllLost(r *http.Request) (next, notice string, err error
 			err = c.replayIDs(ctx, step.ids(), &done)
 		}
 		if err != nil {
-			return confirmPath(key, before), "", fmt.Errorf("%s Then it failed; the button goes on. %w", done.String(),
+			return l.ConfirmPath(before), "", fmt.Errorf("%s Then it failed; the button goes on. %w", done.String(),
 				err)
 		}
 		if before = step.next; before == 0 {
-			return lostPath(key), done.String() + " That was all.", nil
+			return pages.LostPath(key), done.String() + " That was all.", nil
 		}
 		if time.Since(begun) > maxReplayTime {
 			if step, err := c.nextReplays(ctx, l, before); err == nil && len(step.rows) == 0 && step.next == 0 {
-				return lostPath(key), done.String() + " That was all.", nil
+				return pages.LostPath(key), done.String() + " That was all.", nil
 			}
-			return confirmPath(key, before), done.String() + " There are more: go on.", nil
+			return l.ConfirmPath(before), done.String() + " There are more: go on.", nil
 		}
 	}
 }
 
-// replayCount is what became of messages to replay.
+// replayCount is the result of a replay.
 type replayCount struct {
 	copied, skipped int
 	why             string // of one that was left out
@@ -184,8 +166,8 @@ func (n *replayCount) String() string {
 	return text
 }
 
-// replayIDs lets gated copy messages, in one transaction.
-func (c *Console) replayIDs(ctx context.Context, ids []int64, done *replayCount) error {
+// replayIDs asks gated to copy messages, in one transaction.
+func (c lostPages) replayIDs(ctx context.Context, ids []int64, done *replayCount) error {
 	var answer struct {
 		Messages []struct {
 			ID, Copy int64

@@ -1,12 +1,10 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,34 +23,34 @@ const (
 	timeField = "2006-01-02T15:04"
 )
 
-// messages lists messages, filtered by the address.
-func (c *Console) messages(r *http.Request) (*shown, error) {
+// list shows messages, filtered by the address.
+func (c messagePages) list(r *http.Request) (*shown, error) {
 	query := r.URL.Query()
 	query.Del(flashParameter)
 	filter, wrong, problem := messageFilter(query)
 	data := pages.Messages{Filter: filterForm(query), Problem: problem, Wrong: wrong, Now: c.Now().UnixMilli()}
 	if query.Has("before") {
-		data.Newest = listPath(query, 0)
+		data.Newest = below(r, "before", "")
 	}
 	var err error
 	if data.Groups, err = c.groupNames(r.Context()); err != nil {
 		return nil, err
 	}
 	if problem == "" {
-		err = c.listInto(r.Context(), &data, filter, query)
+		err = c.listInto(r, &data, filter)
 	}
 	return &shown{title: "Messages", template: "messages.html", data: data}, err
 }
 
 // listInto reads a page of the list.
-func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter rows.MessageFilter,
-	query url.Values) error {
+func (c messagePages) listInto(r *http.Request, data *pages.Messages, filter rows.MessageFilter) error {
+	ctx := r.Context()
 	if filter.Match != "" {
 		lag, err := rows.CountSearchLag(ctx, c.Store, maxLag)
 		if err != nil {
 			return err
 		}
-		data.Lag = pages.Lag{Rows: lag.Rows, About: lag.Rows >= maxLag, Since: lag.Since}
+		data.Lag, data.About = lag, lag.Rows >= maxLag
 	}
 	page, err := rows.ListMessages(ctx, c.Store, filter)
 	if errors.Is(err, rows.ErrTooBroad) {
@@ -64,7 +62,7 @@ func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter row
 		return err
 	}
 	if page.Next != 0 {
-		data.Next = listPath(query, page.Next)
+		data.Next = older(r, page.Next)
 	}
 	if page.Through != 0 {
 		last, err := c.Store.Message(ctx, page.Through)
@@ -75,12 +73,13 @@ func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter row
 			data.Through = last.ReceivedAt
 		}
 	}
-	data.Lines, err = c.messageLines(ctx, page.Rows)
+	data.Lines = page.Rows
+	data.Titles, err = c.titlesOf(ctx, page.Rows)
 	return err
 }
 
 // groupNames are the folders of the groups, at most maxGroups.
-func (c *Console) groupNames(ctx context.Context) ([]string, error) {
+func (c messagePages) groupNames(ctx context.Context) ([]string, error) {
 	groups, err := c.Store.Groups(ctx)
 	if err != nil {
 		return nil, err
@@ -92,24 +91,7 @@ func (c *Console) groupNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// listPath is the address of the list with the same filters, after a position.
-func listPath(query url.Values, before int64) string {
-	next := url.Values{}
-	for name, values := range query {
-		if name != "before" && values[0] != "" {
-			next.Set(name, values[0])
-		}
-	}
-	if before != 0 {
-		next.Set("before", strconv.FormatInt(before, 10))
-	}
-	if len(next) == 0 {
-		return "/messages"
-	}
-	return "/messages?" + next.Encode()
-}
-
-// messageFilter reads the filters of an address. problem says what it does not understand, and wrong is the field.
+// messageFilter reads the filters of an address. problem says why one is invalid, and wrong is its field.
 func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem string) {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
 	f = rows.MessageFilter{
@@ -131,17 +113,15 @@ func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem strin
 			*at = t.UnixMilli()
 		}
 	}
-	if text := get("before"); text != "" {
-		before, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || before <= 0 {
-			return f, "", "The address is not complete: begin with the newest messages."
-		}
-		f.Before = before
+	before, err := position(query)
+	if err != nil {
+		return f, "", err.Error()
 	}
+	f.Before = before
 	return f, "", ""
 }
 
-// filterForm is the form with what an address filters by.
+// filterForm is the form with the filters of an address.
 func filterForm(query url.Values) pages.MessageFilter {
 	get := func(name string) string { return plaintext.Line(query.Get(name)) }
 	form := pages.MessageFilter{
@@ -182,7 +162,7 @@ func reasons() []string {
 	return all
 }
 
-// choices makes options of pairs of value and text. A value that is none of them is added.
+// options makes options of pairs of value and text. A value that is none of them is added.
 func options(selected string, pairs ...string) (all []pages.Option) {
 	found := false
 	for i := 0; i < len(pairs); i += 2 {
@@ -190,97 +170,12 @@ func options(selected string, pairs ...string) (all []pages.Option) {
 		all = append(all, pages.Option{Value: pairs[i], Text: pairs[i+1], Selected: pairs[i] == selected})
 	}
 	if !found {
-		all = append(all, pages.Option{Value: selected, Text: Excerpt(plaintext.Line(selected)), Selected: true})
+		all = append(all, pages.Option{Value: selected, Text: pages.Line(selected), Selected: true})
 	}
 	return all
 }
 
-// messageLines are rows of a list, with the titles of their chats.
-func (c *Console) messageLines(ctx context.Context, rows []*msg.Message) ([]pages.MessageLine, error) {
-	titles := map[string]string{}
-	lines := make([]pages.MessageLine, len(rows))
-	for i, m := range rows {
-		name, known := titles[m.ChatJID]
-		if !known {
-			chat, err := c.Store.Chat(ctx, m.ChatJID)
-			if err != nil {
-				return nil, err
-			}
-			if chat != nil {
-				name = Excerpt(plaintext.Line(chat.Title))
-			}
-			titles[m.ChatJID] = name
-		}
-		lines[i] = c.messageLine(m, name)
-	}
-	return lines, nil
-}
-
-func (c *Console) messageLine(m *msg.Message, title string) pages.MessageLine {
-	line := pages.MessageLine{
-		ID: m.ID, Out: m.Direction == msg.Out, Who: sentBy(m), Chat: plaintext.Line(m.ChatJID), Title: title,
-		Group: m.RoutedTo,
-		Text:  c.hide(Excerpt(plaintext.Line(contentOf(m)))), Kind: kindOf(m), At: m.ReceivedAt,
-	}
-	line.State, line.Bad = stateOf(m)
-	if strings.HasPrefix(line.Group, "daemon:") {
-		line.Group = ""
-	}
-	return line
-}
-
-// sentBy is who wrote a message: a name, else an address.
-func sentBy(m *msg.Message) string {
-	return Excerpt(plaintext.Line(cmp.Or(m.SenderName, m.Sender, m.Source, "unknown")))
-}
-
-// contentOf is the text of a message, and of a poll its question and options.
-func contentOf(m *msg.Message) string {
-	if m.Direction == msg.In && m.Verb == msg.VerbAnswer {
-		press, _ := msg.ParsePress(m.Content)
-		return cmp.Or(press.Text, m.Content)
-	}
-	if m.Direction != msg.Out || m.Kind != msg.KindPoll {
-		return m.Content
-	}
-	p, err := msg.ParsePoll(m.Content)
-	if err != nil {
-		return m.Content
-	}
-	return p.Question + " " + strings.Join(p.Options, " / ")
-}
-
-// kindOf is what a message is if it is no ordinary one.
-func kindOf(m *msg.Message) string {
-	kind := string(m.Kind)
-	if m.Direction == msg.In {
-		kind = m.Verb
-	}
-	if kind == string(msg.KindMessage) || kind == msg.VerbMessage {
-		return ""
-	}
-	return Excerpt(plaintext.Line(kind))
-}
-
-// stateOf is what became of a message, and whether that is no good end.
-func stateOf(m *msg.Message) (text string, bad bool) {
-	switch {
-	case m.Direction == msg.Out && m.OutState == "":
-		return "stored", false
-	case m.Direction == msg.Out:
-		return string(m.OutState), m.OutState == msg.OutFailed || m.OutState == msg.OutAmbiguous
-	case m.Disposition == "":
-		return "undecided", false
-	case m.Disposition == msg.Onboarding:
-		return "parked", false
-	}
-	return string(m.Disposition) + ", " + string(m.Reason), m.Disposition == msg.Dropped
-}
-
-// hide replaces secrets in a text.
-func (c *Console) hide(text string) string {
-	if c.Redact == nil {
-		return text
-	}
-	return c.Redact(text)
+// titlesOf are the titles of the chats of messages.
+func (c *site) titlesOf(ctx context.Context, messages []*msg.Message) (pages.Titles, error) {
+	return c.titles(ctx, chatsOf(messages, func(m *msg.Message) string { return m.ChatJID }))
 }

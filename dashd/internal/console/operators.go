@@ -14,7 +14,7 @@ import (
 )
 
 // operators are those of the instance: whom OPERATORS names, and who became one by a code.
-func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
+func (c *site) operators(ctx context.Context) (pages.Operators, error) {
 	all := pages.Operators{Now: c.Now().UnixMilli()}
 	for _, entry := range c.Operators {
 		shown, err := c.withName(ctx, strings.TrimSpace(entry))
@@ -23,7 +23,7 @@ func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
 		}
 		all.Named = append(all.Named, shown)
 		if problem := config.OperatorProblem(entry); problem != "" {
-			all.Invalid = append(all.Invalid, line(entry+" "+problem))
+			all.Invalid = append(all.Invalid, pages.Line(entry+" "+problem))
 		}
 	}
 	made, err := c.Store.MadeOperators(ctx)
@@ -32,23 +32,23 @@ func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
 		if err != nil {
 			return all, err
 		}
-		all.Made = append(all.Made, pages.MadeOperator{Sender: o.Sender, Shown: shown, By: line(o.By),
+		all.Made = append(all.Made, pages.MadeOperator{Sender: o.Sender, Shown: shown, By: pages.Line(o.By),
 			At: o.At})
 	}
 	return all, err
 }
 
 // withName is a sender's id, with the name of the newest message of that sender.
-func (c *Console) withName(ctx context.Context, sender string) (string, error) {
+func (c *site) withName(ctx context.Context, sender string) (string, error) {
 	page, err := rows.ListMessages(ctx, c.Store, rows.MessageFilter{Sender: sender, Limit: 1})
 	if err != nil || len(page.Rows) == 0 || page.Rows[0].SenderName == "" {
-		return line(sender), err
+		return pages.Line(sender), err
 	}
-	return line(sender) + ", " + line(page.Rows[0].SenderName), nil
+	return pages.Line(sender) + ", " + pages.Line(page.Rows[0].SenderName), nil
 }
 
-// makeOperatorCode has gated make the code, and shows it once. The page that asked for it says from.
-func (c *Console) makeOperatorCode(r *http.Request) (next, notice string, err error) {
+// makeOperatorCode asks gated for a code, and shows it once. The page that asked for it says from.
+func (c accessPages) makeOperatorCode(r *http.Request) (next, notice string, err error) {
 	next = "/access"
 	if r.PostForm.Get("from") == "/" {
 		next = "/"
@@ -65,10 +65,10 @@ func (c *Console) makeOperatorCode(r *http.Request) (next, notice string, err er
 		msg.CommandAnywhere(msg.CommandOperator+" "+made.Code), int(left.Round(time.Minute).Minutes())), nil
 }
 
-// removeOperator has gated end what came of a code.
-func (c *Console) removeOperator(r *http.Request) (next, notice string, err error) {
+// removeOperator asks gated to end the role that came of a code.
+func (c accessPages) removeOperator(r *http.Request) (next, notice string, err error) {
 	sender := strings.TrimSpace(r.PostForm.Get("sender"))
 	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/operators/remove",
 		map[string]string{"sender": sender}, nil)
-	return "/access", fmt.Sprintf("%s is no operator any more.", line(sender)), err
+	return "/access", fmt.Sprintf("%s is no longer an operator.", pages.Line(sender)), err
 }

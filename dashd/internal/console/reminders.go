@@ -2,26 +2,24 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"net/http"
 	"net/url"
 	"strconv"
 
-	"arizuko/dashd/internal/rows"
-
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
 // reminders lists the active reminders that are due next, or those of a chat or a group in a state.
-func (c *Console) reminders(r *http.Request) (*shown, error) {
+func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 	q := r.URL.Query()
 	state := cmp.Or(msg.ReminderState(q.Get("state")), msg.ReminderActive)
 	chat, folder := q.Get("chat"), q.Get("group")
@@ -30,42 +28,38 @@ func (c *Console) reminders(r *http.Request) (*shown, error) {
 		return nil, apierr.New(apierr.BadRequest, "after=%.40q is not an id", q.Get("after"))
 	}
 	page := pages.RemindersPage{Now: c.Now().UnixMilli()}
-	var rows []*msg.Reminder
+	list := store.ReminderList{State: state, After: after, Limit: maxRows + 1}
 	switch {
 	case chat != "":
-		page.Of, page.Choices = "Reminders for the chat "+line(chat), reminderChoices(url.Values{"chat": {chat}}, state)
-		rows, err = c.Store.Reminders(r.Context(), store.ReminderList{ChatJID: chat, State: state, After: after,
-			Limit: maxRows + 1})
+		page.Of = "Reminders for the chat " + pages.Line(chat)
+		page.Choices = reminderChoices(url.Values{"chat": {chat}}, state)
+		list.ChatJID = chat
 	case folder != "":
-		page.Of, page.Choices = "Reminders of the group "+line(folder),
-			reminderChoices(url.Values{"group": {folder}}, state)
-		rows, err = c.Store.Reminders(r.Context(), store.ReminderList{Folder: folder, State: state, After: after,
-			Limit: maxRows + 1})
-	case after > 0:
-		rows, err = c.Store.Reminders(r.Context(), store.ReminderList{After: after, Limit: maxRows + 1})
-	default: // those that are due next; their rest is found by chat or group
-		rows, err = c.Store.Reminders(r.Context(), store.ReminderList{DueBy: math.MaxInt64, Limit: maxRows})
+		page.Of = "Reminders of the group " + pages.Line(folder)
+		page.Choices = reminderChoices(url.Values{"group": {folder}}, state)
+		list.Folder = folder
+	case after == 0: // those that are due next; their rest is found by chat or group
+		list.DueBy, list.Limit = math.MaxInt64, maxRows
 	}
+	rows, err := c.Store.Reminders(r.Context(), list)
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) > maxRows {
 		rows = rows[:maxRows]
-		q.Set("after", strconv.FormatInt(rows[maxRows-1].ID, 10))
-		q.Del(flashParameter)
-		page.More = "/reminders?" + q.Encode()
+		page.More = below(r, "after", strconv.FormatInt(rows[maxRows-1].ID, 10))
 	} else if page.Of == "" && after == 0 && len(rows) == maxRows {
 		page.More = "/reminders?after=1"
 	}
-	titles := titles{c: c, known: map[string]string{}}
 	for _, reminder := range rows {
-		shown, err := c.reminderLine(r.Context(), reminder, titles.of(r.Context(), reminder.ChatJID))
+		slot, row, err := c.Store.LastSlot(r.Context(), reminder.ID)
 		if err != nil {
 			return nil, err
 		}
-		page.Lines = append(page.Lines, shown)
+		page.Lines = append(page.Lines, pages.ReminderLine{Reminder: reminder, LastSlot: slot, LastRow: row})
 	}
-	return &shown{title: "Reminders", template: "reminders.html", data: page}, titles.err
+	page.Titles, err = c.titles(r.Context(), chatsOf(rows, func(r *msg.Reminder) string { return r.ChatJID }))
+	return &shown{title: "Reminders", template: "reminders.html", data: page}, err
 }
 
 func reminderChoices(of url.Values, current msg.ReminderState) (all []pages.Choice) {
@@ -80,23 +74,8 @@ func reminderChoices(of url.Values, current msg.ReminderState) (all []pages.Choi
 	return all
 }
 
-func (c *Console) reminderLine(ctx context.Context, r *msg.Reminder, title string) (pages.ReminderLine, error) {
-	slot, row, err := c.Store.LastSlot(ctx, r.ID)
-	shown := pages.ReminderLine{
-		ID: r.ID, Folder: r.Folder, Chat: line(r.ChatJID), Title: title, Topic: line(r.Topic),
-		Body:   cutText(r.Body, maxText),
-		Prompt: r.Kind == msg.ReminderPrompt, Repeats: r.Cron, Zone: r.TimeZone, Next: r.NextSlot, Last: slot,
-		LastRow: row,
-		By:      line(r.CreatedBy), CanCancel: r.State == msg.ReminderActive,
-	}
-	if r.State != msg.ReminderActive {
-		shown.State, shown.EndedBy, shown.Error = string(r.State), line(r.UpdatedBy), line(r.Error)
-	}
-	return shown, err
-}
-
 // cancelReminder asks gated to end a reminder.
-func (c *Console) cancelReminder(r *http.Request) (next, notice string, err error) {
+func (c upkeepPages) cancelReminder(r *http.Request) (next, notice string, err error) {
 	id := chi.URLParam(r, "id")
 	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/reminders/"+url.PathEscape(id)+"/cancel",
 		map[string]string{"by": login.Sender(r.Context())}, nil)
@@ -104,7 +83,7 @@ func (c *Console) cancelReminder(r *http.Request) (next, notice string, err erro
 }
 
 // polls lists polls, or the open ones.
-func (c *Console) polls(r *http.Request) (*shown, error) {
+func (c upkeepPages) polls(r *http.Request) (*shown, error) {
 	before, err := position(r.URL.Query())
 	if err != nil {
 		return nil, err
@@ -122,49 +101,23 @@ func (c *Console) polls(r *http.Request) (*shown, error) {
 		rows = rows[:maxRows]
 		page.Older = older(r, rows[maxRows-1].ID)
 	}
-	titles := titles{c: c, known: map[string]string{}}
 	for _, p := range rows {
-		shown, err := c.pollLine(r.Context(), p, titles.of(r.Context(), p.ChatJID))
+		result, err := c.Store.PollResult(r.Context(), p)
 		if err != nil {
 			return nil, err
 		}
-		page.Lines = append(page.Lines, shown)
-	}
-	return &shown{title: "Polls", template: "polls.html", data: page}, titles.err
-}
-
-func (c *Console) pollLine(ctx context.Context, p *msg.StoredPoll, title string) (pages.PollLine, error) {
-	shown := pages.PollLine{
-		ID: p.ID, Message: p.MessageID, Folder: p.Folder, Chat: line(p.ChatJID), Title: title,
-		Question: cutText(p.Poll.Question, maxText),
-		Multiple: p.Poll.Multiple, Open: p.State == msg.PollOpen, CreatedAt: p.CreatedAt, Closes: p.Poll.ClosesAt,
-		Ended: p.ClosedAt,
-	}
-	result, err := c.Store.PollResult(ctx, p)
-	if err != nil {
-		return shown, err
-	}
-	if result == nil {
-		result = &msg.PollResult{}
-	}
-	shown.Voters = result.Voters
-	most := 1
-	for _, n := range result.Counts {
-		most = max(most, n)
-	}
-	for i, text := range p.Poll.Options {
-		option := pages.PollOption{Text: line(text)}
-		if i < len(result.Counts) {
-			option.Votes = result.Counts[i]
-			option.Share = 100 * option.Votes / most
+		line := pages.PollLine{StoredPoll: p}
+		if result != nil {
+			line.Result = *result
 		}
-		shown.Options = append(shown.Options, option)
+		page.Lines = append(page.Lines, line)
 	}
-	return shown, nil
+	page.Titles, err = c.titles(r.Context(), chatsOf(rows, func(p *msg.StoredPoll) string { return p.ChatJID }))
+	return &shown{title: "Polls", template: "polls.html", data: page}, err
 }
 
 // closePoll asks gated to close a poll.
-func (c *Console) closePoll(r *http.Request) (next, notice string, err error) {
+func (c upkeepPages) closePoll(r *http.Request) (next, notice string, err error) {
 	id := chi.URLParam(r, "id")
 	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/polls/"+url.PathEscape(id)+"/close", nil, nil)
 	return "/polls", fmt.Sprintf("Poll %s was closed: its chat sees the result.", id), err

@@ -22,12 +22,12 @@ import (
 const (
 	maxReplayRows  = 50
 	maxReplayKinds = 20
-	// maxQuestion bounds a request of a test, in bytes: what its frame adds is less than the rest.
+	// maxQuestion bounds a request of a test, in bytes: its frame takes less than the rest.
 	maxQuestion = httpx.MaxBody - 4<<10
 )
 
 // replay decides on the newest messages by the stored table and by the copy.
-func (c *Console) replay(ctx context.Context, d *draft, last int) (*pages.Replay, error) {
+func (c routePages) replay(ctx context.Context, d *draft, last int) (*pages.Replay, error) {
 	table, err := c.table(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (c *Console) replay(ctx context.Context, d *draft, last int) (*pages.Replay
 }
 
 // compare asks routd about items, in as many requests as their size needs.
-func (c *Console) compare(ctx context.Context, routes []msg.Route, items []routeapi.Item,
+func (c routePages) compare(ctx context.Context, routes []msg.Route, items []routeapi.Item,
 	add func(*routeapi.Item, *routeapi.TestedItem)) error {
 	if routes == nil {
 		routes = []msg.Route{}
@@ -144,13 +144,8 @@ func (r *replayer) add(item *routeapi.Item, tested *routeapi.TestedItem) {
 	if len(r.result.Rows) == maxReplayRows {
 		return
 	}
-	m := r.rows[tested.ID]
-	r.result.Rows = append(r.result.Rows, pages.ReplayRow{
-		ID: m.ID, Chat: Excerpt(plaintext.Line(cmp.Or(m.Title, m.ChatJID))),
-		Sender: Excerpt(plaintext.Line(cmp.Or(m.SenderName, m.Sender))),
-		Text:   Excerpt(plaintext.Line(m.Content)), At: m.ReceivedAt, Was: was, Would: would,
-		Why: Excerpt(plaintext.Line(strings.Join(tested.Edited.Trace, "; "))),
-	})
+	r.result.Rows = append(r.result.Rows, pages.ReplayRow{Inbound: r.rows[tested.ID], Was: was, Would: would,
+		Why: strings.Join(tested.Edited.Trace, "; ")})
 }
 
 // sameWait reports whether messages that are answered are held as long.
@@ -173,13 +168,13 @@ func (r *replayer) sum() {
 	r.result.Kinds = r.result.Kinds[:min(len(r.result.Kinds), maxReplayKinds)]
 }
 
-// answerWords says what becomes of a message.
+// answerWords words the way of a message.
 func answerWords(item *routeapi.Item, a *routeapi.Answer) string {
 	switch {
 	case a.Error != "":
-		return "refused: " + Excerpt(plaintext.Line(a.Error))
+		return "refused: " + pages.Line(a.Error)
 	case item.HomeOnly && a.Reason != msg.ReasonBuiltinDrop:
-		return "for the chat's group, " + cmp.Or(a.Home, "which it has not")
+		return "for the chat's group, " + cmp.Or(a.Home, "but it has none")
 	case a.Action == routeapi.Trigger:
 		return "answered by " + a.Folder
 	case a.Action == routeapi.Observe:
@@ -192,8 +187,8 @@ func answerWords(item *routeapi.Item, a *routeapi.Answer) string {
 	return plaintext.Line(targetLine(a.Target))
 }
 
-// testDraft says what the copy and the stored table do with a message that an operator has typed.
-func (c *Console) testDraft(ctx context.Context, d *draft, typed pages.TestMessage) (*pages.TestedMessage, error) {
+// testDraft decides on a message that an operator has typed, by the copy and by the stored table.
+func (c routePages) testDraft(ctx context.Context, d *draft, typed pages.TestMessage) (*pages.TestedMessage, error) {
 	table, err := c.table(ctx)
 	if err != nil {
 		return nil, err
@@ -206,7 +201,7 @@ func (c *Console) testDraft(ctx context.Context, d *draft, typed pages.TestMessa
 	if err != nil {
 		return nil, err
 	}
-	t := tester{c, table, item, typed}
+	t := tester{c.site, table, item, typed}
 	edited, why, err := t.decide(ctx, withIDs(routes, table.routes))
 	if err != nil {
 		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
@@ -218,8 +213,8 @@ func (c *Console) testDraft(ctx context.Context, d *draft, typed pages.TestMessa
 	return &pages.TestedMessage{Decision: edited, Now: present, Why: lines(why)}, nil
 }
 
-// testItem adds what is stored of the chat.
-func (c *Console) testItem(ctx context.Context, typed pages.TestMessage) (item routeapi.Item, err error) {
+// testItem adds the stored state of the chat.
+func (c routePages) testItem(ctx context.Context, typed pages.TestMessage) (item routeapi.Item, err error) {
 	item = routeapi.Item{
 		ID: 1, Sender: typed.Sender, SenderName: typed.SenderName, ThreadID: typed.Thread, Topic: typed.Thread,
 		Verb: typed.Verb, ReceivedAt: c.Now().UnixMilli(),
@@ -236,7 +231,7 @@ func (c *Console) testItem(ctx context.Context, typed pages.TestMessage) (item r
 
 // tester decides on one message.
 type tester struct {
-	*Console
+	*site
 	table *table
 	item  routeapi.Item
 	typed pages.TestMessage

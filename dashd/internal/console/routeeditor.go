@@ -10,12 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -30,7 +28,7 @@ const (
 )
 
 // newEditor shows a fresh copy of the table.
-func (c *Console) newEditor(w http.ResponseWriter, r *http.Request) {
+func (c routePages) newEditor(w http.ResponseWriter, r *http.Request) {
 	table, err := c.table(r.Context())
 	if err != nil {
 		c.failed(w, r, err)
@@ -63,14 +61,11 @@ func tooLarge(routes []msg.Route) string {
 }
 
 // edit answers the buttons of the page.
-func (c *Console) edit(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxDraft)
-	if err := r.ParseForm(); err != nil {
-		c.Pages.Problem(w, r, http.StatusBadRequest, "The form could not be read",
-			"It is too long, or broken. Go back and try again.")
+func (c routePages) edit(w http.ResponseWriter, r *http.Request) {
+	r, ok := c.form(w, r, maxDraft)
+	if !ok {
 		return
 	}
-	r = r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context())))
 	d, err := readDraft(r.PostForm)
 	if err != nil {
 		c.failed(w, r, err)
@@ -123,7 +118,7 @@ func readLast(text string) int {
 }
 
 // save replaces the stored table by the copy. What was typed stays on the page if that is refused.
-func (c *Console) save(w http.ResponseWriter, r *http.Request, d *draft, page pages.RouteEditor) {
+func (c routePages) save(w http.ResponseWriter, r *http.Request, d *draft, page pages.RouteEditor) {
 	page.Checked = true
 	table, err := c.table(r.Context())
 	if err != nil {
@@ -146,7 +141,7 @@ func (c *Console) save(w http.ResponseWriter, r *http.Request, d *draft, page pa
 		http.Redirect(w, r, c.flashes.add("/routes", savedWords(&done), "", c.Now()), http.StatusSeeOther)
 	case kind == apierr.Conflict:
 		page.Conflict = &pages.Conflict{Saved: true}
-		d.digest = routeapi.Digest(table.routes) // now the operator has seen what was changed
+		d.digest = routeapi.Digest(table.routes) // now the operator has seen the changes
 		c.showEditor(w, r, kind.Status(), d, page, "")
 	default:
 		c.showEditor(w, r, kind.Status(), d, page, plainText(err.Error()))
@@ -162,7 +157,7 @@ func savedWords(done *routeapi.Replaced) string {
 }
 
 // showEditor writes the page with a copy.
-func (c *Console) showEditor(w http.ResponseWriter, r *http.Request, status int, d *draft, page pages.RouteEditor,
+func (c routePages) showEditor(w http.ResponseWriter, r *http.Request, status int, d *draft, page pages.RouteEditor,
 	problem string) {
 	err := c.fillEditor(r.Context(), d, &page)
 	if err != nil {
@@ -180,8 +175,8 @@ func (c *Console) showEditor(w http.ResponseWriter, r *http.Request, status int,
 	})
 }
 
-// fillEditor adds what is known about the rows, and what may be picked.
-func (c *Console) fillEditor(ctx context.Context, d *draft, page *pages.RouteEditor) error {
+// fillEditor adds the checks of the rows, and the choices.
+func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteEditor) error {
 	table, err := c.table(ctx)
 	if err != nil {
 		return err
@@ -229,7 +224,7 @@ func (c *Console) fillEditor(ctx context.Context, d *draft, page *pages.RouteEdi
 		}
 	}
 	page.Targets = targetChoices(table.groups)
-	page.Chats, err = c.chatChoices(ctx)
+	page.Chats, err = rows.NewestChats(ctx, c.Store, maxChatChoices)
 	return err
 }
 
@@ -268,25 +263,15 @@ func targetChoices(groups []msg.Group) (all []string) {
 	return append(all, routeapi.Onboarding, "builtin:drop", "builtin:ping")
 }
 
-func (c *Console) chatChoices(ctx context.Context) (all []pages.ChatChoice, err error) {
-	chats, err := rows.NewestChats(ctx, c.Store, maxChatChoices)
-	for _, chat := range chats {
-		all = append(all, pages.ChatChoice{JID: chat.JID, Title: Excerpt(plaintext.Line(chat.Title))})
-	}
-	return all, err
-}
-
 // routeChanges are the newest changes of routes, the newest first.
-func (c *Console) routeChanges(ctx context.Context) (all []pages.AuditLine, err error) {
+func (c routePages) routeChanges(ctx context.Context) (all []store.AuditRow, err error) {
 	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", store.AuditMove} {
 		rows, err := c.Store.Audit(ctx, store.AuditQuery{What: what, Limit: maxConflictLines})
 		if err != nil {
 			return nil, err
 		}
-		for _, row := range rows {
-			all = append(all, auditLine(row))
-		}
+		all = append(all, rows...)
 	}
-	slices.SortFunc(all, func(a, b pages.AuditLine) int { return cmp.Compare(b.ID, a.ID) })
+	slices.SortFunc(all, func(a, b store.AuditRow) int { return cmp.Compare(b.ID, a.ID) })
 	return all[:min(len(all), maxConflictLines)], nil
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
@@ -23,16 +22,12 @@ import (
 // maxRouteLines is how many rows of the table are on a page.
 const maxRouteLines = 50
 
-func (c *Console) routes(r *http.Request) (*shown, error) {
-	data, err := c.routingTable(r.Context(), strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("from"))
-	return &shown{title: "Routes", template: "routes.html", data: data}, err
-}
-
-// routingTable returns the rows with a text, from the one with an id on; "" is the first.
-func (c *Console) routingTable(ctx context.Context, query, from string) (pages.Routes, error) {
+// list shows the routes with a text, from the one with an id on; "" is the first.
+func (c routePages) list(r *http.Request) (*shown, error) {
+	ctx, query, from := r.Context(), strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("from")
 	table, err := c.table(ctx)
 	if err != nil {
-		return pages.Routes{}, err
+		return nil, err
 	}
 	page := pages.Routes{Count: len(table.routes), Query: query}
 	var found []int // places, from 0
@@ -58,14 +53,14 @@ func (c *Console) routingTable(ctx context.Context, query, from string) (pages.R
 	}
 	words, err := c.matchWords(ctx, exprs)
 	if err != nil {
-		return pages.Routes{}, err
+		return nil, err
 	}
 	for i, at := range found {
 		line := routeLine(table.routes[at], table.review())
 		line.Place, line.Words = at+1, words[i]
 		page.Rows = append(page.Rows, line)
 	}
-	return page, nil
+	return &shown{title: "Routes", template: "routes.html", data: page}, nil
 }
 
 func routesPath(query string, from int64) string {
@@ -83,7 +78,7 @@ func contains(text string, in ...string) bool {
 	})
 }
 
-// review is what an operator should know about each row, by its id.
+// review has the problems and warnings of each row, by its id.
 type review struct {
 	problems map[int64]string
 	warnings map[int64][]string
@@ -127,8 +122,8 @@ func lines(texts []string) []string {
 	return all
 }
 
-// matchWords says what each of some expressions matches, with the titles of chats.
-func (c *Console) matchWords(ctx context.Context, exprs []string) ([]string, error) {
+// matchWords words each of some expressions, with the titles of chats.
+func (c routePages) matchWords(ctx context.Context, exprs []string) ([]string, error) {
 	var chats []string
 	parsed := make([]*match.Expr, len(exprs))
 	for i, text := range exprs {
@@ -145,7 +140,7 @@ func (c *Console) matchWords(ctx context.Context, exprs []string) ([]string, err
 		if titles[jid] == "" {
 			return jid
 		}
-		return fmt.Sprintf("“%s” (%s)", Excerpt(plaintext.Line(titles[jid])), jid)
+		return fmt.Sprintf("“%s” (%s)", pages.Line(titles[jid]), jid)
 	}
 	words := make([]string, len(exprs))
 	for i, e := range parsed {
@@ -157,7 +152,7 @@ func (c *Console) matchWords(ctx context.Context, exprs []string) ([]string, err
 	return words, nil
 }
 
-// targetWords says what becomes of a message with a target. folder is the group that follows the words, "" for none.
+// targetWords words a target. folder is the group that follows the words, "" for none.
 func targetWords(text string) (words, folder string) {
 	target, err := match.ParseTarget(text)
 	switch {
@@ -192,114 +187,12 @@ func waitWords(config json.RawMessage) string {
 	}
 	var words []string
 	for _, part := range []struct{ words, value string }{
-		{"waits for silence of %s", f.quiet}, {"waits at most %s", f.hold}, {"starts at a weight of %s", f.threshold},
-		{"weights: %s", f.weights},
+		{"waits for silence of %s", f.Quiet}, {"waits at most %s", f.Hold}, {"starts at a weight of %s", f.Threshold},
+		{"weights: %s", f.Weights},
 	} {
 		if part.value != "" {
 			words = append(words, fmt.Sprintf(part.words, part.value))
 		}
 	}
 	return strings.Join(words, "; ")
-}
-
-// impulse is the settings of a row as an operator types them; "" is not set.
-type impulse struct{ quiet, hold, threshold, weights string }
-
-// impulseFields reads stored settings; ok is false if they are invalid.
-func impulseFields(config json.RawMessage) (f impulse, ok bool) {
-	if len(config) == 0 {
-		return f, true
-	}
-	if _, err := (msg.Impulse{}).Merge(config); err != nil {
-		return f, false
-	}
-	var set struct {
-		Quiet     *int64         `json:"quiet_ms"`
-		Hold      *int64         `json:"max_hold_ms"`
-		Threshold *int           `json:"threshold"`
-		Weights   map[string]int `json:"weights"`
-	}
-	if json.Unmarshal(config, &set) != nil {
-		return f, false
-	}
-	if set.Quiet != nil {
-		f.quiet = duration(*set.Quiet)
-	}
-	if set.Hold != nil {
-		f.hold = duration(*set.Hold)
-	}
-	if set.Threshold != nil {
-		f.threshold = strconv.Itoa(*set.Threshold)
-	}
-	var weights []string
-	for _, verb := range slices.Sorted(maps.Keys(set.Weights)) {
-		if strings.ContainsAny(verb, "= \t\n") {
-			return f, false
-		}
-		weights = append(weights, fmt.Sprintf("%s=%d", verb, set.Weights[verb]))
-	}
-	f.weights = strings.Join(weights, " ")
-	return f, true
-}
-
-// duration writes milliseconds as an operator would: 500ms, 3s, 5m.
-func duration(ms int64) string {
-	switch {
-	case ms%1000 != 0:
-		return fmt.Sprintf("%dms", ms)
-	case ms >= 60_000 && ms%60_000 == 0:
-		return fmt.Sprintf("%dm", ms/60_000)
-	}
-	return fmt.Sprintf("%ds", ms/1000)
-}
-
-// config is the settings as JSON, nil if none is set.
-func (f impulse) config() (json.RawMessage, error) {
-	set := map[string]any{}
-	for _, each := range []struct{ name, field, text string }{{"quiet_ms", "wait for silence", f.quiet},
-		{"max_hold_ms", "wait at most", f.hold}} {
-		if each.text == "" {
-			continue
-		}
-		ms, err := milliseconds(each.text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", each.field, err)
-		}
-		set[each.name] = ms
-	}
-	if f.threshold != "" {
-		n, err := strconv.ParseUint(f.threshold, 10, 31)
-		if err != nil {
-			return nil, fmt.Errorf("the weight that starts a turn is a whole number, not %.40q", f.threshold)
-		}
-		set["threshold"] = n
-	}
-	weights := map[string]uint64{}
-	for pair := range strings.FieldsSeq(f.weights) {
-		verb, text, _ := strings.Cut(pair, "=")
-		n, err := strconv.ParseUint(text, 10, 31)
-		if err != nil || verb == "" {
-			return nil, fmt.Errorf("weights are written as reaction=0 message=50, not %.40q", pair)
-		}
-		weights[verb] = n
-	}
-	if len(weights) > 0 {
-		set["weights"] = weights
-	}
-	if len(set) == 0 {
-		return nil, nil
-	}
-	return json.Marshal(set)
-}
-
-// milliseconds reads 500ms, 3s, 5m or a number of seconds.
-func milliseconds(text string) (int64, error) {
-	if _, err := strconv.ParseUint(text, 10, 31); err == nil {
-		text += "s"
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d%time.Millisecond != 0 {
-		return 0, fmt.Errorf("a time is written as 500ms, 3s or 5m, not %.40q", text)
-	}
-	return d.Milliseconds(), nil
 }

@@ -15,9 +15,9 @@ import (
 // maxStepRequests is how many requests the first steps show.
 const maxStepRequests = 3
 
-// steps are what is left to do until a chat of a platform was answered, nil once one was.
-func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.Steps, error) {
-	answered, err := c.Answered(ctx)
+// steps are the tasks that remain until a chat of a platform was answered, nil once one was.
+func (c *overviewPages) steps(ctx context.Context, daemons []status.Daemon) (*pages.Steps, error) {
+	answered, err := c.wasAnswered(ctx)
 	if err != nil || answered {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.St
 	}
 	for _, r := range pending {
 		if !r.Noted() {
-			s.Requests = append(s.Requests, requestLine(r))
+			s.Requests = append(s.Requests, r)
 		}
 	}
 	find := func(name string) status.Daemon {
@@ -62,8 +62,8 @@ func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.St
 	return s, nil
 }
 
-// Answered reports whether a chat of a platform was answered, now or since dashd was started.
-func (c *Console) Answered(ctx context.Context) (bool, error) {
+// wasAnswered reports whether a chat of a platform was answered, now or since dashd was started.
+func (c *overviewPages) wasAnswered(ctx context.Context) (bool, error) {
 	if c.answered.Load() {
 		return true, nil
 	}
@@ -84,7 +84,7 @@ func isOf(name, adapter string) bool {
 	return base == adapter
 }
 
-// platforms are what an instance can be connected to.
+// platforms are those that an instance can be connected to.
 func platforms() []pages.Platform {
 	return []pages.Platform{
 		{Name: "Telegram", Daemon: "teled", Where: "from @BotFather, command /newbot",

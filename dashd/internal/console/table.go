@@ -4,13 +4,14 @@ import (
 	"context"
 	"sync"
 
+	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routecheck"
 )
 
-// table is the routes and groups, and what follows from them. It is made again when routes or groups have changed: open
-// pages share it.
+// table is the routes and groups, and the conclusions from them. It is made again when routes or groups have changed:
+// open pages share it.
 type table struct {
 	version  int64
 	routes   []msg.Route // in the order in which they are tried
@@ -27,8 +28,8 @@ type tables struct {
 }
 
 // table returns the present one.
-func (c *Console) table(ctx context.Context) (*table, error) {
-	version, err := c.Store.RoutingVersion(ctx) // first: what is read after it is not older
+func (c *site) table(ctx context.Context) (*table, error) {
+	version, err := c.Store.RoutingVersion(ctx) // first: rows that are read after it are not older
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +68,34 @@ func sharers(routes []msg.Route) map[string][]string {
 			seen[[2]string{target.Folder, words}] = true
 			all[target.Folder] = append(all[target.Folder], words)
 		}
+	}
+	return all
+}
+
+// titles are those of chats.
+func (c *site) titles(ctx context.Context, jids []string) (pages.Titles, error) {
+	titles := pages.Titles{}
+	for _, jid := range jids {
+		if _, known := titles[jid]; known {
+			continue
+		}
+		chat, err := c.Store.Chat(ctx, jid)
+		if err != nil {
+			return nil, err
+		}
+		titles[jid] = ""
+		if chat != nil {
+			titles[jid] = chat.Title
+		}
+	}
+	return titles, nil
+}
+
+// chatsOf are the addresses of the chats of a list.
+func chatsOf[T any](list []T, jid func(T) string) []string {
+	all := make([]string, len(list))
+	for i, each := range list {
+		all[i] = jid(each)
 	}
 	return all
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"strconv"
@@ -22,19 +21,19 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/why"
 )
 
 // Limits of the pages of turns.
 const (
 	maxRows     = 50 // of a list
 	maxRuns     = 10
-	maxText     = 2000     // characters of a message
 	maxLogShown = 16 << 10 // bytes of a log on a page
 	maxLog      = 2 << 20  // bytes of a log by itself
 )
 
-// turns lists turns: those in a state, of a chat or of a group.
-func (c *Console) turns(r *http.Request) (*shown, error) {
+// list shows turns: those in a state, of a chat or of a group.
+func (c turnPages) list(r *http.Request) (*shown, error) {
 	q := r.URL.Query()
 	before, err := position(q)
 	if err != nil {
@@ -45,9 +44,9 @@ func (c *Console) turns(r *http.Request) (*shown, error) {
 	page := pages.TurnsPage{Now: c.Now().UnixMilli()}
 	switch {
 	case list.ChatJID != "":
-		page.Of, list.Folder = "Turns of the chat "+line(list.ChatJID), ""
+		page.Of, list.Folder = "Turns of the chat "+pages.Line(list.ChatJID), ""
 	case list.Folder != "":
-		page.Of, list.State = "Turns of the group "+line(list.Folder)+" that have started", ""
+		page.Of, list.State = "Turns of the group "+pages.Line(list.Folder)+" that have started", ""
 	}
 	for _, choice := range []struct {
 		state msg.TurnState
@@ -69,128 +68,55 @@ func (c *Console) turns(r *http.Request) (*shown, error) {
 		rows = rows[:maxRows]
 		page.Older = older(r, rows[maxRows-1].ID)
 	}
-	titles := titles{c: c, known: map[string]string{}}
-	for _, t := range rows {
-		page.Lines = append(page.Lines, turnRow(t, titles.of(r.Context(), t.ChatJID), page.Now))
-	}
-	return &shown{title: "Turns", template: "turns.html", data: page}, titles.err
+	page.Lines = rows
+	page.Titles, err = c.titles(r.Context(), chatsOf(rows, func(t *msg.Turn) string { return t.ChatJID }))
+	return &shown{title: "Turns", template: "turns.html", data: page}, err
 }
 
-// position is where a list goes on: below an id, 0 for its beginning.
-func position(q url.Values) (int64, error) {
-	text := q.Get("before")
-	if text == "" {
-		return 0, nil
-	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id <= 0 {
-		return 0, apierr.New(apierr.BadRequest, "before=%.40q is not an id", text)
-	}
-	return id, nil
-}
-
-// older is the address of the rest of a list, with the same filters.
-func older(r *http.Request, last int64) string {
-	q := r.URL.Query()
-	q.Del(flashParameter)
-	q.Set("before", strconv.FormatInt(last, 10))
-	return r.URL.Path + "?" + q.Encode()
-}
-
-// titles reads titles of chats, each once. After an error all are "".
-type titles struct {
-	c     *Console
-	known map[string]string
-	err   error
-}
-
-func (t *titles) of(ctx context.Context, jid string) string {
-	if text, known := t.known[jid]; known || t.err != nil {
-		return text
-	}
-	chat, err := t.c.Store.Chat(ctx, jid)
-	if t.err = err; chat != nil {
-		t.known[jid] = line(chat.Title)
-	}
-	return t.known[jid]
-}
-
-func turnRow(t *msg.Turn, title string, now int64) pages.TurnRow {
-	row := pages.TurnRow{
-		ID: t.ID, Rows: int64(t.RowCount), Folder: t.Folder, Chat: line(t.ChatJID), Title: title, Topic: line(t.Topic),
-		State:  string(t.State),
-		Reason: cmp.Or(t.Reason.Meaning(), string(t.Reason)), Error: line(t.Error), CreatedAt: t.CreatedAt,
-		StartedAt: t.StartedAt, Ended: t.EndedAt,
-		Attempts: t.Attempts, Waits: waits(t, now), NotBefore: t.NotBefore,
-		CanCancel: t.State == msg.TurnQueued || t.State == msg.TurnRunning,
-	}
-	row.CanRetry = t.State == msg.TurnFailed || t.State == msg.TurnCancelled ||
-		t.State == msg.TurnQueued && t.NotBefore > now
-	return row
-}
-
-func waits(t *msg.Turn, now int64) string {
-	if t.State != msg.TurnQueued {
-		return ""
-	}
-	words := t.WaitsFor.Meaning()
-	if left := t.NotBefore - now; left > 0 {
-		words = cmp.Or(words, "it waits") + fmt.Sprintf(", %d s left", (left+999)/1000)
-	}
-	return words
-}
-
-// turn shows one turn.
-func (c *Console) turn(r *http.Request) (*shown, error) {
+// show shows one turn.
+func (c turnPages) show(r *http.Request) (*shown, error) {
 	ctx := r.Context()
 	t, err := c.turnOf(r)
 	if err != nil {
 		return nil, err
 	}
-	now := c.Now().UnixMilli()
-	titles := titles{c: c, known: map[string]string{}}
-	page := pages.TurnPage{Now: now, Turn: turnRow(t, titles.of(ctx, t.ChatJID), now), Thread: line(t.ThreadID),
-		Surface: t.Surface}
-	page.With = t.AnsweredWith
-	folded, err := c.Store.FoldedInto(r.Context(), t.ID)
-	if err != nil {
+	page := pages.TurnPage{Now: c.Now().UnixMilli(), Turn: t}
+	if page.Titles, err = c.titles(ctx, []string{t.ChatJID}); err != nil {
 		return nil, err
 	}
-	for _, f := range folded {
-		page.TookIn = append(page.TookIn, f.ID)
+	if page.TookIn, err = c.Store.FoldedInto(ctx, t.ID); err != nil {
+		return nil, err
 	}
 	if page.Parent, err = c.delegatedBy(ctx, t); err != nil {
 		return nil, err
 	}
-	if page.Messages, page.Answers, err = c.turnMessages(ctx, t.ID); err != nil {
+	if page.Messages, err = c.Store.TurnMessages(ctx, t.ID); err != nil {
 		return nil, err
 	}
-	if err := c.addWork(ctx, &page, t); err != nil {
+	if page.Answers, err = c.Store.TurnReplies(ctx, t.ID); err != nil {
 		return nil, err
 	}
 	if page.Asks, err = c.questions(ctx, t, login.Sender(ctx)); err != nil {
 		return nil, err
 	}
-	calls, err := c.Store.ToolCalls(ctx, t.ID)
-	if err != nil {
+	if page.Tools, err = c.Store.ToolCalls(ctx, t.ID); err != nil {
 		return nil, err
 	}
-	for _, call := range calls[:min(len(calls), maxRows)] {
-		page.Tools = append(page.Tools, pages.ToolLine{Name: call.Tool, Result: line(string(call.Result)),
-			At: call.CreatedAt})
-	}
-	if err := c.addRuns(ctx, &page, t); err != nil {
+	page.Messages, page.Answers, page.Tools = first(page.Messages), first(page.Answers), first(page.Tools)
+	if err := c.addWork(ctx, &page, t); err != nil {
 		return nil, err
 	}
 	return &shown{title: fmt.Sprintf("Turn %d", t.ID), template: "turn.html", data: page,
-		up: []pages.Link{{Path: "/turns", Text: "Turns"}}}, titles.err
+		up: []pages.Link{{Path: "/turns", Text: "Turns"}}}, nil
 }
 
-func (c *Console) turnOf(r *http.Request) (*msg.Turn, error) {
-	text := chi.URLParam(r, "id")
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id <= 0 {
-		return nil, apierr.New(apierr.BadRequest, "%.40q is not the number of a turn.", text)
+// first is the beginning of a list, as much of it as a page shows.
+func first[T any](list []T) []T { return list[:min(len(list), maxRows)] }
+
+func (c turnPages) turnOf(r *http.Request) (*msg.Turn, error) {
+	id, err := idOf(chi.URLParam(r, "id"), "turn")
+	if err != nil {
+		return nil, err
 	}
 	t, err := c.Store.Turn(r.Context(), id)
 	if err == nil && t == nil {
@@ -200,7 +126,7 @@ func (c *Console) turnOf(r *http.Request) (*msg.Turn, error) {
 }
 
 // delegatedBy is the turn that delegated a turn, 0 for none.
-func (c *Console) delegatedBy(ctx context.Context, t *msg.Turn) (int64, error) {
+func (c turnPages) delegatedBy(ctx context.Context, t *msg.Turn) (int64, error) {
 	if t.Kind != msg.Delegated {
 		return 0, nil
 	}
@@ -211,50 +137,23 @@ func (c *Console) delegatedBy(ctx context.Context, t *msg.Turn) (int64, error) {
 	return asked.ForwardedFrom.TurnID, nil
 }
 
-func (c *Console) turnMessages(ctx context.Context, id int64) (given, answers []pages.TurnMessage, err error) {
-	rows, err := c.Store.TurnMessages(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	replies, err := c.Store.TurnReplies(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, m := range rows[:min(len(rows), maxRows)] {
-		given = append(given, turnMessage(m))
-	}
-	for _, m := range replies[:min(len(replies), maxRows)] {
-		shown := turnMessage(m)
-		shown.State = string(m.OutState)
-		shown.Bad = m.OutState == msg.OutFailed || m.OutState == msg.OutAmbiguous
-		if shown.Bad && m.Error != "" {
-			shown.State += ": " + line(m.Error)
-		}
-		answers = append(answers, shown)
-	}
-	return given, answers, nil
-}
-
-func turnMessage(m *msg.Message) pages.TurnMessage {
-	return pages.TurnMessage{ID: m.ID, At: m.ReceivedAt, From: line(cmp.Or(m.SenderName, m.Sender)),
-		Text: cutText(m.Content, maxText), Files: len(m.Attachments)}
-}
-
-// addRuns adds the processes that worked on a turn, the newest last, and the end of the last one's log.
-func (c *Console) addRuns(ctx context.Context, page *pages.TurnPage, t *msg.Turn) error {
-	until := cmp.Or(t.EndedAt, page.Now)
-	runs, err := factrows.RunsDuring(ctx, c.Store, t.Folder, t.Topic, t.CreatedAt, until, maxRuns)
+// addWork adds the agent's report on its work and its usage, the processes that worked on a turn, the newest
+// last, and the end of the last one's log.
+func (c turnPages) addWork(ctx context.Context, page *pages.TurnPage, t *msg.Turn) error {
+	used, err := c.Store.Usage(ctx, t.ID)
 	if err != nil {
 		return err
 	}
-	for _, run := range runs {
-		page.Runs = append(page.Runs, pages.RunLine{ID: run.ID, Runtime: run.Runtime, Result: run.Result,
-			Error: line(run.Error), StartedAt: run.StartedAt, EndedAt: run.EndedAt})
+	page.Used = why.Used(used)
+	if page.Work, err = c.Store.Progress(ctx, t.ID); err != nil {
+		return err
 	}
-	if len(runs) == 0 {
-		return nil
+	until := cmp.Or(t.EndedAt, page.Now)
+	page.Runs, err = factrows.RunsDuring(ctx, c.Store, t.Folder, t.Topic, t.CreatedAt, until, maxRuns)
+	if err != nil || len(page.Runs) == 0 {
+		return err
 	}
-	last := runs[len(runs)-1].ID
+	last := page.Runs[len(page.Runs)-1].ID
 	text, cut, err := c.logEnd(t.Folder, last, maxLogShown)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -264,7 +163,7 @@ func (c *Console) addRuns(ctx context.Context, page *pages.TurnPage, t *msg.Turn
 }
 
 // logEnd reads the end of a run's log, from the beginning of a line.
-func (c *Console) logEnd(folder string, run int64, limit int64) (text string, cut bool, err error) {
+func (c *site) logEnd(folder string, run int64, limit int64) (text string, cut bool, err error) {
 	f, err := os.OpenInRoot(c.Data, path.Join("logs", folder, fmt.Sprintf("run-%d.log", run)))
 	if err != nil {
 		return "", false, err
@@ -285,11 +184,11 @@ func (c *Console) logEnd(folder string, run int64, limit int64) (text string, cu
 			text = rest
 		}
 	}
-	return printable(text), from > 0, nil
+	return pages.Printable(text), from > 0, nil
 }
 
 // log answers with a run's log as text.
-func (c *Console) log(w http.ResponseWriter, r *http.Request) {
+func (c turnPages) log(w http.ResponseWriter, r *http.Request) {
 	t, err := c.turnOf(r)
 	if err != nil {
 		c.failed(w, r, err)
@@ -304,7 +203,7 @@ func (c *Console) log(w http.ResponseWriter, r *http.Request) {
 }
 
 // writeLog answers with the end of a run's log.
-func (c *Console) writeLog(w http.ResponseWriter, r *http.Request, folder string, run int64) {
+func (c *site) writeLog(w http.ResponseWriter, r *http.Request, folder string, run int64) {
 	text, _, err := c.logEnd(folder, run, maxLog)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -318,8 +217,8 @@ func (c *Console) writeLog(w http.ResponseWriter, r *http.Request, folder string
 	}
 }
 
-// prompt shows what the agent was given: gated makes it again.
-func (c *Console) prompt(r *http.Request) (*shown, error) {
+// prompt shows the agent's prompt: gated makes it again.
+func (c turnPages) prompt(r *http.Request) (*shown, error) {
 	t, err := c.turnOf(r)
 	if err != nil {
 		return nil, err
@@ -330,14 +229,14 @@ func (c *Console) prompt(r *http.Request) (*shown, error) {
 		&answer); err != nil {
 		page.Problem = plainText(err.Error())
 	}
-	page.Prompt = printable(answer.Prompt)
+	page.Prompt = pages.Printable(answer.Prompt)
 	return &shown{title: "What the agent was given", template: "prompt.html", data: page,
 		up: []pages.Link{{Path: "/turns", Text: "Turns"}, {Path: fmt.Sprintf("/turns/%d", t.ID),
 			Text: fmt.Sprintf("Turn %d", t.ID)}}}, nil
 }
 
-// changeTurn retries or cancels a turn.
-func (c *Console) changeTurn(verb, done string) action {
+// change retries or cancels a turn.
+func (c turnPages) change(verb, done string) action {
 	return func(r *http.Request) (next, notice string, err error) {
 		t, err := c.turnOf(r)
 		if err != nil {

@@ -5,12 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"arizuko/pkg/msg"
 )
 
 func TestLogEnd_LongLog_BeginsWithALine(t *testing.T) {
-	c := New(Config{Data: t.TempDir()})
+	c := &site{Config: Config{Data: t.TempDir()}}
 	write := func(text string) {
 		t.Helper()
 		dir := filepath.Join(c.Data, "logs", "acme", "eng")
@@ -48,24 +46,5 @@ func TestLogEnd_LongLog_BeginsWithALine(t *testing.T) {
 	}
 	if text, _, err := c.logEnd("acme/eng", 9, 40); err == nil {
 		t.Errorf("a link that leads out of the data folder is followed: %q", text)
-	}
-}
-
-func TestTurnRow_Buttons_FollowTheState(t *testing.T) {
-	for _, tt := range []struct {
-		state         msg.TurnState
-		notBefore     int64
-		retry, cancel bool
-	}{
-		{msg.TurnQueued, 0, false, true}, {msg.TurnQueued, 2000, true, true}, {msg.TurnRunning, 0, false, true},
-		{msg.TurnDone, 0, false, false}, {msg.TurnFailed, 0, true, false}, {msg.TurnCancelled, 0, true, false},
-	} {
-		row := turnRow(&msg.Turn{State: tt.state, NotBefore: tt.notBefore, WaitsFor: msg.WaitsRetry}, "", 1000)
-		if row.CanRetry != tt.retry || row.CanCancel != tt.cancel {
-			t.Errorf("%s until %d: retry %t, cancel %t", tt.state, tt.notBefore, row.CanRetry, row.CanCancel)
-		}
-		if want := map[int64]string{2000: "it is retried, 1 s left"}[tt.notBefore]; want != "" && row.Waits != want {
-			t.Errorf("%q", row.Waits)
-		}
 	}
 }

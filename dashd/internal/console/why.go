@@ -1,21 +1,18 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/pages"
-	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
@@ -23,16 +20,14 @@ import (
 )
 
 const (
-	// maxShownText is how much of a message the page shows, in characters.
-	maxShownText = 4000
 	// maxSteps bounds the steps of a page, the newest ones: a message of a thousand parts has as many.
 	maxSteps = 300
 	maxNear  = 50
 )
 
-// why shows what became of one message.
-func (c *Console) why(r *http.Request) (*shown, error) {
-	id, err := rowID(chi.URLParam(r, "id"))
+// show shows the path of one message.
+func (c messagePages) show(r *http.Request) (*shown, error) {
+	id, err := idOf(chi.URLParam(r, "id"), "message")
 	if err != nil {
 		return nil, err
 	}
@@ -49,25 +44,16 @@ func (c *Console) why(r *http.Request) (*shown, error) {
 		up: []pages.Link{{Path: "/messages", Text: "Messages"}}}, err
 }
 
-func rowID(text string) (int64, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id <= 0 {
-		return 0, apierr.New(apierr.BadRequest, "The address has no number of a message.")
-	}
-	return id, nil
-}
-
 // explained makes the page of a path.
-func (c *Console) explained(ctx context.Context, p *why.Path) (pages.Why, error) {
+func (c messagePages) explained(ctx context.Context, p *why.Path) (pages.Why, error) {
 	m := p.Asked
-	data := pages.Why{ID: m.ID, Out: m.Direction == msg.Out, Now: c.Now().UnixMilli()}
-	lines, err := c.messageLines(ctx, []*msg.Message{m})
+	data := pages.Why{Message: m, Now: c.Now().UnixMilli(), Replay: replayable(m), Near: near(p)}
+	titles, err := c.titlesOf(ctx, []*msg.Message{m})
 	if err != nil {
 		return data, err
 	}
-	data.Fields = messageFields(p, lines[0])
-	data.Text, data.Cut = c.wholeText(contentOf(m))
-	if data.Heard, err = c.heard(ctx, m); err != nil {
+	data.Fields = messageFields(p, titles)
+	if err := c.Store.FillTranscripts(ctx, []*msg.Message{m}); err != nil {
 		return data, err
 	}
 	change, err := c.Store.LastChange(ctx, m.ID, maxRowID)
@@ -78,88 +64,49 @@ func (c *Console) explained(ctx context.Context, p *why.Path) (pages.Why, error)
 	case change != nil && change.Deleted:
 		data.Change = "It was deleted since on its platform, or is to be."
 	case change != nil:
-		text, _ := c.wholeText(change.Content)
-		data.Change = "It was edited since, to: " + text
+		data.Change = "It was edited since, to: " + c.Pages.Whole(change.Content)
 	}
 	p.Daemons.Ask(ctx, config.Base{Data: c.Data}, data.Now)
 	steps := why.Steps(p)
-	if took := why.Took(p, steps); took != 0 {
-		data.Took = took.String()
-	}
-	data.Steps = c.stepLines(steps[max(0, len(steps)-maxSteps):])
-	for _, o := range why.StillOpen(p, c.Now()) {
-		data.Open = append(data.Open, pages.WhyOpen{Text: c.hide(plaintext.Line(cmp.Or(o.Page.Fix, o.Text))),
-			Owner: plaintext.Line(o.Owner), Links: links(m.ID, o.Row, o.Turn, nil), Page: o.Page})
-	}
+	data.Steps, data.Took = steps[max(0, len(steps)-maxSteps):], why.Took(p, steps)
+	data.Open = why.StillOpen(p, c.Now())
 	if p.Request != nil {
 		data.Request = p.Request.Code
 	}
-	data.Near = c.near(p)
-	data.Replay, err = c.replayForm(ctx, m)
+	data.Copy, err = c.Store.CopyOf(ctx, m.ID)
 	return data, err
-}
-
-// heard are the transcripts of a message's audio files.
-func (c *Console) heard(ctx context.Context, m *msg.Message) (all []pages.Heard, err error) {
-	if err := c.Store.FillTranscripts(ctx, []*msg.Message{m}); err != nil {
-		return nil, err
-	}
-	for i := range m.Attachments {
-		t := m.Attachments[i].Transcript
-		if t == nil {
-			continue
-		}
-		h := pages.Heard{File: Excerpt(plaintext.Line(m.Attachments[i].Name)), Problem: plaintext.Line(t.Error)}
-		h.Text, h.Cut = c.wholeText(t.Text)
-		all = append(all, h)
-	}
-	return all, nil
 }
 
 // maxRowID is after all changes of a message.
 const maxRowID = 1<<63 - 1
 
-// wholeText is the text of a message with its lines, up to a limit.
-func (c *Console) wholeText(content string) (text string, cut bool) {
-	runes := []rune(content[:min(len(content), 4*(maxShownText+1))])
-	if cut = len(runes) > maxShownText; cut {
-		runes = runes[:maxShownText]
-	}
-	lines := strings.Split(string(runes), "\n")
-	for i, line := range lines {
-		lines[i] = plaintext.Line(line)
-	}
-	return c.hide(strings.TrimSpace(strings.Join(lines, "\n"))), cut
-}
-
 // messageFields are the facts about a message: its place, its turns, and the fields that `gated why` prints, too.
-func messageFields(p *why.Path, line pages.MessageLine) (all []pages.Field) {
+func messageFields(p *why.Path, titles pages.Titles) (all []pages.Field) {
 	m := p.Asked
 	add := func(name, text, path string) {
-		if text = Excerpt(plaintext.Line(text)); text != "" {
+		if text = pages.Line(text); text != "" {
 			all = append(all, pages.Field{Name: name, Text: text, Path: path})
 		}
 	}
 	direction := "received"
-	if line.Out {
+	if m.Direction == msg.Out {
 		direction = "sent"
 	}
-	state, _ := stateOf(m)
-	add("State", direction+": "+state, "")
-	add("Chat", line.Place(), line.ChatPath())
-	if line.Title != "" {
+	add("State", direction+": "+pages.StateOf(m), "")
+	add("Chat", titles.Name(m.ChatJID), "/messages?"+url.Values{"chat": {m.ChatJID}}.Encode())
+	if titles.Of(m.ChatJID) != "" {
 		add("Address", m.ChatJID, "")
 	}
 	if m.SenderName != "" {
 		add("From", m.SenderName, "")
 	}
 	add("Sender", m.Sender, senderPath(m))
-	add("Kind", kindOf(m), "")
+	add("Kind", pages.FormOf(m), "")
 	if m.Timestamp != 0 && m.Direction == msg.In {
-		add("Sent, by the platform's clock", time.UnixMilli(m.Timestamp).Format(whyDay+" "+whyTime+" MST"), "")
+		add("Sent, by the platform's clock", time.UnixMilli(m.Timestamp).Format("2006-01-02 15:04:05.000 MST"), "")
 	}
-	if line.Group != "" {
-		add("Group", line.Group, "/groups/"+line.Group)
+	if m.RoutedTo != "" && !strings.HasPrefix(m.RoutedTo, "daemon:") {
+		add("Group", m.RoutedTo, "/groups/"+m.RoutedTo)
 	}
 	for _, t := range p.Turns {
 		name := fmt.Sprintf("Turn %d", t.ID)
@@ -172,7 +119,7 @@ func messageFields(p *why.Path, line pages.MessageLine) (all []pages.Field) {
 		add(name, text, turnPath(t.ID))
 	}
 	for _, f := range p.Fields() {
-		path := originPath(f.From)
+		path := pages.OriginPath(f.From)
 		if f.Turn != 0 {
 			path = turnPath(f.Turn)
 		}
@@ -194,69 +141,13 @@ func senderPath(m *msg.Message) string {
 	return "/messages?" + query.Encode()
 }
 
-func originPath(o *why.Origin) string {
-	switch {
-	case o == nil:
-	case o.Reminder != 0:
-		return "/reminders"
-	case o.Poll != 0:
-		return "/polls"
-	case o.Turn != 0:
-		return turnPath(o.Turn)
-	}
-	return ""
-}
-
-// Layouts of times, in the zone of dashd.
-const (
-	whyDay  = "2006-01-02"
-	whyTime = "15:04:05.000"
-)
-
-func (c *Console) stepLines(steps []why.Step) []pages.WhyStep {
-	all := make([]pages.WhyStep, len(steps))
-	day := ""
-	for i, s := range steps {
-		at := time.UnixMilli(s.At)
-		all[i] = pages.WhyStep{
-			Time: at.Format(whyTime), Text: c.hide(plaintext.Line(s.Text)), Reason: string(s.Reason),
-			Owner: plaintext.Line(s.Owner),
-			Links: links(0, s.Row, s.Turn, s.From), Main: s.Main,
-		}
-		if d := at.Format(whyDay + " MST"); d != day {
-			all[i].Day, day = d, d
-		}
-		if i > 0 {
-			all[i].After = s.After.String()
-		}
-	}
-	return all
-}
-
-// links lead to what a step is about, but for the message self.
-func links(self, row, turn int64, from *why.Origin) (all []pages.Link) {
-	if row != 0 && row != self {
-		all = append(all, pages.Link{Path: fmt.Sprintf("/messages/%d", row), Text: fmt.Sprintf("message %d", row)})
-	}
-	if turn != 0 {
-		all = append(all, pages.Link{Path: turnPath(turn), Text: fmt.Sprintf("turn %d", turn)})
-	}
-	if from != nil && from.Turn == 0 {
-		if path := originPath(from); path != "" {
-			all = append(all, pages.Link{Path: path, Text: path[1:]})
-		}
-	}
-	return all
-}
-
 // near are the other messages of a path.
-func (c *Console) near(p *why.Path) (all []pages.NearMessage) {
+func near(p *why.Path) (all []pages.NearMessage) {
 	self := p.Asked.ID
 	add := func(m *msg.Message, relation string) {
 		known := slices.ContainsFunc(all, func(n pages.NearMessage) bool { return n.ID == m.ID })
 		if m.ID != self && !known && len(all) < maxNear {
-			all = append(all, pages.NearMessage{ID: m.ID, Relation: relation, Place: plaintext.Line(m.ChatJID),
-				Text: c.hide(Excerpt(plaintext.Line(contentOf(m))))})
+			all = append(all, pages.NearMessage{Message: m, Relation: relation})
 		}
 	}
 	for _, m := range p.Rows {
@@ -292,15 +183,6 @@ func (c *Console) near(p *why.Path) (all []pages.NearMessage) {
 	return all
 }
 
-// replayForm is the form that replays a message, nil if gated would refuse it.
-func (c *Console) replayForm(ctx context.Context, m *msg.Message) (*pages.ReplayForm, error) {
-	if !replayable(m) {
-		return nil, nil
-	}
-	copied, err := c.Store.CopyOf(ctx, m.ID)
-	return &pages.ReplayForm{ID: m.ID, Out: m.Direction == msg.Out, Chat: plaintext.Line(m.ChatJID), Copy: copied}, err
-}
-
 // replayable reports whether gated makes a copy of a message: one that was not delivered, or that is decided.
 func replayable(m *msg.Message) bool {
 	if m.Direction == msg.Out {
@@ -309,9 +191,9 @@ func replayable(m *msg.Message) bool {
 	return m.Disposition != "" && m.Disposition != msg.Onboarding
 }
 
-// replayOne lets gated copy a message. A message that has a copy is copied once more only if the form says so.
-func (c *Console) replayOne(r *http.Request) (next, notice string, err error) {
-	id, err := rowID(chi.URLParam(r, "id"))
+// replay asks gated to copy a message. A message that has a copy is copied once more only if the form says so.
+func (c messagePages) replay(r *http.Request) (next, notice string, err error) {
+	id, err := idOf(chi.URLParam(r, "id"), "message")
 	if err != nil {
 		return "/messages", "", err
 	}

@@ -83,7 +83,7 @@ func (h *Hosts) Forwarded(next http.Handler) http.Handler {
 }
 
 // client returns the last address that no trusted proxy has: each proxy appends the one that it was
-// called from, and what is before that anyone may have made up.
+// called from, and anyone may have made up the addresses before that.
 func (h *Hosts) client(forwarded []string, peer string) string {
 	for _, text := range slices.Backward(strings.Split(strings.Join(forwarded, ","), ",")) {
 		addr, err := netip.ParseAddr(strings.TrimSpace(text))

@@ -1,5 +1,5 @@
 // Package live keeps pages up to date: a hub that is notified whenever rows may have changed, and
-// event streams that then read what is new.
+// event streams that then read the news.
 package live
 
 import (
@@ -46,7 +46,7 @@ func NewHub(valid func(*http.Request) bool, log *slog.Logger) *Hub {
 	return &Hub{streams: map[*signals]struct{}{}, closed: make(chan struct{}), valid: valid, log: log}
 }
 
-// Notify makes every stream read what is new.
+// Notify makes every stream read the news.
 func (h *Hub) Notify() { h.signal(func(s *signals) chan<- struct{} { return s.changed }) }
 
 // LoginEnded makes every stream check its login.
@@ -91,9 +91,9 @@ func (h *Hub) unsubscribe(s *signals) {
 	delete(h.streams, s)
 }
 
-// Feed is what an event stream sends.
+// Feed writes the events of a stream.
 type Feed struct {
-	// Update is called at once, after each Notify and with each ping, and writes what is new; its first error ends the
+	// Update is called at once, after each Notify and with each ping, and writes the news; its first error ends the
 	// stream.
 	Update func(*Stream) error
 	// Every bounds how often Update is called; changes in between are written together. 0 for no bound.

@@ -19,7 +19,7 @@ func Current(ctx context.Context) Session {
 	return session
 }
 
-// Sender returns the sender of what a request that passed Require writes, "web:…".
+// Sender returns the sender of the messages and changes that a request writes which passed Require, "web:…".
 func Sender(ctx context.Context) string { return Current(ctx).Login }
 
 // Require passes requests with a valid cookie or with `Authorization: Bearer <secret>`. Pages are

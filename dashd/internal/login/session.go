@@ -31,7 +31,7 @@ type Revoked interface {
 // Session is a login. The zero value is none.
 type Session struct {
 	ID      string    // "" for the bearer of the shared secret, whose login does not expire
-	Login   string    // the sender of what is written
+	Login   string    // the sender of messages and changes
 	Expires time.Time // zero with an empty ID
 }
 

@@ -1,5 +1,5 @@
-// Package news serves the event stream that a browser opens once for all its pages. It says what has changed and
-// carries no texts: a page fetches by a short request what it shows.
+// Package news serves the event stream that a browser opens once for all its pages. It names the chats that have
+// changed and carries no texts: a page fetches by a short request what it shows.
 package news
 
 import (
@@ -78,12 +78,12 @@ type typing struct {
 }
 
 // progress is all turns whose agents have said something of their work, each with the time of the last change in unix
-// ms. A turn is named until what it has answered was announced, so that a page never shows neither.
+// ms. A turn is named until its answer was announced, so that a page never shows neither.
 type progress struct {
 	Chats map[string]map[int64]int64 `json:"chats"` // by folder and turn
 }
 
-// Events streams what changes: hello, changed, typing, progress, ping, and stopping when dashd stops.
+// Events streams changes: hello, changed, typing, progress, ping, and stopping when dashd stops.
 func (n *News) Events(w http.ResponseWriter, r *http.Request) {
 	f := &feed{news: n, hello: hello{Worker: n.Worker, Login: n.Login(r)}}
 	n.Hub.Serve(w, r, live.Feed{
@@ -115,7 +115,7 @@ type feed struct {
 type pending struct{ newest, announced int64 }
 
 func (f *feed) update(ctx context.Context, s *live.Stream) error {
-	// Read before the rows: what a turn that has ended by now has answered is among them.
+	// Read before the rows, so that the answer of a turn that has ended by now is among them.
 	work, err := rows.WebWork(ctx, f.news.Store)
 	if err != nil {
 		return err
@@ -152,14 +152,14 @@ func (f *feed) updateWork(s *live.Stream, work map[string]map[int64]int64) error
 	return s.Event("progress", 0, progress{chats})
 }
 
-// merge returns before with what is newer.
+// merge returns before with the newer values.
 func merge(before, newer map[int64]int64) map[int64]int64 {
 	all := maps.Clone(before)
 	maps.Copy(all, newer)
 	return all
 }
 
-// greet begins a stream: what was written before, pages fetch by themselves.
+// greet begins a stream. Pages fetch older messages by themselves.
 func (f *feed) greet(ctx context.Context, s *live.Stream) (err error) {
 	if f.last, err = f.news.Store.LastMessageID(ctx); err != nil {
 		return err

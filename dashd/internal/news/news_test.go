@@ -38,11 +38,10 @@ const timeout = 10 * time.Second
 
 // fixture is the stream over HTTP.
 type fixture struct {
-	st    *store.Store
-	db    *sql.DB // another process
-	hub   *live.Hub
-	base  string
-	ended atomic.Bool // the login
+	st   *store.Store
+	db   *sql.DB // another process
+	hub  *live.Hub
+	base string
 
 	stopped atomic.Bool // gated
 }
@@ -60,7 +59,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Cleanup(func() { db.Close() })
 	f := &fixture{st: storetest.OpenAt(t, path, nil), db: db}
 	log := slog.New(slog.DiscardHandler)
-	f.hub = live.NewHub(func(*http.Request) bool { return !f.ended.Load() }, log)
+	f.hub = live.NewHub(func(*http.Request) bool { return true }, log)
 	n := &News{Store: f.st.Reader, Hub: f.hub, Worker: "/assets/v/worker.js", Login: func(*http.Request) string { return "web:ada" }, Log: log,
 		Runs: func(context.Context) (bool, error) { return !f.stopped.Load(), nil }}
 	router := httpx.NewRouter(log, nil)
@@ -334,17 +333,6 @@ func TestEvents_Stop_IsSaid(t *testing.T) {
 	f.hub = nil
 	s.want("stopping", "{}")
 	s.want("", "")
-}
-
-func TestEvents_LoginEnded_Ends(t *testing.T) {
-	f := newFixture(t)
-	s, start := f.open(t), time.Now()
-	f.ended.Store(true)
-	f.hub.LoginEnded()
-	s.want("", "")
-	if took := time.Since(start); took > 30*time.Second {
-		t.Errorf("it took %v", took)
-	}
 }
 
 func TestEvents_DatabaseGone_Ends(t *testing.T) {

@@ -1,38 +1,53 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // Approvals is the requests of chats that want to be connected. Texts of requests are those of strangers.
 // Times are unix ms.
 type Approvals struct {
-	Pending []RequestLine // the newest first
-	More    int           // pending requests that are not listed
-	Decided []RequestLine
-	Groups  []GroupChats // that a chat may be connected to
-	Now     int64
+	Pending  []*store.Request  // the newest first
+	More     int               // pending requests that are not listed
+	Defaults map[string]string // the folder that each pending one would get, by code, as far as it is known
+	Decided  []*store.Request
+	Groups   []GroupChats // that a chat may be connected to
+	Now      int64
 }
 
-// RequestLine is one request.
-type RequestLine struct {
-	Code, Chat, Kind   string
-	Title              string
-	Sender, SenderName string
-	Sample             string
-	CreatedAt          int64
+// requestName is the title of a request's chat, else its address.
+func requestName(r *store.Request) string { return cmp.Or(Line(r.Title), Line(r.ChatJID)) }
 
-	DefaultFolder string // of a pending one, "" if it is not known
-	Approving     string // the folder of one that is being approved
+// sampleOf is the beginning of the message that asked.
+func sampleOf(r *store.Request) string { return Cut(plaintext.Line(r.Sample), maxSample) }
 
-	State, Folder, Reason, By string // of a decided one
-	DecidedAt                 int64
+// decider words who decided on a request: an operator, or why none did.
+func decider(by string) string {
+	switch by {
+	case store.DecidedByRoutes:
+		return "a route that was added"
+	case store.DecidedByTime:
+		return "time: no operator decided"
+	case store.DecidedByMove:
+		return "its move to another address"
+	}
+	return by
 }
 
-// Name is the chat's title, else its address.
-func (r RequestLine) Name() string { return title(r.Title, r.Chat) }
+// kindWords words the kind of a chat.
+func kindWords(kind msg.ChatKind) string {
+	return cmp.Or(map[msg.ChatKind]string{
+		msg.ChatDM: "direct chat", msg.ChatGroup: "group chat", msg.ChatChannel: "channel", msg.ChatWeb: "web chat",
+		msg.ChatInternal: "between groups",
+	}[kind], string(kind))
+}
 
 // GroupChats is a group and the chats that share its files and sessions.
 type GroupChats struct {
@@ -58,7 +73,7 @@ type Steps struct {
 	Daemons   []string   // that should run and do not
 	Platforms []Platform // the adapters
 	Operators Operators
-	Requests  []RequestLine // that wait, at most a few
+	Requests  []*store.Request // that wait, at most a few
 }
 
 // Operators are those of an instance.
@@ -121,8 +136,11 @@ func (s Steps) ConnectedTo() string {
 
 // requestCard is a pending request as a template shows it.
 type requestCard struct {
-	RequestLine
-	Now int64
+	*store.Request
+	DefaultFolder string
+	Now           int64
 }
 
-func newRequestCard(r RequestLine, now int64) requestCard { return requestCard{r, now} }
+func newRequestCard(r *store.Request, defaults map[string]string, now int64) requestCard {
+	return requestCard{r, defaults[r.Code], now}
+}

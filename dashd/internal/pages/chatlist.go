@@ -1,5 +1,17 @@
 package pages
 
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"arizuko/dashd/internal/rows"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
 // ChatList is a part of a list of chats, the one seen last first.
 type ChatList struct {
 	Platforms      []string
@@ -14,70 +26,76 @@ type ChatList struct {
 // Filtered reports whether a filter is set.
 func (l ChatList) Filtered() bool { return l.Platform != "" || l.Text != "" }
 
-// ChatRow is one chat. Times are unix ms, 0 for never.
+// ChatRow is one chat.
 type ChatRow struct {
-	JID                 string // for addresses of pages
-	Shown, Title        string
-	Kind, Account       string
-	SeenAt              int64
-	Home, Pinned, Topic string    // the group that answers, the group and topic it is pinned to
-	Open                int       // turns that are queued or running, at most 100
-	Engaged             string    // the group of the window that ends last
-	Until               int64     // when that ends
-	Spend               SpendLine // what was used in the last 30 days
+	rows.SeenChat
+	Home   string          // the group that answers
+	Open   int             // turns that are queued or running, at most 100
+	Window rows.OpenWindow // that ends last, zero for none
+	Spend  store.Spend     // in the last 30 days
 }
 
 // Name is the chat's title, else its address.
-func (c ChatRow) Name() string { return title(c.Title, c.Shown) }
+func (c ChatRow) Name() string { return cmp.Or(Line(c.Title), Line(c.JID)) }
 
-// Engagement is the windows that are open, those that end first first.
+// Account is the account of the platform, "" for the first.
+func (c ChatRow) Account() string {
+	_, account, _ := strings.Cut(c.Platform, "+")
+	return Line(account)
+}
+
+// Engagement is the windows that are open, starting with those that end first.
 type Engagement struct {
-	Lines []WindowRow
+	Lines []rows.OpenWindow
 	Next  string
 	Later bool // it is not the beginning
 	Now   int64
 }
 
-// WindowRow is an open window. Times are unix ms.
-type WindowRow struct {
-	JID, Place                       string // for forms and addresses of pages
-	Shown, Title, PlaceShown, Folder string
-	At, Until                        int64 // when its first message came, when it ends
-}
-
-// Name is the chat's title, else its address.
-func (w WindowRow) Name() string { return title(w.Title, w.Shown) }
-
-// Access is what a sender may do in a chat.
+// Access is the page of a sender's permissions in a chat.
 type Access struct {
-	Chat, Sender, Name, Thread string // what was asked
-	Chats                      []KnownChat
-	Problem                    string        // why routd does not say
-	Answer                     *AccessAnswer // nil before a question
+	Chat, Sender, Name, Thread string // the question
+	Chats                      []rows.ChatTitle
+	Problem                    string           // why routd does not say
+	Answer                     *routeapi.Access // nil before a question
+	Titles                     Titles
 	Operators                  Operators
 }
 
-// KnownChat is a chat that can be chosen.
-type KnownChat struct{ JID, Title string }
-
-// AccessAnswer is routd's answer in words.
-type AccessAnswer struct {
-	JID                       string // for addresses of pages
-	Chat, Title, Kind, Sender string
-	Operator                  bool
-	Pinned                    string // the group that the chat is pinned to
-	Rows                      []AccessRow
-	// the chat's group, whom its access lists, and the groups the sender reaches by @name
-	Home, Lists, Reaches string
-	Admitted, Pins       bool // may use the group; may pin the chat
+// accessVerb words a kind of message.
+func accessVerb(verb string) string {
+	return cmp.Or(map[string]string{msg.VerbMessage: "A message", msg.VerbMention: "A mention of the bot",
+		msg.VerbReply: "A reply to the bot"}[verb], Line(verb))
 }
 
-// ChatName is the chat's title, else its address.
-func (a AccessAnswer) ChatName() string { return title(a.Title, a.Chat) }
-
-// AccessRow is what becomes of one kind of message.
-type AccessRow struct {
-	Verb, Outcome, Folder string
-	Starts                bool // it starts a turn
-	Why                   []string
+// accessOutcome words what happens to a message.
+func accessOutcome(row routeapi.RowAccess) string {
+	a := &row.Answer
+	switch {
+	case !row.Admitted:
+		return fmt.Sprintf("is dropped: the access of %s does not list the sender", Line(a.Folder))
+	case a.Action == routeapi.Trigger && row.Rate > 0:
+		return fmt.Sprintf("starts a turn of %s, at most %d an hour", Line(a.Folder), row.Rate)
+	case a.Action == routeapi.Trigger:
+		return "starts a turn of " + Line(a.Folder)
+	case a.Action == routeapi.Observe:
+		return "is observed by " + Line(a.Folder) + ", which sees it with its next turn"
+	case a.Action == routeapi.Builtin, a.Action == routeapi.Daemon:
+		return "goes to " + Line(a.Target)
+	}
+	return "starts nothing"
 }
+
+// accessText words a group's setting access.
+func accessText(access groupconfig.Access) string {
+	switch {
+	case access == nil:
+		return groupconfig.Everyone
+	case len(access) == 0:
+		return "operators only"
+	}
+	return list(access)
+}
+
+// list is texts on one line.
+func list(texts []string) string { return Line(strings.Join(texts, ", ")) }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/status"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/browser"
 )
 
@@ -32,7 +34,7 @@ func TestTimes_BrowserClockIsWrong_ServersCounts(t *testing.T) {
 func TestView_BrowserClockIsSetBack_StaysLive(t *testing.T) {
 	b := newBackend(t)
 	set := func(chat string) {
-		html, err := b.pages.Fragment("overview.html", pages.Overview{Now: 1, Running: pages.Turns{Count: 1, Lines: []pages.TurnLine{{ID: 1, Chat: chat}}}})
+		html, err := b.pages.Fragment("overview.html", pages.Overview{Facts: status.Facts{Now: 1, RunningCount: 1, Running: []*msg.Turn{{ID: 1, ChatJID: chat}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

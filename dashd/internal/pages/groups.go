@@ -2,13 +2,20 @@ package pages
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
+
+	"arizuko/dashd/internal/rows"
+	"arizuko/dashd/internal/status"
+	"arizuko/pkg/config"
+	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/msg"
 )
 
 // Groups is a list of groups by folder, and a form to add one.
 type Groups struct {
 	Lines        []GroupRow
-	Folder, Name string // what was typed into the form
+	Folder, Name string // as typed into the form
 	Next         string // address of what follows, "" for nothing
 	Later        bool   // it is not the beginning
 	Now          int64
@@ -16,7 +23,7 @@ type Groups struct {
 
 // GroupRow is one group.
 type GroupRow struct {
-	Folder, Name string
+	msg.Group
 	Chats        []string // whose messages routes lead there
 	More         int      // further ones
 	Turn, TurnAt int64    // the newest turn that began, 0 for none
@@ -31,9 +38,9 @@ type Group struct {
 	Choice                        AgentChoice
 	Warnings, Chats               []string
 	MoreChats                     int
-	Sessions                      []SessionLine
+	Sessions                      []rows.TopicSession
 	NextSession                   string // address of what follows
-	Runs                          []RunLine
+	Runs                          []*factrows.RunResult
 	Files                         Files
 	Now                           int64
 }
@@ -47,15 +54,15 @@ type AgentChoice struct {
 	Own          bool     // the group has an agent of its own, not one of AGENTS
 }
 
-// SessionLine is the session of a topic.
-type SessionLine struct {
-	Topic, ID string
-	At        int64
-}
+// Logs is the address of the log of a run, without the run's number.
+func (g Group) Logs() string { return "/logs?" + url.Values{"group": {g.Folder}}.Encode() + "&run=" }
+
+// sessionID is the beginning of a session's id.
+func sessionID(id string) string { return Cut(id, 8) }
 
 // Files is a folder of a group.
 type Files struct {
-	// below the group's folder, "" for that itself; addresses of the folder above and of what follows
+	// below the group's folder, "" for that itself; addresses of the folder above and of the next files
 	Dir, Up, Next string
 	Lines         []FileLine
 	Cut           bool // it has more names than are listed
@@ -85,18 +92,12 @@ func byteSize(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", size), ".0") + " " + unit
 }
 
-// Settings is what dashd was configured with.
+// Settings is the configuration of dashd.
 type Settings struct {
-	Values  []Setting
-	Paths   []Setting
-	Daemons []DaemonLine
+	Values  []config.Shown
+	Paths   []config.Shown // without the doc
+	Daemons []status.Daemon
 	Version string
 	Schema  int
 	Now     int64
-}
-
-// Setting is a variable of the environment, or a path. Of a secret, Value says whether there is one.
-type Setting struct {
-	Name, Value, Meaning string
-	Default              bool // it has the value that it has without a variable
 }

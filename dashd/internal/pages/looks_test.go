@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/store"
 	"arizuko/pkg/testkit/browser"
 	"arizuko/pkg/testkit/need"
 )
@@ -94,11 +95,11 @@ func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 	b.facts = fragment()
 	p.Visit(b.url + "/")
 	// The first event replaces the fragment in the page.
-	facts.Running.Lines[0].Chat = "web:first"
+	facts.Running[0].ChatJID = "web:first"
 	b.set(func() { b.facts = fragment() })
 	p.Wait(`document.querySelector("#facts").textContent.includes("web:first")`)
 	p.Do(chromedp.Focus(chromedp.CSS(`#running ~ .scroll a`)))
-	facts.Running.Lines[0].Chat, facts.Queued = "web:changed", pages.Turns{}
+	facts.Running[0].ChatJID, facts.Queued = "web:changed", nil
 	b.set(func() { b.facts = fragment() })
 	p.Wait(`document.querySelector("#facts").textContent.includes("web:changed")`)
 	expect(t, "the focus", browser.Eval[string](p, `document.activeElement.getAttribute("href")`), "/turns/412")
@@ -107,7 +108,7 @@ func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 
 // liveApprovals: what an operator types stays when a request comes.
 func liveApprovals(t *testing.T, b *backend, p *browser.Tab) {
-	shown := pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:5"}}, Groups: []pages.GroupChats{{Folder: "main"}}}
+	shown := pages.Approvals{Pending: []*store.Request{{Code: "ABCD-1234", ChatJID: "telegram:5"}}, Groups: []pages.GroupChats{{Folder: "main"}}}
 	set := func() {
 		html, err := b.pages.Fragment("approvals.html", shown)
 		if err != nil {
@@ -120,7 +121,7 @@ func liveApprovals(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(`document.querySelector("#folder-ABCD-1234")`)
 	p.Do(chromedp.Focus(chromedp.CSS(`#folder-ABCD-1234`)))
 	p.TypeKeys("eng")
-	shown.Pending = append(shown.Pending, pages.RequestLine{Code: "EFGH-5678", Chat: "telegram:6"})
+	shown.Pending = append(shown.Pending, &store.Request{Code: "EFGH-5678", ChatJID: "telegram:6"})
 	set()
 	p.Wait(`document.querySelector("#folder-EFGH-5678")`)
 	p.TypeKeys("-2")

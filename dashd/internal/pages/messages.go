@@ -1,40 +1,43 @@
 package pages
 
 import (
+	"cmp"
+	"fmt"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
-	"arizuko/pkg/facts"
+	"arizuko/dashd/internal/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/why"
 )
 
 // Messages is a list of messages, the newest first. Times are unix ms.
 type Messages struct {
 	Filter MessageFilter
-	Lines  []MessageLine
+	Lines  []*msg.Message
+	Titles Titles
 	Newest string // address of the first page, "" on it
 	Next   string // address of the next page, "" on the last one
 	// Through is when the last message was stored that this page looked at, if it ends because it looked at as many as
 	// it may.
 	Through int64
-	Problem string   // why there is no list
-	Wrong   string   // the field that it is about: text, since, until, or ""
-	Lag     Lag      // of a search
-	Groups  []string // to choose from
+	Problem string         // why there is no list
+	Wrong   string         // the field that it is about: text, since, until, or ""
+	Lag     rows.SearchLag // of a search
+	About   bool           // the lag's number of rows is not exact
+	Groups  []string       // to choose from
 	Now     int64
 }
 
-// Lag is how far the full-text index is behind.
-type Lag struct {
-	Rows  int
-	About bool // the number is not exact
-	Since int64
-}
-
-// MessageFilter is what the form of the list shows. Times are as fields of a form have them, in UTC.
+// MessageFilter is the state of the list's form. Times are as fields of a form have them, in UTC.
 type MessageFilter struct {
 	Text, Chat, Group, Sender                string
 	Since, Until                             string
 	Directions, Dispositions, Reasons, State []Option
-	Active                                   string // the names of what is filtered, "" for nothing
+	Active                                   string // the names of the filters that are set, "" for none
 }
 
 // Option is a value that a field may have.
@@ -43,150 +46,235 @@ type Option struct {
 	Selected    bool
 }
 
-// MessageLine is one message.
-type MessageLine struct {
-	ID          int64
-	Out         bool
-	Who         string // who wrote it
-	Chat, Title string // the chat, and its title if that is known
-	Group       string // that the message was routed to
-	Text        string
-	Kind        string // "" for an ordinary message
-	State       string // what became of it, in words
-	Bad         bool   // it was not delivered, or dropped
-	At          int64
+// messageLine is a message in a list.
+type messageLine struct {
+	*msg.Message
+	Titles Titles
 }
 
-// Place is the chat's title, else its address.
-func (l MessageLine) Place() string { return title(l.Title, l.Chat) }
+func newMessageLine(m *msg.Message, titles Titles) messageLine { return messageLine{m, titles} }
 
-// ChatPath is the list of the chat's messages.
-func (l MessageLine) ChatPath() string { return "/messages?" + url.Values{"chat": {l.Chat}}.Encode() }
+// Out reports whether the bot sent it.
+func (l messageLine) Out() bool { return l.Direction == msg.Out }
 
-// Why is what became of one message.
+// Who is a name, else an address.
+func (l messageLine) Who() string { return Line(cmp.Or(l.SenderName, l.Sender, l.Source, "unknown")) }
+
+// Group is the group that it was routed to, "" for none.
+func (l messageLine) Group() string {
+	if strings.HasPrefix(l.RoutedTo, "daemon:") {
+		return ""
+	}
+	return l.RoutedTo
+}
+
+// Form names the kind of message, "" for an ordinary one.
+func (l messageLine) Form() string { return FormOf(l.Message) }
+
+// State words its present state.
+func (l messageLine) State() string { return StateOf(l.Message) }
+
+// Bad reports whether it was not delivered, or dropped.
+func (l messageLine) Bad() bool { return undelivered(l.Message) || l.Disposition == msg.Dropped }
+
+// undelivered reports whether a message was not delivered, as far as is known.
+func undelivered(m *msg.Message) bool {
+	return m.Direction == msg.Out && (m.OutState == msg.OutFailed || m.OutState == msg.OutAmbiguous)
+}
+
+// Content is the text of a message; of a poll its question and options, of a pressed button its text.
+func Content(m *msg.Message) string {
+	if m.Direction == msg.In && m.Verb == msg.VerbAnswer {
+		press, _ := msg.ParsePress(m.Content)
+		return cmp.Or(press.Text, m.Content)
+	}
+	if m.Direction != msg.Out || m.Kind != msg.KindPoll {
+		return m.Content
+	}
+	p, err := msg.ParsePoll(m.Content)
+	if err != nil {
+		return m.Content
+	}
+	return p.Question + " " + strings.Join(p.Options, " / ")
+}
+
+// FormOf names the kind of a message, "" for an ordinary one.
+func FormOf(m *msg.Message) string {
+	form := string(m.Kind)
+	if m.Direction == msg.In {
+		form = m.Verb
+	}
+	if form == string(msg.KindMessage) || form == msg.VerbMessage {
+		return ""
+	}
+	return Line(form)
+}
+
+// StateOf words the present state of a message.
+func StateOf(m *msg.Message) string {
+	switch {
+	case m.Direction == msg.Out:
+		return cmp.Or(string(m.OutState), "stored")
+	case m.Disposition == "":
+		return "undecided"
+	case m.Disposition == msg.Onboarding:
+		return "parked"
+	}
+	return string(m.Disposition) + ", " + string(m.Reason)
+}
+
+// Why is the path of one message.
 type Why struct {
-	ID      int64
-	Out     bool
+	Message *msg.Message
 	Fields  []Field
-	Text    string
-	Cut     bool // Text is the beginning
-	Heard   []Heard
-	Change  string // that it was edited or deleted since, "" if not
-	Steps   []WhyStep
-	Took    string // from the first step to the last part, "" if nothing was delivered
-	Open    []WhyOpen
+	Change  string        // that it was edited or deleted since, "" if not
+	Steps   []why.Step    // the last ones
+	Took    time.Duration // from the first step to the last part, 0 if nothing was delivered
+	Open    []why.Open
 	Near    []NearMessage // other messages of its path
-	Replay  *ReplayForm
-	Request string // code of the request that it waits for
+	Replay  bool          // it can be replayed
+	Copy    int64         // its copy that was made before, 0 for none
+	Request string        // code of the request that it waits for
 	Now     int64
 }
 
-// Heard is what a program heard in an audio file of a message, or why it heard nothing.
-type Heard struct {
-	File    string
-	Text    string
-	Cut     bool // Text is the beginning
-	Problem string
-}
+// Out reports whether the bot sent it.
+func (w Why) Out() bool { return w.Message.Direction == msg.Out }
 
 // Field is a fact about a message. Path leads to more, "" for nowhere.
 type Field struct{ Name, Text, Path string }
 
-// WhyStep is what happened to a message at a time.
-type WhyStep struct {
-	Day, Time string // in the zone that Day names; Day where it is another than that of the step before
-	After     string // since the step before, "" for the first one
-	Text      string
-	Reason    string
-	Owner     string
-	Links     []Link
-	Main      bool
-}
-
-// WhyOpen is what is still to come.
-type WhyOpen struct {
-	Text, Owner string
-	Links       []Link
-	Page        facts.Page // where an operator changes that, if anywhere
-}
-
 // NearMessage is a message that belongs to another one.
 type NearMessage struct {
-	ID              int64
-	Relation, Place string
-	Text            string
+	*msg.Message
+	Relation string
 }
 
-// ReplayForm replays a message. Copy is the copy that was made before, 0 for none: then it asks once more.
-type ReplayForm struct {
-	ID, Copy int64
-	Out      bool
-	Chat     string
+// whyDay and whyTime are layouts of times, in the zone of dashd.
+const (
+	whyDay  = "2006-01-02 MST"
+	whyTime = "15:04:05.000"
+)
+
+func dayOf(at int64) string { return time.UnixMilli(at).Format(whyDay) }
+
+func timeOf(at int64) string { return time.UnixMilli(at).Format(whyTime) }
+
+// linksOf lead to the messages and turns of a step, without the message self.
+func linksOf(self, row, turn int64, from *why.Origin) (all []Link) {
+	if row != 0 && row != self {
+		all = append(all, Link{Path: fmt.Sprintf("/messages/%d", row), Text: fmt.Sprintf("message %d", row)})
+	}
+	if turn != 0 {
+		all = append(all, Link{Path: fmt.Sprintf("/turns/%d", turn), Text: fmt.Sprintf("turn %d", turn)})
+	}
+	if path := OriginPath(from); path != "" && from.Turn == 0 {
+		all = append(all, Link{Path: path, Text: path[1:]})
+	}
+	return all
+}
+
+// OriginPath is the page of a message's origin, "" for none.
+func OriginPath(o *why.Origin) string {
+	switch {
+	case o == nil:
+	case o.Reminder != 0:
+		return "/reminders"
+	case o.Poll != 0:
+		return "/polls"
+	case o.Turn != 0:
+		return fmt.Sprintf("/turns/%d", o.Turn)
+	}
+	return ""
 }
 
 // Lost is the messages that were not delivered, dropped, or wait for an operator.
 type Lost struct {
-	Counts  []LostGroup
-	List    *LostList    // of one reason
-	Confirm *LostConfirm // what is to be replayed, in place of the list
+	Groups  []LostGroup
+	Chosen  *LostReason // nil for none
+	List    *LostList
+	Confirm *LostConfirm // the messages to replay, in place of the list
 	Now     int64
 }
 
 // Any reports whether there is one.
-func (l Lost) Any() bool {
-	for _, g := range l.Counts {
-		if len(g.Counts) > 0 {
-			return true
-		}
-	}
-	return false
-}
+func (l Lost) Any() bool { return slices.ContainsFunc(l.Groups, LostGroup.Any) }
 
-// LostGroup is counts that belong together.
+// LostGroup is reasons that belong together.
 type LostGroup struct {
-	Title  string
-	Counts []LostCount
+	Title   string
+	Reasons []LostReason
 }
 
-// LostCount is how many messages have a reason.
-type LostCount struct {
-	Reason, Text, Path string
-	Count              string
-	Current            bool
+// Any reports whether a message has one of the reasons.
+func (g LostGroup) Any() bool {
+	return slices.ContainsFunc(g.Reasons, func(l LostReason) bool { return l.Count > 0 })
+}
+
+// LostReason is why messages are lost: the state of those that did not arrive or the class of their error, the reason
+// of those that were dropped.
+type LostReason struct {
+	Key         string // in addresses
+	Title, Text string
+	Count       int // at most MaxLostCount
+	Filter      rows.MessageFilter
+	Replay      bool // a copy may have another end
+}
+
+// MaxLostCount bounds the count of messages of one reason.
+const MaxLostCount = 10_000
+
+// Counted words the count.
+func (l LostReason) Counted() string {
+	if l.Count >= MaxLostCount {
+		return fmt.Sprintf("%d or more", MaxLostCount)
+	}
+	return strconv.Itoa(l.Count)
+}
+
+// Path is the list of its messages.
+func (l LostReason) Path() string { return LostPath(l.Key) }
+
+// LostPath is the list of the messages of a reason.
+func LostPath(key string) string { return "/lost?" + url.Values{"reason": {key}}.Encode() }
+
+// ConfirmPath is the page that asks before messages of a reason are replayed: those before a message, 0 for all.
+func (l LostReason) ConfirmPath(before int64) string {
+	query := url.Values{"reason": {l.Key}}
+	if before != 0 {
+		query.Set("before", strconv.FormatInt(before, 10))
+	}
+	return "/lost/confirm?" + query.Encode()
+}
+
+// Verb words the replay of its messages.
+func (l LostReason) Verb() string {
+	if l.Filter.State != "" {
+		return "Send again"
+	}
+	return "Decide again"
 }
 
 // LostList is the messages of a reason.
 type LostList struct {
-	Title, Reason string
-	Key           string // of the reason, in forms
-	Lines         []LostLine
-	Next          string
-	Replay        bool   // they can be replayed
-	AllPath       string // where all of them are confirmed
-	Verb          string // of the button: what a replay does
+	Lines  []*msg.Message
+	Copies map[int64]int64 // by message, without those that have none
+	Titles Titles
+	Next   string // address of what follows
 }
 
-// LostLine is a message of the list. Copy is its copy, 0 for none.
-type LostLine struct {
-	MessageLine
-	Copy int64
-}
-
-// LostConfirm is what will be replayed.
+// LostConfirm describes the messages that will be replayed.
 type LostConfirm struct {
-	Title, Key, IDs, Back, Verb string
-	Count                       int
-	Before                      int64  // only messages that are older than this one, 0 for all
-	Left                        bool   // there are older ones that were not looked at
-	Next                        string // where those are confirmed
-	Chats                       []LostChat
+	IDs    string
+	Count  int
+	Before int64 // only messages that are older than this one, 0 for all
+	Next   int64 // the message before which there are older ones that were not looked at, 0 for none
+	Chats  []LostChat
+	Titles Titles
 }
 
 // LostChat is a chat and how many messages of it are replayed.
 type LostChat struct {
-	Chat, Title string
-	Count       int
+	JID   string
+	Count int
 }
-
-// Place is the chat's title, else its address.
-func (c LostChat) Place() string { return title(c.Title, c.Chat) }

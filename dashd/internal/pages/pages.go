@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/agentproto"
 	"arizuko/pkg/httpx"
 )
 
@@ -21,6 +23,8 @@ var templateFiles embed.FS
 
 // Pages renders the pages. Make one with New; it is safe for concurrent use.
 type Pages struct {
+	Redact func(string) string // replaces secrets in texts; nil: there are none
+
 	templates *template.Template
 	assets    *assets
 }
@@ -32,15 +36,35 @@ func New() (*Pages, error) {
 	if p.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": newTurnTable,
-		"spendLines": newSpendTable, "request": newRequestCard, "navigation": navigation, "nav": newNav,
-		"duration": duration, "verbs": verbs, "until": until, "left": left, "bytes": byteSize,
-		"now": func() int64 { return time.Now().UnixMilli() }}
-	p.templates, err = template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")
+	p.templates, err = template.New("").Funcs(p.functions()).ParseFS(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse the templates: %w", err)
 	}
 	return p, nil
+}
+
+// functions are those that templates call.
+func (p *Pages) functions() template.FuncMap {
+	return template.FuncMap{
+		"asset": p.assets.url, "navigation": navigation, "nav": newNav,
+		"now": func() int64 { return time.Now().UnixMilli() }, "when": when, "until": until, "left": left,
+		"duration": duration, "bytes": byteSize,
+		// texts of users, agents and platforms
+		"line": Line, "plain": plaintext.Line, "excerpt": Excerpt, "hide": p.Hide, "whole": p.Whole, "list": list,
+		"cut": func(text string) string { return Cut(text, maxText) },
+		// messages, chats and requests
+		"message": newMessageLine, "content": Content, "undelivered": undelivered, "kind": kindWords,
+		"request": newRequestCard, "requestName": requestName, "sample": sampleOf, "decider": decider,
+		"day": dayOf, "time": timeOf, "links": linksOf, "verbs": verbs,
+		"accessVerb": accessVerb, "accessOutcome": accessOutcome, "accessText": accessText,
+		// turns, agents and daemons
+		"turn": newTurnAt, "turns": newTurnTable, "runs": newRunTable, "sessionID": sessionID,
+		"work":       func(s agentproto.Status) string { return workStates[s] },
+		"step":       func(s agentproto.StepStatus) string { return stepStates[s] },
+		"call":       func(s agentproto.ToolStatus) string { return callStates[s] },
+		"connection": connection, "does": does, "lease": lease,
+		"dollars": dollars, "spendLines": newSpendTable,
+	}
 }
 
 // Assets serves the styles and scripts that the pages refer to, below /assets/.
@@ -87,7 +111,7 @@ type ChatPage struct {
 	Folder, Name string
 	Assistant    string // name of the agent
 	Demo         bool   // the agent is the demo agent
-	LastID       int64  // the newest row: the page asks for what is new after it
+	LastID       int64  // the newest row: the page asks for news after it
 	MaxFile      int64  // largest file that can be sent, in bytes
 	MaxFiles     int    // of a message
 	Login        string // of the operator
@@ -129,7 +153,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, status int, titl
 	p.page(w, status, "problem.html", problem)
 }
 
-// Starting answers browsers until dashd is ready: with what next refuses as a page, and with the files that it needs.
+// Starting answers browsers until dashd is ready: with the refusals of next as pages, and with the files of these.
 func (p *Pages) Starting(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/assets/", p.assets)

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/status"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 func newPages(t *testing.T) *pages.Pages {
@@ -122,14 +125,14 @@ func TestPages_Words(t *testing.T) {
 		{"the newest row", func(w http.ResponseWriter) { p.Chat(w, pages.ChatPage{Folder: "a/b", LastID: 41}) }, `data-folder="a/b" data-assistant="" data-last-id="41"`, "Password"},
 		{"no request", func(w http.ResponseWriter) { fragment(t, p, w, "approvals.html", pages.Approvals{}) }, "No request is waiting", "<form method=\"post\" action=\"/approvals"},
 		{"a request", func(w http.ResponseWriter) {
-			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:-5", DefaultFolder: "telegram-dev"}},
+			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []*store.Request{{Code: "ABCD-1234", ChatJID: "telegram:-5"}}, Defaults: map[string]string{"ABCD-1234": "telegram-dev"},
 				Groups: []pages.GroupChats{{Folder: "eng"}, {Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}})
 		}, `placeholder="telegram-dev"`, "onbod is not running"},
 		{"what is shared", func(w http.ResponseWriter) {
-			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []pages.RequestLine{{}}, Groups: []pages.GroupChats{{Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}})
+			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []*store.Request{{}}, Groups: []pages.GroupChats{{Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}})
 		}, `<option value="ops">shared with Dev (telegram:-7) and 2 more</option>`, "shared with no other chat"},
 		{"an approval under way", func(w http.ResponseWriter) {
-			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Approving: "eng"}}})
+			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []*store.Request{{Code: "ABCD-1234", State: store.RequestPending, Folder: "eng"}}})
 		}, "Approved into eng", "<form method=\"post\" action=\"/approvals"},
 		{"first steps", func(w http.ResponseWriter) {
 			fragment(t, p, w, "overview.html", pages.Overview{Steps: &pages.Steps{Platforms: []pages.Platform{{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN"}}}})
@@ -138,10 +141,12 @@ func TestPages_Words(t *testing.T) {
 			fragment(t, p, w, "overview.html", pages.Overview{Steps: &pages.Steps{Operators: pages.Operators{Named: []string{"telegram:42"}}, Platforms: []pages.Platform{{Name: "Telegram", Connected: true}, {Name: "Slack", Token: "SLACK_BOT_TOKEN"}}}})
 		}, "Connected to Telegram", "SLACK_BOT_TOKEN"},
 		{"first steps, a request", func(w http.ResponseWriter) {
-			fragment(t, p, w, "overview.html", pages.Overview{Pending: 1, Steps: &pages.Steps{Requests: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:5"}}}})
+			fragment(t, p, w, "overview.html", pages.Overview{Pending: 1, Steps: &pages.Steps{Requests: []*store.Request{{Code: "ABCD-1234", ChatJID: "telegram:5"}}}})
 		}, `action="/approvals/ABCD-1234/approve"`, "its request appears here"},
 		{"no first steps", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", pages.Overview{}) }, "No daemon has reported yet", "First steps"},
-		{"a fresh instance", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", pages.Overview{Now: 1}) }, "No daemon has reported yet", "oldest"},
+		{"a fresh instance", func(w http.ResponseWriter) {
+			fragment(t, p, w, "overview.html", pages.Overview{Facts: status.Facts{Now: 1}})
+		}, "No daemon has reported yet", "oldest"},
 		{"a daemon that is gone", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleFacts(1e12)) }, "1 down", "4 well"},
 		{"one machine", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleFacts(1e12)) }, "Daemons", "Machines"},
 		{"machines, in time", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleMachines(1e12)) }, "not renewed for 8.0 s", "renewed for 2"},
@@ -223,9 +228,9 @@ func TestSecure_EveryResponse_HasHeaders(t *testing.T) {
 
 func TestOverview_UnlistedTurns_Counted(t *testing.T) {
 	p := newPages(t)
-	line := []pages.TurnLine{{ID: 1}}
+	turn := []*msg.Turn{{ID: 1}}
 	w := httptest.NewRecorder()
-	fragment(t, p, w, "overview.html", pages.Overview{Running: pages.Turns{Count: 1, Lines: line}, Queued: pages.Turns{Count: 52, Lines: line}})
+	fragment(t, p, w, "overview.html", pages.Overview{Facts: status.Facts{Running: turn, RunningCount: 1, Queued: turn, QueuedCount: 52}})
 	html := w.Body.String()
 	if strings.Count(html, " more</a></p>") != 1 || !strings.Contains(html, "and 51 more") || !strings.Contains(html, "<dd>52</dd>") {
 		t.Errorf("51 of 52 turns go unmentioned in\n%s", html)

@@ -1,49 +1,41 @@
 package pages
 
+import "arizuko/pkg/msg"
+
 // RemindersPage is a list of reminders.
 type RemindersPage struct {
 	Choices []Choice
-	Of      string // what the list is about in words, "" for all active ones
+	Of      string // the subject of the list in words, "" for all active ones
 	Lines   []ReminderLine
+	Titles  Titles
 	More    string // address of what follows, "" for nothing
 	Now     int64
 }
 
-// ReminderLine is one reminder. Times are unix ms, 0 for none.
+// ReminderLine is one reminder. LastSlot is when it fired, in unix ms, and LastRow the message that this made; 0 for
+// none.
 type ReminderLine struct {
-	ID                        int64
-	Folder, Chat, Title       string // Title is the chat's
-	Topic, Body               string
-	Prompt                    bool   // the agent answers its body; else the body is sent
-	Repeats                   string // its schedule, "" if it fires once
-	Zone                      string
-	Next, Last                int64 // when it fires, and when it fired
-	LastRow                   int64 // the message that this made
-	State, Error, By, EndedBy string
-	CanCancel                 bool
+	*msg.Reminder
+	LastSlot, LastRow int64
 }
-
-// ChatName is the chat's title, else its address.
-func (r ReminderLine) ChatName() string { return title(r.Title, r.Chat) }
 
 // PollsPage is a list of polls, the newest first.
 type PollsPage struct {
 	Choices []Choice
 	Lines   []PollLine
+	Titles  Titles
 	Older   string // address of what follows, "" for nothing
 	Now     int64
 }
 
-// PollLine is one poll. Times are unix ms, 0 for none.
+// PollLine is one poll with its present result.
 type PollLine struct {
-	ID, Message              int64
-	Folder, Chat, Title      string // Title is the chat's
-	Question                 string
-	Options                  []PollOption
-	Voters                   int
-	Multiple, Open           bool
-	CreatedAt, Closes, Ended int64
+	*msg.StoredPoll
+	Result msg.PollResult
 }
+
+// Open reports whether users can vote.
+func (p PollLine) Open() bool { return p.State == msg.PollOpen }
 
 // PollOption is an answer of a poll with its votes. Share is its part of the most votes, 0 to 100.
 type PollOption struct {
@@ -51,5 +43,18 @@ type PollOption struct {
 	Votes, Share int
 }
 
-// ChatName is the chat's title, else its address.
-func (p PollLine) ChatName() string { return title(p.Title, p.Chat) }
+// Options are the answers that a poll offers.
+func (p PollLine) Options() []PollOption {
+	all, most := make([]PollOption, len(p.Poll.Options)), 1
+	for i, text := range p.Poll.Options {
+		all[i].Text = Line(text)
+		if i < len(p.Result.Counts) {
+			all[i].Votes = p.Result.Counts[i]
+			most = max(most, all[i].Votes)
+		}
+	}
+	for i := range all {
+		all[i].Share = 100 * all[i].Votes / most
+	}
+	return all
+}

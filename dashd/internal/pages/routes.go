@@ -3,6 +3,9 @@ package pages
 import (
 	"fmt"
 	"strings"
+
+	"arizuko/dashd/internal/rows"
+	"arizuko/pkg/store"
 )
 
 // Routes is the page of the routing table: where the messages of which chats go.
@@ -23,7 +26,7 @@ type RouteLine struct {
 	Words    string // the expression in words
 	Target   string
 	Folder   string // the group that the target names, "" for none
-	Does     string // what becomes of a message that matches, in words
+	Does     string // to a message that matches, in words
 	Waits    string // its impulse settings in words, "" for those of the instance
 	Problem  string // why it matches nothing, "" if it is valid
 	Warnings []string
@@ -33,12 +36,12 @@ type RouteLine struct {
 type RouteEditor struct {
 	Digest   string // of the stored table that the copy began with
 	Rows     []DraftRow
-	Targets  []string     // that a row may have
-	Chats    []ChatChoice // that a message may be tested in
-	Problems int          // rows that cannot be saved
-	Changes  []string     // what saving would change, in words
-	More     int          // further changes
-	Conflict *Conflict    // nil if no other editor has saved
+	Targets  []string         // that a row may have
+	Chats    []rows.ChatTitle // that a message may be tested in
+	Problems int              // rows that cannot be saved
+	Changes  []string         // that saving would make, in words
+	More     int              // further changes
+	Conflict *Conflict        // nil if no other editor has saved
 	Test     TestMessage
 	Tested   *TestedMessage // nil if no message was tested
 	Last     int            // how many messages are replayed
@@ -49,26 +52,26 @@ type RouteEditor struct {
 	TooLarge string         // why the page cannot hold the table, "" if it can
 }
 
+// Impulse is how long a row lets messages wait, as an operator types it; "" is not set.
+type Impulse struct{ Quiet, Hold, Threshold, Weights string }
+
 // DraftRow is a row of the copy.
 type DraftRow struct {
-	Key       string // names the row on the page
-	ID, Seq   int64  // stored; 0 for a new row
-	Place     int
-	Match     string
-	Target    string
-	Quiet     string // of its impulse settings, as typed
-	Hold      string
-	Threshold string
-	Weights   string
-	Impulse   string // the stored settings as JSON
-	Raw       bool   // they are edited as JSON, as their fields cannot be read
-	New       bool
-	Changed   bool
-	Open      bool // its fields are shown
-	Words     string
-	Does      string
-	Problem   string
-	Warnings  []string
+	Key      string // names the row on the page
+	ID, Seq  int64  // stored; 0 for a new row
+	Place    int
+	Match    string
+	Target   string
+	Impulse         // as typed
+	Waiting  string // the stored settings as JSON
+	Raw      bool   // they are edited as JSON, as their fields cannot be read
+	New      bool
+	Changed  bool
+	Open     bool // its fields are shown
+	Words    string
+	Does     string
+	Problem  string
+	Warnings []string
 }
 
 // Title is how the page names the row, apart from all others.
@@ -96,13 +99,10 @@ func (r DraftRow) Wrong() string {
 	return "target"
 }
 
-// ChatChoice is a chat that can be picked.
-type ChatChoice struct{ JID, Title string }
-
 // Conflict is that another editor has saved since the copy was made.
 type Conflict struct {
-	Saved bool // this copy was about to be saved: saving again replaces what the other has saved
-	By    []AuditLine
+	Saved bool // this copy was about to be saved: saving again replaces the other's changes
+	By    []store.AuditRow
 }
 
 // TestMessage is a message to test, as typed.
@@ -110,7 +110,7 @@ type TestMessage struct {
 	Chat, Sender, SenderName, Thread, Verb, Text string
 }
 
-// TestedMessage is what becomes of it.
+// TestedMessage is the result of a test.
 type TestedMessage struct {
 	Decision string   // by the copy, in words
 	Now      string   // by the stored table, in words
@@ -118,7 +118,7 @@ type TestedMessage struct {
 	Problem  string   // why it cannot be tested, "" if it was
 }
 
-// Replay is what the copy would have changed for recent messages.
+// Replay is the difference that the copy would have made to recent messages.
 type Replay struct {
 	Messages int // replayed
 	Skipped  int // that no table decides on: edits, votes, messages between groups
@@ -134,32 +134,18 @@ type ReplayKind struct {
 	Count      int
 }
 
-// ReplayRow is a message that would have gone another way.
+// ReplayRow is a message that would have gone another way, for the reason Why.
 type ReplayRow struct {
-	ID         int64
-	Chat       string // its title or address
-	Sender     string
-	Text       string
-	At         int64 // unix ms
-	Was, Would string
-	Why        string // of Would
+	*rows.Inbound
+	Was, Would, Why string
 }
 
 // Unlisted is how many changed messages are not in Rows.
 func (r *Replay) Unlisted() int { return r.Changed - len(r.Rows) }
 
-// AuditLine is a change that was made.
-type AuditLine struct {
-	ID     int64
-	At     int64 // unix ms
-	Who    string
-	What   string
-	Detail string
-}
-
 // Audit is the page of the changes.
 type Audit struct {
-	Lines     []AuditLine
+	Lines     []store.AuditRow
 	Who, What string // the filter, "" for all
 	Whats     []string
 	Next      string // address of the next page, "" for none

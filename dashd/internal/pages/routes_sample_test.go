@@ -4,55 +4,29 @@ import (
 	"strings"
 
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
+	"arizuko/pkg/store"
 )
 
 func routesSamples() []sample {
 	const list, editor, changes = "routes.html", "route-editor.html", "audit.html"
 	return []sample{
-		{name: "routes", template: list, section: "/routes", data: func(int64) any { return sampleRoutes() }, hostile: hostileRoutes},
-		{name: "no-routes", template: list, section: "/routes", data: func(int64) any { return pages.Routes{} }, hostile: hostileRoutes},
-		{name: "routes-not-found", template: list, section: "/routes", data: func(int64) any { return pages.Routes{Count: 7, Query: "telegram:-1009"} }, hostile: hostileRoutes},
-		{name: "route-editor", template: editor, section: "/routes", data: func(now int64) any { return sampleEditor(now) }, hostile: hostileEditor},
+		{name: "routes", template: list, section: "/routes", data: func(int64) any { return sampleRoutes() }},
+		{name: "no-routes", template: list, section: "/routes", data: func(int64) any { return pages.Routes{} }},
+		{name: "routes-not-found", template: list, section: "/routes", data: func(int64) any { return pages.Routes{Count: 7, Query: "telegram:-1009"} }},
+		{name: "route-editor", template: editor, section: "/routes", data: func(now int64) any { return sampleEditor(now) }},
 		{name: "route-editor-empty", template: editor, section: "/routes", data: func(now int64) any {
 			return pages.RouteEditor{Now: now, Last: 200, NextKey: "n1", Replay: &pages.Replay{}}
-		}, hostile: hostileEditor},
+		}},
 		{name: "route-editor-large", template: editor, section: "/routes", data: func(now int64) any {
 			return pages.RouteEditor{Now: now, TooLarge: "The table has 2400 routes, and is too large for this page. Change single routes on the server: routd routes add, routd routes rm."}
-		}, hostile: hostileEditor},
-		{name: "audit", template: changes, section: "/audit", data: func(now int64) any { return sampleAudit(now) }, hostile: hostileAudit},
-		{name: "no-audit", template: changes, section: "/audit", data: func(now int64) any { return pages.Audit{Now: now} }, hostile: hostileAudit},
+		}},
+		{name: "audit", template: changes, section: "/audit", data: func(now int64) any { return sampleAudit(now) }},
+		{name: "no-audit", template: changes, section: "/audit", data: func(now int64) any { return pages.Audit{Now: now} }},
 		{name: "audit-not-found", template: changes, section: "/audit", data: func(now int64) any {
 			return pages.Audit{Now: now, Filtered: true, Who: "telegram:7", What: "add route", Whats: []string{"add route", "approve"}}
-		}, hostile: hostileAudit},
+		}},
 	}
-}
-
-func hostileRoutes(text string) any {
-	return pages.Routes{Count: 3, Query: text, Before: "/routes?from=1", After: "/routes?from=2", Rows: []pages.RouteLine{{
-		ID: 1, Place: 1, Match: text, Words: text, Target: text, Folder: text, Does: text, Waits: text, Problem: text, Warnings: []string{text},
-	}}}
-}
-
-func hostileEditor(text string) any {
-	row := pages.DraftRow{
-		Key: "1", ID: 1, Place: 1, Match: text, Target: text, Quiet: text, Hold: text, Threshold: text, Weights: text, Impulse: text,
-		Words: text, Does: text, Problem: text, Warnings: []string{text},
-	}
-	raw := row
-	raw.Key, raw.Raw = "2", true
-	audit := []pages.AuditLine{{ID: 1, At: 5, Who: text, What: text, Detail: text}}
-	return pages.RouteEditor{
-		Digest: text, Rows: []pages.DraftRow{row, raw}, Targets: []string{text}, Chats: []pages.ChatChoice{{JID: text, Title: text}}, Problems: 2,
-		Changes: []string{text}, More: 3, Conflict: &pages.Conflict{Saved: true, By: audit}, Checked: true, NextKey: "n1", Now: 10, Last: 5,
-		Test:   pages.TestMessage{Chat: text, Sender: text, SenderName: text, Thread: text, Verb: text, Text: text},
-		Tested: &pages.TestedMessage{Decision: text, Now: text, Why: []string{text}},
-		Replay: &pages.Replay{Messages: 5, Skipped: 1, Changed: 2, Kinds: []pages.ReplayKind{{Was: text, Would: text, Count: 2}},
-			Rows: []pages.ReplayRow{{ID: 1, Chat: text, Sender: text, Text: text, At: 5, Was: text, Would: text, Why: text}}},
-	}
-}
-
-func hostileAudit(text string) any {
-	return pages.Audit{Who: text, What: text, Whats: []string{text}, Next: "/audit?before=5", Since: 1, Max: 5, Now: 10, Lines: []pages.AuditLine{{ID: 1, At: 5, Who: text, What: text, Detail: text}}}
 }
 
 func sampleRoutes() pages.Routes {
@@ -84,23 +58,23 @@ func sampleEditor(now int64) pages.RouteEditor {
 	bad := row(3, "n1", "nothing: it cannot be read", "no target yet")
 	bad.New, bad.Open, bad.Match, bad.Problem = true, true, "platfrom=discord", `match: unknown key "platfrom": use platform, account, room, chat_jid, sender, sender_name or verb`
 	raw := row(4, "9", "everything on Slack", "answered by acme/ops")
-	raw.Raw, raw.Open, raw.Impulse = true, true, `{"quiet_ms":"3 s"}`
+	raw.Raw, raw.Open, raw.Waiting = true, true, `{"quiet_ms":"3 s"}`
 	raw.Warnings = []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set access in the group's config"}
 	return pages.RouteEditor{
 		Digest: strings.Repeat("0", 64), NextKey: "n2", Now: now, Checked: true, Problems: 1, Last: 200,
 		Rows:    []pages.DraftRow{row(1, "7", "everything from telegram:666", "ignored"), open, bad, raw, row(5, "2", "everything", "asks you to connect the chat")},
-		Targets: []string{"acme/eng", "acme/eng#observe", "builtin:drop"}, Chats: []pages.ChatChoice{{JID: "telegram:-1001234567890", Title: "Engineering"}},
+		Targets: []string{"acme/eng", "acme/eng#observe", "builtin:drop"}, Chats: []rows.ChatTitle{{JID: "telegram:-1001234567890", Title: "Engineering"}},
 		Changes:  []string{"change route 3: chat_jid=telegram:-1001234567890 verb=mention → acme/ops; before: chat_jid=telegram:-1001234567890 verb=mention → acme/eng", "add at place 3: platfrom=discord → "},
-		Conflict: &pages.Conflict{Saved: true, By: []pages.AuditLine{{ID: 5, At: now - 120_000, Who: "telegram:4211223344", What: "change route", Detail: "3: order 0, chat_jid=telegram:-1001234567890 to acme/eng#observe"}}},
+		Conflict: &pages.Conflict{Saved: true, By: []store.AuditRow{{ID: 5, At: now - 120_000, Who: "telegram:4211223344", What: "change route", Detail: "3: order 0, chat_jid=telegram:-1001234567890 to acme/eng#observe"}}},
 		Test:     pages.TestMessage{Chat: "telegram:-1001234567890", Sender: "telegram:42", Verb: "mention", Text: "@ops look at this"},
 		Tested: &pages.TestedMessage{Decision: "answered by acme/ops", Now: "answered by acme/eng", Why: []string{
 			"@ops names the group acme/ops", "route 7 (sender=telegram:666) does not match: sender is telegram:42", "the row names the group acme/ops"}},
 		Replay: &pages.Replay{
 			Messages: 187, Skipped: 13, Changed: 61, Kinds: []pages.ReplayKind{{Was: "answered by acme/eng", Would: "answered by acme/ops", Count: 60}, {Was: "read along by acme/eng", Would: "goes nowhere", Count: 1}},
 			Rows: []pages.ReplayRow{
-				{ID: 84_312, Chat: "Engineering: builds, releases and everything that breaks at night", Sender: "Ada Lovelace", Text: "@arizuko can you say why the nightly build is red? It has been since Tuesday, and TestWriteOrder looks like it waits for…",
-					At: now - 90_000, Was: "answered by acme/eng", Would: "answered by acme/ops", Why: "route 3 (chat_jid=telegram:-1001234567890 verb=mention) leads to acme/ops"},
-				{ID: 84_102, Chat: "slack:C0ABC", Sender: "Grace", At: now - 7_200_000, Was: "read along by acme/eng", Would: "goes nowhere", Why: "no route matches"},
+				{Inbound: &rows.Inbound{ID: 84_312, Title: "Engineering: builds, releases and everything that breaks at night", SenderName: "Ada Lovelace", ReceivedAt: now - 90_000, Content: "@arizuko can you say why the nightly build is red? It has been since Tuesday, and TestWriteOrder looks like it waits for…"},
+					Was: "answered by acme/eng", Would: "answered by acme/ops", Why: "route 3 (chat_jid=telegram:-1001234567890 verb=mention) leads to acme/ops"},
+				{Inbound: &rows.Inbound{ID: 84_102, ChatJID: "slack:C0ABC", Sender: "Grace", ReceivedAt: now - 7_200_000}, Was: "read along by acme/eng", Would: "goes nowhere", Why: "no route matches"},
 			},
 		},
 	}
@@ -109,7 +83,7 @@ func sampleEditor(now int64) pages.RouteEditor {
 func sampleAudit(now int64) pages.Audit {
 	return pages.Audit{
 		Now: now, Next: "/audit?before=12", Since: now - 40_000_000_000, Deleted: true, Max: 50_000, Whats: []string{"add route", "approve", "cancel reminder", "change group"},
-		Lines: []pages.AuditLine{
+		Lines: []store.AuditRow{
 			{ID: 19, At: now - 60_000, Who: "web:operator", What: "change route", Detail: "3: order 0, chat_jid=telegram:-1001234567890 verb=mention to acme/ops; before: order 0, chat_jid=telegram:-1001234567890 verb=mention to acme/eng"},
 			{ID: 18, At: now - 7_200_000, Who: "cli", What: "change group", Detail: "acme/eng: config.access, config.reach"},
 			{ID: 13, At: now - 90_000_000, Who: "telegram:4211223344", What: "approve", Detail: "KQVD-4821 telegram:-1001234567890 acme/eng"},

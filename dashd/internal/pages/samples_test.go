@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -15,13 +16,52 @@ type sample struct {
 	section        string // the link in the navigation that is current
 	// data is what the page shows; now is in unix ms.
 	data func(now int64) any
-	// hostile is the data with a text in every field that users, agents or platforms can write.
-	hostile func(text string) any
+}
+
+// hostile is the data with a text in each of its strings.
+func (s sample) hostile(text string) any {
+	data := reflect.New(reflect.TypeOf(s.data(10))).Elem()
+	data.Set(reflect.ValueOf(s.data(10)))
+	fill(data, text)
+	return data.Interface()
+}
+
+// fill puts a text into every string below a value. Named types, such as states, keep theirs.
+func fill(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			fill(v.Elem(), text)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), text)
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes([]byte(text))
+			return
+		}
+		for i := range v.Len() {
+			fill(v.Index(i), text)
+		}
+	case reflect.Map:
+		if v.Type().Elem().Kind() == reflect.String && !v.IsNil() {
+			v.SetMapIndex(reflect.ValueOf(text), reflect.ValueOf(text))
+		}
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() {
+			v.SetString(text)
+		}
+	}
 }
 
 // samples returns all samples.
 func samples() []sample {
-	return slices.Concat(overviewSamples(), connectSamples(), messagesSamples(), turnsSamples(), approvalsSamples(), reminderSamples(), chatSamples(), groupSamples(), routesSamples(), spendSamples())
+	return slices.Concat(overviewSamples(), connectSamples(), messagesSamples(), turnsSamples(), approvalsSamples(), reminderSamples(),
+		chatSamples(), groupSamples(), routesSamples(), spendSamples())
 }
 
 // view renders a sample with data, in the frame of a page.

@@ -1,36 +1,36 @@
 package pages
 
 import (
+	"cmp"
 	"net/url"
 
 	"arizuko/pkg/store"
 )
 
-// Spend is the page of what agents have used.
+// Spend is the page of the tokens and dollars that agents have used.
 type Spend struct {
 	Day    string // the day that the groups and chats are of, "" for all that are shown
 	Folder string // the group that all is of, "" for all groups
-	Days   []SpendLine
-	Groups []SpendLine
-	Chats  []SpendLine
-	Whole  SpendLine // the sum of Days
+	Days   []store.SpendRow
+	Groups []store.SpendRow
+	Chats  []store.SpendRow
+	Titles Titles // of Chats
 }
 
-// SpendLine is what was used on a day, by a group or in a chat.
-type SpendLine struct {
-	Name          string // the day as YYYY-MM-DD, the folder or the chat
-	Title         string // of the chat, "" if it has none
-	Turns         int64
-	Input, Output int64   // tokens
-	USD           float64 // US dollars
+// Whole is the sum of the days.
+func (s Spend) Whole() (sum store.Spend) {
+	for _, d := range s.Days {
+		sum.Turns, sum.CostUSD = sum.Turns+d.Turns, sum.CostUSD+d.CostUSD
+	}
+	return sum
 }
 
-// Dollars is an amount with enough digits to differ from nothing; tokens have a column of their own.
-func (l SpendLine) Dollars() string {
+// dollars is an amount with enough digits to differ from nothing; tokens have a column of their own.
+func dollars(s store.Spend) string {
 	switch {
-	case l.USD > 0:
-		return store.Spend{CostUSD: l.USD}.Words()
-	case l.Turns > 0:
+	case s.CostUSD > 0:
+		return store.Spend{CostUSD: s.CostUSD}.Words()
+	case s.Turns > 0:
 		return "not reported"
 	}
 	return "$0.00"
@@ -56,12 +56,12 @@ func (s Spend) Height() int { return dayHeight }
 func (s Spend) Bars() (all []DayBar) {
 	most := 0.0
 	for _, d := range s.Days {
-		most = max(most, d.USD)
+		most = max(most, d.CostUSD)
 	}
 	for i, d := range s.Days {
 		height := 0
-		if d.USD > 0 {
-			height = max(1, int(d.USD/most*dayHeight))
+		if d.CostUSD > 0 {
+			height = max(1, int(d.CostUSD/most*dayHeight))
 		}
 		all = append(all, DayBar{X: i * dayWidth, Y: dayHeight - height, Height: height})
 	}
@@ -69,9 +69,9 @@ func (s Spend) Bars() (all []DayBar) {
 }
 
 // Latest are the days on which something was used, the newest first.
-func (s Spend) Latest() (all []SpendLine) {
+func (s Spend) Latest() (all []store.SpendRow) {
 	for i := range s.Days {
-		if d := s.Days[len(s.Days)-1-i]; d.Turns > 0 || d.USD > 0 {
+		if d := s.Days[len(s.Days)-1-i]; d.Turns > 0 || d.CostUSD > 0 {
 			all = append(all, d)
 		}
 	}
@@ -80,16 +80,20 @@ func (s Spend) Latest() (all []SpendLine) {
 
 // spendTable is lines that stand together.
 type spendTable struct {
-	What, Heading string // what a line is of, and the id of the heading
+	What, Heading string // the subject of a line, and the id of the heading
 	path, folder  string
-	Lines         []SpendLine
+	Lines         []store.SpendRow
+	titles        Titles
 }
 
-func newSpendTable(what, heading, path, folder string, lines []SpendLine) spendTable {
-	return spendTable{what, heading, path, folder, lines}
+func newSpendTable(what, heading, path, folder string, lines []store.SpendRow, titles Titles) spendTable {
+	return spendTable{what, heading, path, folder, lines, titles}
 }
 
-// Href is the page of what a line is of.
+// Title is how a line is called: a chat by its title, if it has one.
+func (t spendTable) Title(name string) string { return cmp.Or(t.titles.Of(name), name) }
+
+// Href is the page of a line's subject.
 func (t spendTable) Href(name string) string {
 	href := t.path + url.QueryEscape(name)
 	if t.folder != "" {

@@ -1,23 +1,27 @@
 package pages_test
 
-import "arizuko/dashd/internal/pages"
+import (
+	"fmt"
+
+	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/store"
+)
 
 func spendSamples() []sample {
+	line := func(name string, turns int64, usd float64) store.SpendRow {
+		return store.SpendRow{Name: name, Spend: store.Spend{Turns: turns, Input: 512_000, Output: 31_000, CostUSD: usd}}
+	}
 	full := func(int64) any {
-		page := pages.Spend{Whole: pages.SpendLine{Turns: 66, USD: 12.345}}
+		page := pages.Spend{Titles: pages.Titles{"telegram:-1001234": "Builds"}}
 		for i, usd := range []float64{0, 0.004, 1.2, 0, 8.125, 3.016} {
-			page.Days = append(page.Days, pages.SpendLine{Name: "2026-11-1" + string(rune('0'+i)), Turns: int64(11 * i), Input: 512_000, Output: 31_000, USD: usd})
+			page.Days = append(page.Days, line(fmt.Sprintf("2026-11-1%d", i), int64(11*i), usd))
 		}
-		page.Groups = []pages.SpendLine{{Name: "acme/eng", Turns: 60, Input: 512_000, Output: 31_000, USD: 12.3}, {Name: "main", Turns: 6, USD: 0.045}}
-		page.Chats = []pages.SpendLine{{Name: "telegram:-1001234", Title: "Builds", Turns: 40, Input: 1, Output: 2, USD: 11}, {Name: "web:main", Turns: 26, USD: 1.3}}
+		page.Groups = []store.SpendRow{line("acme/eng", 60, 12.3), line("main", 6, 0.045)}
+		page.Chats = []store.SpendRow{line("telegram:-1001234", 40, 11), line("web:main", 26, 1.3)}
 		return page
 	}
-	hostile := func(text string) any {
-		line := []pages.SpendLine{{Name: text, Title: text, Turns: 1, USD: 1}}
-		return pages.Spend{Day: "2026-11-23", Folder: text, Days: []pages.SpendLine{{Name: "2026-11-23", Turns: 1, USD: 1}}, Groups: line, Chats: line}
-	}
 	return []sample{
-		{"spend", "spend.html", "/spend", full, hostile},
-		{"no-spend", "spend.html", "/spend", func(int64) any { return pages.Spend{Days: make([]pages.SpendLine, 30)} }, hostile},
+		{"spend", "spend.html", "/spend", full},
+		{"no-spend", "spend.html", "/spend", func(int64) any { return pages.Spend{Days: make([]store.SpendRow, 30)} }},
 	}
 }

@@ -1,6 +1,19 @@
 package pages
 
-// Choice is one of several links of which one is current, such as a filter.
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/why"
+)
+
+// Choice is one of several links, of which the current one is marked, such as a filter.
 type Choice struct {
 	Link
 	Current bool
@@ -9,50 +22,73 @@ type Choice struct {
 // TurnsPage is a list of turns, the newest first.
 type TurnsPage struct {
 	Choices []Choice
-	Of      string // what the list is about in words, "" for all turns
-	Lines   []TurnRow
+	Of      string // the subject of the list in words, "" for all turns
+	Lines   []*msg.Turn
+	Titles  Titles
 	Older   string // address of what follows, "" for nothing
 	Now     int64
 }
 
-// TurnRow is one turn. Times are unix ms, 0 for never.
-type TurnRow struct {
-	ID, Rows                     int64
-	Folder, Chat, Title, Topic   string // Title is the chat's, "" if it has none
-	State, Reason, Error         string // Reason in words
-	CreatedAt, StartedAt, Ended  int64
-	Attempts                     int
-	CanRetry, CanCancel, Waiting bool // Waiting: queued for a later time, see Waits
-	Waits                        string
-	NotBefore                    int64
+// turnAt is a turn at a time, in unix ms.
+type turnAt struct {
+	*msg.Turn
+	now int64
 }
 
-// ChatName is the chat's title, else its address.
-func (t TurnRow) ChatName() string { return title(t.Title, t.Chat) }
+func newTurnAt(t *msg.Turn, now int64) turnAt { return turnAt{t, now} }
 
-// Seconds is how long the turn has been worked on, in ms.
-func (t TurnRow) Took() int64 {
-	if t.StartedAt == 0 || t.Ended == 0 {
+// Why words the reason of its state.
+func (t turnAt) Why() string { return cmp.Or(t.Reason.Meaning(), string(t.Reason)) }
+
+// Took is how long it was worked on, in ms; 0 while it is not over.
+func (t turnAt) Took() int64 {
+	if t.StartedAt == 0 || t.EndedAt == 0 {
 		return 0
 	}
-	return t.Ended - t.StartedAt
+	return t.EndedAt - t.StartedAt
 }
 
-// TurnPage is one turn: what it was given, what came of it, and how it ran.
+// Since is when its run started, or when it was queued if none runs.
+func (t turnAt) Since() int64 {
+	if t.State == msg.TurnQueued { // also after a requeue
+		return t.CreatedAt
+	}
+	return cmp.Or(t.StartedAt, t.CreatedAt)
+}
+
+// CanCancel reports whether it has not ended.
+func (t turnAt) CanCancel() bool { return t.State == msg.TurnQueued || t.State == msg.TurnRunning }
+
+// CanRetry reports whether an operator can put it into the queue again.
+func (t turnAt) CanRetry() bool {
+	return t.State == msg.TurnFailed || t.State == msg.TurnCancelled || t.State == msg.TurnQueued && t.NotBefore > t.now
+}
+
+// Waits says what a queued turn waits for, "" if it may start.
+func (t turnAt) Waits() string {
+	if t.State != msg.TurnQueued {
+		return ""
+	}
+	words := t.WaitsFor.Meaning()
+	if left := t.NotBefore - t.now; left > 0 {
+		words = cmp.Or(words, "it waits") + fmt.Sprintf(", %d s left", (left+999)/1000)
+	}
+	return words
+}
+
+// TurnPage is one turn: its messages and answers, and how it ran.
 type TurnPage struct {
-	Turn     TurnRow
-	Thread   string
-	Surface  string
-	Parent   int64   // the turn that delegated it, 0 for none
-	With     int64   // the turn whose answer is for this one too, 0 for none
-	TookIn   []int64 // turns that were answered with this one
+	Turn     *msg.Turn
+	Titles   Titles
+	Parent   int64       // the turn that delegated it, 0 for none
+	TookIn   []*msg.Turn // turns that were answered with this one
 	Asks     []Question
-	Messages []TurnMessage
-	Answers  []TurnMessage
-	Work     *Work  // what the agent says of its work, nil if nothing
-	Used     string // tokens and dollars in words, "" if the agent does not say
-	Tools    []ToolLine
-	Runs     []RunLine
+	Messages []*msg.Message
+	Answers  []*msg.Message
+	Work     *store.Progress // the agent's report on its work, nil for none
+	Used     string          // tokens and dollars in words, "" if the agent does not say
+	Tools    []store.ToolCall
+	Runs     []*factrows.RunResult
 	Log      string // the end of the last run's log
 	LogRun   int64  // that run, 0 if there is no log
 	LogCut   bool   // the log is longer
@@ -60,71 +96,99 @@ type TurnPage struct {
 }
 
 // Asking reports whether a question is open.
-func (p TurnPage) Asking() bool {
-	for _, q := range p.Asks {
-		if q.Open {
-			return true
-		}
-	}
-	return false
-}
+func (p TurnPage) Asking() bool { return len(p.Asks) > 0 && p.Asks[0].Open() }
 
-// Question is a question of an agent, or of gated, to users. Times are unix ms.
+// Question is a question of an agent, or of gated, to users, as an operator sees it.
 type Question struct {
-	ID, Turn, Message int64  // Message is the row that shows it, 0 if it was deleted
-	Kind              string // in words, what it asks for
-	Text              string // one line
-	Detail            string // what stands below it, "" for nothing
-	Options           []Option
-	For               string // who may answer, in words
-	Hash              string // of a permission, shortened
-	Open              bool
-	End               string // how it has ended, in words
-	Bad               bool   // without an answer
-	AskedAt, ExpiresAt,
-	EndedAt int64
-	// Stands says what it means that an operator answers, "" if it is for operators.
-	Stands string
+	*msg.Ask
+	Operator string
 }
 
-// Work is what an agent says of its work on a turn.
-type Work struct {
-	State string // in words
-	Text  string // the answer so far
-	Plan  []WorkLine
-	Calls []WorkLine
-	At    int64 // when it said so last, unix ms
+// Text is its first line.
+func (q Question) Text() string {
+	text, _, _ := strings.Cut(q.Question, "\n")
+	return Cut(text, agentproto.MaxQuestion)
 }
 
-// WorkLine is a step of a plan, or a call of a tool.
-type WorkLine struct {
-	Text, State string
-	Bad         bool
+// Detail is the rest, as much of it as its chat has, "" for nothing.
+func (q Question) Detail() string {
+	_, detail, _ := strings.Cut(q.Question, "\n")
+	return Cut(detail, 2*agentproto.MaxDetail)
 }
 
-// TurnMessage is a message of a turn, or an answer of it.
-type TurnMessage struct {
-	ID, At     int64
-	From, Text string
-	State      string // of an answer: what became of it
-	Bad        bool   // the answer was not delivered
-	Files      int
+// For words who may answer.
+func (q Question) For() string { return Line(why.For(q.Who)) }
+
+// Hash is that of a permission, shortened.
+func (q Question) Hash() string {
+	if !q.IsPermission() {
+		return ""
+	}
+	return Line(why.ShortHash(q.PayloadHash))
 }
 
-// ToolLine is a call of a tool that acted.
-type ToolLine struct {
-	Name, Result string
-	At           int64
+// Open reports whether it can be answered.
+func (q Question) Open() bool { return q.State == msg.AskOpen }
+
+// Bad reports whether it has ended without an answer.
+func (q Question) Bad() bool { return !q.Open() && q.State != msg.AskAnswered }
+
+// End words how it has ended.
+func (q Question) End() string {
+	if q.State == msg.AskAnswered {
+		return "answered by " + Line(q.AnsweredBy)
+	}
+	return why.AskState(q.Ask)
 }
 
-// RunLine is one agent process that worked on the turn.
-type RunLine struct {
-	ID                     int64
-	Runtime, Result, Error string
-	StartedAt, EndedAt     int64
+// Choices are its options, with their numbers.
+func (q Question) Choices() (all []Option) {
+	for i, option := range q.Options {
+		all = append(all, Option{Value: strconv.Itoa(i + 1), Text: Line(option),
+			Selected: q.State == msg.AskAnswered && option == q.Option})
+	}
+	return all
 }
 
-// PromptPage is what an agent was given.
+// operatorsLabel is the label of a question that is for operators.
+const operatorsLabel = "operators"
+
+// Stands warns an operator who answers for another user, "" if the question is for operators.
+func (q Question) Stands() string {
+	if q.Who.May(q.Operator) || q.Who.Label == operatorsLabel {
+		return ""
+	}
+	return fmt.Sprintf("You answer for %s, as an operator: the chat will say so, and Changes has your login.",
+		q.For())
+}
+
+// States of the work of agents in words.
+var (
+	workStates = map[agentproto.Status]string{
+		agentproto.StatusRunning: "works", agentproto.StatusIdle: "waits for something",
+		agentproto.StatusRequiresAction: "waits for a user",
+	}
+	stepStates = map[agentproto.StepStatus]string{
+		agentproto.StepPending: "to do", agentproto.StepInProgress: "under way", agentproto.StepCompleted: "done",
+	}
+	callStates = map[agentproto.ToolStatus]string{
+		agentproto.ToolPending: "not begun", agentproto.ToolRunning: "under way", agentproto.ToolDone: "done",
+		agentproto.ToolFailed: "failed",
+	}
+)
+
+// runTable is a list of agent processes. The address of a log is Logs and the number of the run.
+type runTable struct {
+	Runs        []*factrows.RunResult
+	Logs, Empty string
+	Now         int64
+}
+
+func newRunTable(runs []*factrows.RunResult, logs, empty string, now int64) runTable {
+	return runTable{runs, logs, empty, now}
+}
+
+// PromptPage is the prompt of an agent.
 type PromptPage struct {
 	Prompt, Problem string
 }

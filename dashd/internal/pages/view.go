@@ -15,7 +15,7 @@ type View struct {
 	Tag      string
 	Login    string        // of the operator
 	Fragment template.HTML // from Fragment
-	// Notice and Problem are what became of the form that was sent, "" for none.
+	// Notice and Problem are the result of the form that was sent, "" for none.
 	Notice, Problem string
 	Up              []Link // the pages above this one
 	Requests        int    // of chats that wait for an operator, beside the link to them
@@ -44,7 +44,7 @@ type navGroup struct {
 	Links []Link
 }
 
-// nav is what the navigation shows: the path of the link that is current, "" for none, and how many requests wait.
+// nav is the state of the navigation: the path of the link that is current, "" for none, and how many requests wait.
 type nav struct {
 	Current  string
 	Requests int

@@ -18,7 +18,7 @@ func AuditWhats(ctx context.Context, r store.Reader, limit int) ([]string, error
 	}, queryAuditWhats, limit)
 }
 
-// Inbound is a stored message as routes see it: what an edited table is compared by.
+// Inbound is a stored message as routes see it: an edited table is compared by these.
 type Inbound struct {
 	ID         int64
 	ChatJID    string
@@ -253,7 +253,7 @@ func WebWork(ctx context.Context, r store.Reader) (updated map[string]map[int64]
 	return updated, err
 }
 
-// ChatSpend returns what was used in a chat in a span of days, both included.
+// ChatSpend returns the spend in a chat in a span of days, both included.
 func ChatSpend(ctx context.Context, r store.Reader, chatJID, from, to string) (s store.Spend, err error) {
 	_, err = r.Get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, queryChatSpend, chatJID, from, to)
 	return s, err
@@ -265,7 +265,7 @@ const (
 	openAtPlace = `t.state IN ('queued', 'running') AND ` + atPlace
 )
 
-// OpenTurns is what is known of turns that have not ended without reading
+// OpenTurns counts the turns that have not ended, without reading
 // them: a chat may have a hundred thousand.
 type OpenTurns struct {
 	Open    int // at most the limit of the question
@@ -281,18 +281,6 @@ func CountOpenTurns(ctx context.Context, r store.Reader, chatJID, threadID, plac
 	_, err = r.Get(ctx, []any{&n.Open, &n.Running, &n.Begun, &n.Oldest}, queryCountOpen, chatJID, threadID, place,
 		limit)
 	return n, err
-}
-
-// RunningPlaces returns the places of a chat where turns are running, sorted.
-func RunningPlaces(ctx context.Context, r store.Reader, chatJID string) ([]string, error) {
-	places := []string{}
-	err := r.Each(ctx, func(scan store.Scan) (bool, error) {
-		var place string
-		err := scan(&place)
-		places = append(places, place)
-		return true, err
-	}, queryRunningPlaces, chatJID)
-	return places, err
 }
 
 // QueuedBefore counts the queued turns that are older than a turn and not in

@@ -412,12 +412,6 @@ func TestCountOpenTurns_ThreadOrPlace(t *testing.T) {
 	if got := storetest.Must(rows.CountOpenTurns(t.Context(), s.Reader, storetest.Chat, "", "", 2))(t); got.Open != 2 || got.Running != 1 || got.Oldest != thread.ID {
 		t.Errorf("up to 2: %+v", got)
 	}
-	if got := storetest.Must(rows.RunningPlaces(t.Context(), s.Reader, storetest.Chat))(t); !slices.Equal(got, []string{"#a"}) {
-		t.Errorf("running in %q", got)
-	}
-	if got := storetest.Must(rows.RunningPlaces(t.Context(), s.Reader, "telegram:-3"))(t); got == nil || len(got) > 0 {
-		t.Errorf("in a chat without turns: %#v", got)
-	}
 }
 
 func TestQueuedBefore(t *testing.T) {

@@ -146,7 +146,7 @@ func copySteps(ctx context.Context, source, target *sqlite3.SQLiteConn, progress
 // pageSize is SQLite's default, in bytes; only progress depends on it.
 const pageSize = 4096
 
-// CopyInfo is what a copy of the database has.
+// CopyInfo describes a copy of the database.
 type CopyInfo struct {
 	Schema int              `json:"schema"` // its version
 	Floor  int              `json:"floor"`  // the oldest schema whose programs may use it
@@ -243,14 +243,14 @@ const idGap = 1 << 32
 
 // RestoredCopy is a copy that becomes the database of an instance.
 type RestoredCopy struct {
-	// CancelOpen cancels what was under way when the copy was made: answers that were not delivered, turns that
-	// had not ended, and approvals that were not carried out, whose requests stay pending.
+	// CancelOpen cancels the work that was under way when the copy was made: answers that were not delivered,
+	// turns that had not ended, and approvals that were not carried out, whose requests stay pending.
 	CancelOpen bool
 	Now        int64 // unix ms
 }
 
 // Apply changes the copy at path, which no process uses. Row ids go on far above those of the
-// copy: what was made after it, such as file names, nonces on a platform and open pages of
+// copy: anything made after it, such as file names, nonces on a platform and open pages of
 // the web chat, keeps ids of its own.
 func (r RestoredCopy) Apply(ctx context.Context, path string) error {
 	db, err := openCopy(path, url.Values{"mode": {"rw"}, "_synchronous": {"FULL"}, "_foreign_keys": {"true"},
@@ -275,8 +275,8 @@ func (r RestoredCopy) Apply(ctx context.Context, path string) error {
 	return store.Explain(tx.Commit())
 }
 
-// cancelOpen ends what was under way. A row with a part that was sent, or may have been, ends as ambiguous: it may have
-// arrived.
+// cancelOpen ends the work that was under way. A row with a part that was sent, or may have been, ends as ambiguous:
+// it may have arrived.
 func (r RestoredCopy) cancelOpen(ctx context.Context, tx *sql.Tx) error {
 	for _, step := range []struct {
 		query string
@@ -301,7 +301,7 @@ type WAL struct {
 	Pending int64 // that no checkpoint has copied into the database yet
 }
 
-// The positions in the -shm file of what ReadWAL reads, in bytes, and the page size:
+// The positions in the -shm file of the fields that ReadWAL reads, in bytes, and the page size:
 // https://sqlite.org/walformat.html#the_wal_index_file_format
 const (
 	shmPageSize = 14 // uint16; 1 means 65536

@@ -12,7 +12,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// StateWaiting is, in a MessageFilter, what is queued or being sent, and Undecided what has no disposition yet.
+// StateWaiting in a MessageFilter leaves the messages that are queued or being sent, Undecided those without a
+// disposition.
 const (
 	StateWaiting msg.OutState    = "waiting"
 	Undecided    msg.Disposition = "undecided"
@@ -209,41 +210,17 @@ func firstSince(ctx context.Context, r store.Reader, at int64) (int64, error) {
 	return low, err
 }
 
-// FailedCount counts the rows with a part that failed with a class of errors, at most limit.
-func FailedCount(ctx context.Context, r store.Reader, class msg.ErrorClass, limit int) (int, error) {
-	return store.Value[int](ctx, r, queryFailedCount, class, limit)
+// Count counts the messages in the source of a filter, at most limit. It ignores the filter's other fields.
+func Count(ctx context.Context, r store.Reader, f MessageFilter, limit int) (int, error) {
+	s := f.source()
+	return store.Value[int](ctx, r, countOf(s.query), s.key, int64(math.MaxInt64), 0, limit)
 }
 
-// UndeliveredCount counts the rows that are failed, ambiguous or cancelled, at most limit.
-func UndeliveredCount(ctx context.Context, r store.Reader, state msg.OutState, limit int) (int, error) {
-	return store.Value[int](ctx, r, queryUndeliveredCount, state, limit)
-}
+func countOf(query string) string { return `SELECT count(*) FROM (` + query + `) n` }
 
-// ParkedCount counts the rows that wait for an approval, at most limit.
-func ParkedCount(ctx context.Context, r store.Reader, limit int) (int, error) {
-	return store.Value[int](ctx, r, queryParkedCount, limit)
-}
-
-// ReasonCount is how many rows were dropped for a reason.
-type ReasonCount struct {
-	Reason msg.Reason
-	Count  int
-}
-
-// DroppedReasons counts the rows that were dropped, by reason, at most limit of each.
-func DroppedReasons(ctx context.Context, r store.Reader, limit int) ([]ReasonCount, error) {
-	reasons, err := store.All(ctx, r, store.One[msg.Reason], queryDroppedReasons)
-	if err != nil {
-		return nil, err
-	}
-	counts := make([]ReasonCount, len(reasons))
-	for i, reason := range reasons {
-		counts[i].Reason = reason
-		if _, err := r.Get(ctx, []any{&counts[i].Count}, queryDroppedCount, reason, limit); err != nil {
-			return nil, err
-		}
-	}
-	return counts, nil
+// DroppedReasons returns the reasons for which rows were dropped, sorted.
+func DroppedReasons(ctx context.Context, r store.Reader) ([]msg.Reason, error) {
+	return store.All(ctx, r, store.One[msg.Reason], queryDroppedReasons)
 }
 
 // SearchLag is how far the full-text index is behind.

@@ -47,7 +47,7 @@ const (
 	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND id < ?1 AND not_before <= ?2`
 )
 
-// The statements on lists of chats, windows and what a group has; see queries.go.
+// The statements on lists of chats and windows, and on the sessions and runs of a group; see queries.go.
 const (
 	queryChats = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0), platform, last_seen_at
 		FROM chats INDEXED BY chats_seen WHERE (last_seen_at, jid) < (?1, ?2) ORDER BY last_seen_at DESC, jid DESC LIMIT ?3+0`
@@ -141,7 +141,7 @@ const (
 		ORDER BY id DESC LIMIT ?4+0`
 	queryListUndelivered = `SELECT id, id FROM messages INDEXED BY messages_undelivered
 		WHERE out_state IN ('failed', 'ambiguous', 'cancelled') AND out_state = ?1 AND id < ?2 AND id >= ?3 ORDER BY id DESC LIMIT ?4+0`
-	// All of three partial indexes: of what waits.
+	// All of three partial indexes, of the messages that wait.
 	queryListUnsent = `SELECT id, id FROM messages INDEXED BY messages_outbox WHERE out_state IN ('queued', 'sending') AND ?1 = '' AND id < ?2 AND id >= ?3
 		ORDER BY id DESC LIMIT ?4+0`
 	queryListUndecided = `SELECT id, id FROM messages INDEXED BY messages_undecided WHERE direction = 'in' AND disposition IS NULL AND ?1 = ''
@@ -155,24 +155,19 @@ const (
 	queryMinutes = `SELECT (received_at - ?2) / 60000, count(*) FILTER (WHERE direction = 'in'), count(*) FILTER (WHERE direction = 'out') FROM
 		(SELECT received_at, direction FROM messages WHERE id >= ?1 ORDER BY id DESC LIMIT ?3+0) n WHERE received_at >= ?2 GROUP BY 1`
 	queryIDAfter        = `SELECT id, received_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1`
-	queryDroppedCount   = `SELECT count(*) FROM (SELECT 1 FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped' AND reason = ? LIMIT ?+0) n`
 	queryDroppedReasons = `WITH RECURSIVE reasons(reason) AS (
 		SELECT min(reason) FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped'
 		UNION ALL SELECT (SELECT min(reason) FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped' AND reason > reasons.reason)
 		FROM reasons WHERE reasons.reason IS NOT NULL) SELECT reason FROM reasons WHERE reason IS NOT NULL`
-	queryUndeliveredCount = `SELECT count(*) FROM (SELECT 1 FROM messages INDEXED BY messages_undelivered
-		WHERE out_state IN ('failed', 'ambiguous', 'cancelled') AND out_state = ? LIMIT ?+0) n`
-	queryFailedCount = `SELECT count(*) FROM (SELECT DISTINCT message_id FROM deliveries INDEXED BY deliveries_failed WHERE state = 'failed' AND error_class = ? LIMIT ?+0) n`
-	queryParkedCount = `SELECT count(*) FROM (SELECT 1 FROM messages INDEXED BY messages_parked WHERE disposition = 'onboarding' LIMIT ?+0) n`
 )
 
-// The statements on what agents have used; see queries.go.
+// The statements on the spend of agents; see queries.go.
 const (
 	queryChatSpend = `SELECT ifnull(sum(turns), 0), ifnull(sum(input_tokens), 0), ifnull(sum(output_tokens), 0), ifnull(sum(cost_usd), 0.0)
 		FROM spend INDEXED BY spend_chat WHERE chat_jid = ? AND day >= ? AND day <= ?`
 )
 
-// The statements on turns, runs, sessions and what belongs to them; see queries.go.
+// The statements on turns, runs and sessions; see queries.go.
 const (
 	// ?4 bounds the count; the oldest is found by the first match.
 	queryCountOpen = `SELECT (SELECT count(*) FROM (SELECT 1 FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace +
@@ -180,8 +175,7 @@ const (
 		ifnull(r.begun, 0), ifnull((SELECT t.id FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace + ` ORDER BY t.id LIMIT 1), 0)
 		FROM (SELECT count(*) AS running, min(nullif(t.started_at, 0)) AS begun FROM turns t INDEXED BY turns_run
 			WHERE t.state = 'running' AND ` + atPlace + `) r`
-	queryRunningPlaces = `SELECT DISTINCT t.place FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY 1`
-	queryWebWorking    = `SELECT DISTINCT t.chat_jid, t.place FROM turns t INDEXED BY turns_run
+	queryWebWorking = `SELECT DISTINCT t.chat_jid, t.place FROM turns t INDEXED BY turns_run
 		WHERE t.state = 'running' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;' ORDER BY 1, 2`
 	// Of running turns whose agents have said something of their work.
 	queryChatWork = `SELECT t.id, t.place, ifnull(t.started_at, 0), p.updated_at FROM turns t INDEXED BY turns_run JOIN turn_progress p ON p.turn_id = t.id

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/msg"
@@ -277,83 +276,4 @@ func TestWebTopics(t *testing.T) {
 	if got := storetest.Must(rows.WebTopics(t.Context(), s.Reader, "web:named"))(t); len(got) != 1 || got[0].Topic != "#only" {
 		t.Errorf("without the default topic: %v", got)
 	}
-}
-
-// TestWebAfter_AnyOrderOfDelivery_MissesNothing starts readers at the end of a chat at any
-// time, while outbound rows are settled in any order.
-func TestWebAfter_AnyOrderOfDelivery_MissesNothing(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	chats := 0
-	type reader struct {
-		at   int64
-		seen []int64
-	}
-	rapid.Check(t, func(rt *rapid.T) {
-		chats++
-		chatJID := fmt.Sprintf("web:c%d", chats)
-		var list, open []int64
-		var readers []*reader
-		states := rapid.SampledFrom([]msg.OutState{msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled})
-		put := func(m *msg.Message) int64 {
-			m.ChatJID = chatJID
-			list = append(list, storetest.Stored(t, s, m).ID)
-			return m.ID
-		}
-		read := func(r *reader, limit int) {
-			page, next, _, err := rows.WebAfter(rt.Context(), s.Reader, chatJID, r.at, limit)
-			if err != nil {
-				rt.Fatal(err)
-			}
-			for _, m := range page {
-				r.seen = append(r.seen, m.ID)
-			}
-			r.at = next
-		}
-		settle := func(i int, state msg.OutState) {
-			setOut(t, s, open[i], state)
-			open = slices.Delete(open, i, i+1)
-		}
-		rt.Repeat(map[string]func(*rapid.T){
-			"in":  func(*rapid.T) { put(&msg.Message{Direction: msg.In}) },
-			"out": func(*rapid.T) { open = append(open, put(&msg.Message{Direction: msg.Out, OutState: msg.OutQueued})) },
-			"derived": func(rt *rapid.T) {
-				if len(list) > 0 {
-					put(&msg.Message{Direction: msg.In, DerivedFrom: rapid.SampledFrom(list).Draw(rt, "of"),
-						Topic: rapid.SampledFrom([]string{"", "#a"}).Draw(rt, "topic")})
-				}
-			},
-			"settle": func(rt *rapid.T) {
-				if len(open) > 0 {
-					settle(rapid.IntRange(0, len(open)-1).Draw(rt, "which"), states.Draw(rt, "state"))
-				}
-			},
-			"begin": func(rt *rapid.T) {
-				r := &reader{at: storetest.Must(rows.WebEnd(rt.Context(), s.Reader, chatJID))(t)}
-				for _, m := range webHistory(t, s, chatJID, nil, r.at+1, 1000) {
-					r.seen = append(r.seen, m.ID)
-				}
-				readers = append(readers, r)
-			},
-			"read": func(rt *rapid.T) {
-				if len(readers) > 0 {
-					r := rapid.SampledFrom(readers).Draw(rt, "reader")
-					read(r, rapid.IntRange(1, 3).Draw(rt, "limit"))
-				}
-			},
-		})
-		for len(open) > 0 {
-			settle(0, msg.OutSent)
-		}
-		var want []int64
-		for _, m := range webHistory(t, s, chatJID, nil, newest, 1000) {
-			want = append(want, m.ID)
-		}
-		for _, r := range readers {
-			read(r, 1000)
-			if !slices.Equal(r.seen, want) {
-				rt.Errorf("a reader got %v of %v", r.seen, want)
-			}
-		}
-	})
 }

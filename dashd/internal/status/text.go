@@ -197,8 +197,8 @@ func (f Facts) text() string {
 	return join(append(lines, onTime...), healthy(f.Daemons, true))
 }
 
-// unwritten returns how long, in ms, no daemon has written a heartbeat, though dashd, which is asked, runs; 0 if one
-// has.
+// unwritten returns the time since the newest heartbeat, in ms, if all daemons are silent though dashd runs; 0 if one
+// is not.
 func unwritten(daemons []Daemon, now int64) (age int64) {
 	asked := false
 	for _, d := range daemons {

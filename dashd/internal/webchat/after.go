@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// newRows answers with what is new after a row id, oldest first: rows, and rows that have changed. The answer is
+// newRows answers with the rows after an id and the rows that have changed since, oldest first. The answer is
 // bounded as a page of the history is; "next" is the id to continue after, "more" says whether to ask again at once.
 func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	query := r.URL.Query()

@@ -80,20 +80,6 @@ func TestAfter_RowsAndChanges_InOrder(t *testing.T) {
 	}
 }
 
-func TestAfter_PendingDelivery_NotSkipped(t *testing.T) {
-	r := newFixture(t)
-	first := r.said(t, "", "1")
-	slow := r.answered(t, "slow", msg.OutQueued)
-	quick := r.answered(t, "quick", msg.OutSent)
-	if got := newsAfter(t, r, 0, ""); !slices.Equal(got.ids(), [][2]int64{{first, 0}}) || got.Next != first || got.More {
-		t.Errorf("while one is pending: %+v", got)
-	}
-	r.settle(t, slow, msg.OutSent)
-	if got := newsAfter(t, r, first, ""); !slices.Equal(got.ids(), [][2]int64{{slow, 0}, {quick, 0}}) || got.Next != quick {
-		t.Errorf("afterwards: %+v", got)
-	}
-}
-
 func TestAfter_Bounds(t *testing.T) {
 	r := newFixture(t)
 	r.sql(t, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 300)

@@ -69,7 +69,7 @@ func lastSeen(r *http.Request, newest int64) (int64, error) {
 	return last, nil
 }
 
-// update sends what is new.
+// update sends the news.
 func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	work, err := f.readWork(ctx)
 	if err != nil {
@@ -133,10 +133,11 @@ func (c *Chat) shown(ctx context.Context, m *msg.Message) (row *msg.Message, isC
 
 // updateTyping sends the topics in which an agent works, if they have changed.
 func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
-	typing, err := rows.RunningPlaces(ctx, f.chat.Store.Reader, f.jid)
+	working, err := rows.WebWorking(ctx, f.chat.Store.Reader)
 	if err != nil {
 		return err
 	}
+	typing := append([]string{}, working[f.jid]...) // never null in JSON
 	if f.typing != nil && slices.Equal(typing, f.typing) {
 		return nil
 	}

@@ -2,7 +2,6 @@ package webchat
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,21 +59,6 @@ func TestEvents_LastEventID_Begin(t *testing.T) {
 	}
 }
 
-func TestEvents_PendingDelivery_NotSkipped(t *testing.T) {
-	r := newFixture(t)
-	r.said(t, "", "1")
-	slow := r.answered(t, "slow", msg.OutQueued)
-	r.answered(t, "quick", msg.OutSent)
-	s := r.follow(t, "main", "", "")
-	defer s.close()
-	s.want("typing", `{"topics":[]}`)
-	r.settle(t, slow, msg.OutSent)
-	r.hub.Notify()
-	if one, two := s.message(), s.message(); one.Content != "slow" || two.Content != "quick" {
-		t.Errorf("%s, then %s", one.Content, two.Content)
-	}
-}
-
 func TestEvents_OneChat_InOrder(t *testing.T) {
 	r := newFixture(t)
 	s := r.follow(t, "main", "", "")
@@ -112,23 +96,14 @@ func TestEvents_LongAbsence_AllRows(t *testing.T) {
 // it.
 func work(t *testing.T, r *fixture, place, topic string) (begin, end func()) {
 	t.Helper()
-	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: topic, Place: place, TriggerMessageID: r.said(t, place, "go")}
-	run := &msg.Run{Folder: "main", Topic: topic, ChatJID: "web:main", Runtime: "process"}
-	write := func(fn func(*store.Tx) error) {
-		t.Helper()
-		if err := r.st.Write(t.Context(), fn); err != nil {
-			t.Fatal(err)
-		}
-		r.hub.Notify()
-	}
-	write(func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, turn, 0); return err })
+	run, turn := queued(t, r, place, topic)
 	begin = func() {
 		t.Helper()
-		write(func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, turn.ID) })
+		r.write(t, func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, turn) })
 	}
 	end = func() {
 		t.Helper()
-		write(func(tx *store.Tx) error { return gatedtest.CancelTurn(tx, turn.ID, msg.ReasonRoute, 1) })
+		r.write(t, func(tx *store.Tx) error { return gatedtest.CancelTurn(tx, turn, msg.ReasonRoute, 1) })
 	}
 	return begin, end
 }
@@ -177,23 +152,4 @@ func TestEvents_Typing_PipedTurn(t *testing.T) {
 	s := r.follow(t, "main", "", "")
 	defer s.close()
 	s.want("typing", `{"topics":["#a","#b"]}`)
-}
-
-func TestEvents_PageGone_StreamEnds(t *testing.T) {
-	r := newFixture(t)
-	var pages []*stream
-	for range 5 {
-		pages = append(pages, r.follow(t, "main", "", ""))
-	}
-	for _, s := range slices.Backward(pages) {
-		s.want("typing", `{"topics":[]}`)
-		s.close()
-	}
-	s := r.follow(t, "main", "", "")
-	defer s.close()
-	s.want("typing", `{"topics":[]}`)
-	r.post(t, map[string]string{"text": "still there"})
-	if m := s.message(); m.Content != "still there" {
-		t.Errorf("message %+v", m)
-	}
 }

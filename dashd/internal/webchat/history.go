@@ -33,7 +33,7 @@ const (
 	maxQuote   = 120 // bytes
 )
 
-// form is what rows look like to a client.
+// form is how a client gets rows.
 type form struct {
 	// page leaves out the text of rows that have HTML, and the options of polls from their HTML.
 	page  bool
@@ -64,7 +64,7 @@ type message struct {
 	Files      []file        `json:"files,omitempty"`
 	Poll       *poll         `json:"poll,omitempty"`     // of a poll, to vote in it
 	Question   *question     `json:"question,omitempty"` // of an open question of an agent, to answer it
-	// Change is the row that has changed this one, in an answer with what is new; 0 for a new row.
+	// Change is the row that has changed this one, in an answer to a request for news; 0 for a new row.
 	Change int64 `json:"change,omitempty"`
 }
 
@@ -161,7 +161,7 @@ func upTo(text string, n int) string {
 	return text[:n]
 }
 
-// historyPage is what a page asks for.
+// historyPage is the request of a page.
 type historyPage struct {
 	form
 	topic  *string // nil for all
@@ -192,7 +192,7 @@ func number(text string, unset int64) (int64, error) {
 }
 
 // History answers with a page of stored messages, oldest first: the newest that fit. With a parameter "after" it
-// answers with what is new.
+// answers with the news since then.
 func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	if r.URL.Query().Has("after") {
 		c.newRows(w, r, g)

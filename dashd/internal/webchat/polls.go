@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// poll is what a page needs to vote in a poll.
+// poll is the part of a poll that a page needs to vote.
 type poll struct {
 	Options  []string `json:"options"`
 	Multiple bool     `json:"multiple"`
@@ -42,7 +42,7 @@ func (c *Chat) poll(ctx context.Context, m *msg.Message, as form) (text string, 
 	return p.Text(func(option int) string { return strconv.Itoa(option) + "\\." }), open, nil
 }
 
-// chosen is what a voter has chosen in the poll of a row.
+// chosen returns the options that a voter has chosen in the poll of a row.
 func (c *Chat) chosen(ctx context.Context, m *msg.Message, voter string) ([]int, error) {
 	p, err := c.Store.PollOfMessage(ctx, m.ID)
 	if err != nil || p == nil {
@@ -53,7 +53,7 @@ func (c *Chat) chosen(ctx context.Context, m *msg.Message, voter string) ([]int,
 	return votes[voter].Options, err
 }
 
-// vote is what a page sends.
+// vote is the request of a page.
 type vote struct {
 	ID      int64 `json:"id"`      // of the poll's message
 	Options []int `json:"options"` // numbers from 1: all that the user chooses now, none to withdraw
@@ -75,9 +75,14 @@ func (c *Chat) Vote(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		TargetID: strconv.FormatInt(v.ID, 10),
 	}
 	m.Sender, m.SenderName = c.Sender(r)
+	c.accept(w, r, m, "the vote could not be stored; vote again")
+}
+
+// accept stores a vote or an answer of a page, and answers with its row.
+func (c *Chat) accept(w http.ResponseWriter, r *http.Request, m *msg.Message, failed string) {
 	if err := c.Shell.Receive(r.Context(), adapter.Inbound{Messages: []*msg.Message{m}}); err != nil {
-		c.Shell.Log.Error("storing vote failed", "chat", m.ChatJID, "err", err)
-		httpx.Error(w, apierr.New(apierr.Unavailable, "the vote could not be stored; vote again"))
+		c.Shell.Log.Error("storing message failed", "chat", m.ChatJID, "verb", m.Verb, "err", err)
+		httpx.Error(w, apierr.New(apierr.Unavailable, "%s", failed))
 		return
 	}
 	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})

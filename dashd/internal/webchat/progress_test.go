@@ -13,14 +13,20 @@ import (
 	"arizuko/pkg/store"
 )
 
+// queued stores a turn of a place in a topic, and returns its run, which has not begun, and its id.
+func queued(t *testing.T, r *fixture, place, topic string) (*msg.Run, int64) {
+	t.Helper()
+	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: topic, Place: place, TriggerMessageID: r.said(t, place, "go")}
+	r.write(t, func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, turn, 0); return err })
+	return &msg.Run{Folder: "main", Topic: topic, ChatJID: "web:main", Runtime: "process"}, turn.ID
+}
+
 // working starts a turn at a place, and returns its run and id.
 func working(t *testing.T, r *fixture, place string) (*msg.Run, int64) {
 	t.Helper()
-	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: place, Place: place, TriggerMessageID: r.said(t, place, "go")}
-	run := &msg.Run{Folder: "main", Topic: place, ChatJID: "web:main", Runtime: "process"}
-	r.write(t, func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, turn, 0); return err })
-	r.write(t, func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, turn.ID) })
-	return run, turn.ID
+	run, turn := queued(t, r, place, place)
+	r.write(t, func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, turn) })
+	return run, turn
 }
 
 func (r *fixture) write(t *testing.T, do func(*store.Tx) error) {

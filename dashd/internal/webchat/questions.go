@@ -6,13 +6,12 @@ import (
 	"net/http"
 	"strconv"
 
-	"arizuko/pkg/adapter"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
 
-// question is what a page needs to answer a question of an agent.
+// question is the part of an agent's question that a page needs to answer it.
 type question struct {
 	Options []string `json:"options"`
 }
@@ -30,7 +29,7 @@ func (c *Chat) openQuestion(ctx context.Context, m *msg.Message) (*question, err
 	return &question{Options: a.Options}, nil
 }
 
-// answer is what a page sends.
+// answer is the request of a page.
 type answer struct {
 	ID     int64 `json:"id"`     // of the question's message
 	Option int   `json:"option"` // from 1
@@ -54,12 +53,7 @@ func (c *Chat) Answer(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		TargetID: strconv.FormatInt(given.ID, 10),
 		Sender:   sender, SenderName: name,
 	}
-	if err := c.Shell.Receive(r.Context(), adapter.Inbound{Messages: []*msg.Message{m}}); err != nil {
-		c.Shell.Log.Error("storing answer failed", "chat", m.ChatJID, "err", err)
-		httpx.Error(w, apierr.New(apierr.Unavailable, "the answer could not be stored; choose again"))
-		return
-	}
-	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})
+	c.accept(w, r, m, "the answer could not be stored; choose again")
 }
 
 func (c *Chat) checkAnswer(r *http.Request, g *msg.Group, given answer, sender string) (*msg.Ask, error) {

@@ -17,7 +17,7 @@ import (
 const (
 	// MaxFiles is how many files a message of a page may have.
 	MaxFiles = 10
-	// maxFrame is what a form has beside its texts and files, in bytes.
+	// maxFrame is the size of a form without its texts and files, in bytes.
 	maxFrame = 64 << 10
 )
 

@@ -53,7 +53,7 @@ type Chat struct {
 	Store *store.Store
 	Shell *adapter.Shell
 	Hub   *live.Hub
-	Files *adapter.Uploads // what pages send
+	Files *adapter.Uploads // that pages send
 	Data  string           // the data folder
 	// Assistant is the name shown for outbound rows without one, such as notices.
 	Assistant string
@@ -64,7 +64,7 @@ type Chat struct {
 // JID returns the address of a group's web chat.
 func JID(folder string) string { return msg.PlatformWeb + ":" + folder }
 
-// posted is what a page sends.
+// posted is a message as a page sends it.
 type posted struct {
 	Text     string `json:"text"`
 	Topic    string `json:"topic"`
@@ -109,7 +109,7 @@ func (c *Chat) receive(r *http.Request, g *msg.Group, p *posted, files []msg.Att
 	return m.ID, nil
 }
 
-// check returns what is wrong with a message that has so many files.
+// check returns the problem of a message that has so many files.
 func (p *posted) check(files int) error {
 	if p.Topic != "" && !strings.HasPrefix(p.Topic, msg.TopicSigil) {
 		p.Topic = msg.TopicSigil + p.Topic

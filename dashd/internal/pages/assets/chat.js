@@ -3,8 +3,9 @@
 import { Api } from "./api.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
+import { fill } from "./elements.js";
 import { Files } from "./files.js";
-import { Log, fill } from "./log.js";
+import { Log } from "./log.js";
 import { News } from "./news.js";
 import { Outbox } from "./outbox.js";
 import { Progress } from "./progress.js";

@@ -1,6 +1,6 @@
 // The message box, with the files that are chosen. Drafts are kept per topic until the browser tab closes.
 
-import { fill } from "./log.js";
+import { fill } from "./elements.js";
 import { sizeText } from "./files.js";
 
 export class Composer {

@@ -1,6 +1,7 @@
 // The log: the messages of one topic in the order of their ids, the unsent ones, the answers that are being written, and
 // the typing indicator. Each row is shown once, even if it arrives repeatedly or out of order.
 
+import { fill, letScroll } from "./elements.js";
 import { sizeText } from "./files.js";
 import { Preview } from "./progress.js";
 import { backoff } from "./stream.js";
@@ -228,11 +229,6 @@ export class Log {
   }
 }
 
-// fill makes an element from a template of the page.
-export function fill(id) {
-  return document.getElementById(id).content.firstElementChild.cloneNode(true);
-}
-
 function message(row) {
   const element = fill("message");
   element.dataset.id = row.id;
@@ -361,15 +357,4 @@ function reaction(emoji) {
   const item = document.createElement("li");
   item.textContent = emoji;
   return item;
-}
-
-// letScroll makes wide content scroll within the column, also by keyboard.
-export function letScroll(body) {
-  for (const table of body.querySelectorAll("table")) {
-    const box = document.createElement("div");
-    box.className = "scroll";
-    table.replaceWith(box);
-    box.append(table);
-  }
-  for (const wide of body.querySelectorAll("pre, .scroll")) wide.tabIndex = 0;
 }

@@ -1,7 +1,7 @@
 // The work of agents on answers that are not there yet: what they say of it is fetched when it has changed, and shown
 // until the answer takes its place.
 
-import { fill, letScroll } from "./log.js";
+import { fill, letScroll } from "./elements.js";
 
 const statusAfter = 10_000; // ms until a chat that shows a line of status shows it
 const statusEvery = 2_000; // ms between two fetches for such a line

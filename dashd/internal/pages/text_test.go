@@ -1,4 +1,4 @@
-package console
+package pages
 
 import (
 	"strings"
@@ -24,7 +24,7 @@ func TestExcerpt_LongText_CutAt120Characters(t *testing.T) {
 	}
 }
 
-func TestContentOf_Poll_IsNoJSON(t *testing.T) {
+func TestContent_Poll_IsNoJSON(t *testing.T) {
 	poll := `{"question":"When?","options":["now","later"]}`
 	for _, tt := range []struct {
 		m    msg.Message
@@ -35,7 +35,7 @@ func TestContentOf_Poll_IsNoJSON(t *testing.T) {
 		{msg.Message{Direction: msg.Out, Kind: msg.KindMessage, Content: poll}, poll},
 		{msg.Message{Direction: msg.In, Content: "hello"}, "hello"},
 	} {
-		if got := contentOf(&tt.m); got != tt.want {
+		if got := Content(&tt.m); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}

@@ -1,0 +1,81 @@
+package pages
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"arizuko/pkg/adapter/plaintext"
+)
+
+// Limits of texts on pages, in characters.
+const (
+	maxExcerpt = 120  // of a text in a list
+	maxText    = 2000 // of a message among others
+	maxWhole   = 4000 // of a message on its own page
+	maxSample  = 300  // of the message that asked for a connection
+)
+
+// Excerpt returns the beginning of a text, on one line.
+func Excerpt(text string) string {
+	text = strings.TrimSpace(text)
+	start := strings.ToValidUTF8(text[:min(len(text), 4*(maxExcerpt+1))], "") // no character has more than 4 bytes
+	line := []rune(strings.Join(strings.Fields(start), " "))
+	if len(line) > maxExcerpt {
+		return string(line[:maxExcerpt]) + "…"
+	}
+	return string(line)
+}
+
+// Line returns the beginning of a foreign text, on one line without characters that steer a screen.
+func Line(text string) string { return Excerpt(plaintext.Line(text)) }
+
+// Cut cuts a text after a number of characters.
+func Cut(text string, most int) string {
+	runes := []rune(Printable(text[:min(len(text), 4*(most+1))]))
+	if len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return string(runes)
+}
+
+// Printable returns a text of several lines without characters that steer a screen.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
+}
+
+// Hide replaces secrets in a text.
+func (p *Pages) Hide(text string) string {
+	if p.Redact == nil {
+		return text
+	}
+	return p.Redact(text)
+}
+
+// Whole is the text of a message with its lines, up to a limit.
+func (p *Pages) Whole(content string) string {
+	runes, end := []rune(content[:min(len(content), 4*(maxWhole+1))]), ""
+	if len(runes) > maxWhole {
+		runes, end = runes[:maxWhole], "…"
+	}
+	lines := strings.Split(string(runes), "\n")
+	for i, line := range lines {
+		lines[i] = plaintext.Line(line)
+	}
+	return p.Hide(strings.TrimSpace(strings.Join(lines, "\n"))) + end
+}
+
+// Titles are the titles of chats, by address, as users wrote them.
+type Titles map[string]string
+
+// Of returns the title of a chat on one line, "" if it has none.
+func (t Titles) Of(jid string) string { return Line(t[jid]) }
+
+// Name returns the title of a chat, else its address.
+func (t Titles) Name(jid string) string { return cmp.Or(t.Of(jid), Line(jid)) }
