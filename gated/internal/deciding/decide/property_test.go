@@ -244,13 +244,14 @@ func (w *world) apply(effects []Effect) {
 					decide(entry.Row)
 				}
 			}
-		case StopChat:
+		case StopParked:
 			for _, r := range w.parked {
 				decide(r.ID)
 			}
 			w.parked = nil
+		case StopChat:
 			for _, r := range slices.Clone(w.rows) {
-				if r.ID < e.Row && r.ThreadID == e.ThreadID && (!e.OwnRows || r.Sender == e.Sender) && !slices.Contains(e.Except, r.ID) && !w.called[r.ID] {
+				if r.ID < e.Row && r.ThreadID == e.ThreadID && (e.Only == "" || r.Sender == e.Only) && !slices.Contains(e.Except, r.ID) && !w.called[r.ID] {
 					decide(r.ID)
 				}
 			}
