@@ -129,6 +129,8 @@ func TestEdit_WithoutAChange_IsDropped(t *testing.T) {
 	h := newHarness(t)
 	m := h.take("hi")
 	h.begin()
+	orphan := h.take("hello", verb(msg.VerbEdit), func(m *msg.Message) { m.TargetID = "none" })
+	h.is(orphan, "dropped/edit_orphan ")
 	for _, tt := range []struct{ text, want string }{
 		{"hi", "dropped/edit_same "}, {"hello", "observed/edit_note main"}, {"hello", "dropped/edit_same "}, {"hi", "observed/edit_note main"},
 	} {
