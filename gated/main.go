@@ -112,7 +112,7 @@ type gated struct {
 	reminders  *reminders.Scheduler
 	broadcasts *broadcasts.Broadcasts
 	retention  *retention.Job
-	objects    *contextobjects.Index
+	objects    *contextobjects.Objects
 	checkpoint *store.Checkpointer
 	problems   *problems
 	pokes      chan struct{} // see forwardPokes
@@ -181,9 +181,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Peers: g.peers(), MediaQuota: g.cfg.MediaQuota, MediaDaily: g.cfg.MediaDaily, Tools: g.tools.access,
 		ToolsURL: g.cfg.toolsURLs(g.tools.addr()),
 	}, g.Store, g.Log, g.Metrics)
-	if g.objects, err = contextobjects.Open(ctx, g.contextSettings(), g.Store, g.Now().UnixMilli()); err != nil {
-		return err
-	}
+	g.objects = g.cfg.contextObjects()
 	homes := &chats.Chats{}
 	g.reminders = g.newReminders(homes)
 	routd := g.Client("routd", g.cfg.RoutdURL).Direct()
@@ -267,16 +265,9 @@ func (s storedTurns) Dispatch(turns ...*msg.Turn) {
 	}
 }
 
-// contextSettings are those of active context objects. On a server several gated may activate them.
-func (g *gated) contextSettings() contextobjects.Settings {
-	settings := g.cfg.settings()
-	settings.Shared = store.IsServer(g.cfg.Database())
-	return settings
-}
-
 // contextObjects deletes active context objects that have ended.
 func (g *gated) contextObjects(ctx context.Context) error {
-	return g.objects.Run(ctx, g.Store, g.Log, g.Now)
+	return contextobjects.Run(ctx, g.Store, g.Log, g.Now)
 }
 
 // checkpoints copies the write-ahead log back once a second, so that no

@@ -287,7 +287,7 @@ func StopData(turn int64) string { return stopPrefix + strconv.FormatInt(turn, 1
 // ParseButtonData reads the output of ButtonData and StopData. ok is false for other data.
 func ParseButtonData(data string) (p Press, ok bool) {
 	if turn, stops := strings.CutPrefix(data, stopPrefix); stops {
-		p.Stop, _ = strconv.ParseInt(turn, 10, 64) // 0 if it is no number
+		p.Stop, _ = strconv.ParseInt(turn, 10, 64) // 0 if it is not a number
 		p.Text = StopLabel
 		return p, p.Stop > 0 && data == StopData(p.Stop)
 	}

@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/rows"
-
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -158,7 +157,7 @@ func TestBallot_PlatformClosesPoll_StoresItsResult(t *testing.T) {
 	again := h.vote(dm, "77", "telegram:1", msg.VerbPollEnd, `{}`)
 	h.step()
 	h.is(again, "dropped/poll_closed ")
-	got, err := h.st.Poll(t.Context(), p.ID)
+	got, err := rows.Poll(t.Context(), h.st.Reader, p.ID)
 	if err != nil || got.State != msg.PollClosed || got.EndPending || got.Poll.Result == nil || got.Poll.Result.Voters != 6 {
 		t.Errorf("%+v, %v", got, err)
 	}

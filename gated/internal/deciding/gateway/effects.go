@@ -107,7 +107,7 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) error {
 		return rows.StopParked(tx, chat, e.ThreadID, some(e.Sender), e.Row, now)
 	case decide.CountVote:
 		m := p.row(e.Row)
-		return tx.Vote(e.Poll, m.Sender, m.SenderName, &e.Vote, m.CastAt())
+		return rows.Vote(tx, e.Poll, m.Sender, m.SenderName, &e.Vote, m.CastAt())
 	case decide.EndPoll:
 		return p.endPoll(tx, &e)
 	case decide.AnswerAsk:

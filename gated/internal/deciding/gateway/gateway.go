@@ -72,7 +72,7 @@ type Config struct {
 
 	CheckAgent func(ctx context.Context, name string) error // why an agent cannot be run; nil checks nothing
 
-	Objects *contextobjects.Index // which deletions and the ends of polls change; nil for none
+	Objects *contextobjects.Objects // which deletions and the ends of polls change; nil for none
 
 	Report func(waits []string) // receives the daemons that messages wait for, in words, at each change; may be nil
 }

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -221,7 +222,7 @@ func (h *harness) dispatched() (all [][]string) {
 // replies are the texts that the gateway wrote itself about a row.
 func (h *harness) replies(m *msg.Message) (all []string) {
 	h.t.Helper()
-	rows, err := h.st.OwnReplies(h.t.Context(), m)
+	rows, err := factrows.OwnReplies(h.t.Context(), h.st.Reader, m)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -8,15 +8,13 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // configure replaces a group's config, as routd does.
 func (h *harness) configure(folder, config string) {
 	h.t.Helper()
-	h.write(func(tx *store.Tx) error {
-		_, err := tx.UpdateGroup(&msg.Group{Folder: folder, Config: []byte(config)})
-		return err
-	})
+	h.write(func(tx *store.Tx) error { return storetest.SetConfig(tx, folder, []byte(config)) })
 	h.routd.route(h.routd.answer)
 }
 

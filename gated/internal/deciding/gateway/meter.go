@@ -68,10 +68,10 @@ func measureRows(reg prometheus.Registerer, st *store.Store, now func() time.Tim
 		Name: "arizuko_rows_waiting_oldest_seconds", Help: "Age of the oldest inbound row that waits, 0 for none.",
 	}, []string{"state"})
 	metrics.FromRows(reg, func(ctx context.Context) error {
-		for state, read := range map[string]func(context.Context, int) (store.Backlog, error){
-			"undecided": st.UndecidedBacklog, "onboarding": st.ParkedBacklog,
+		for state, waits := range map[string]store.Waits{
+			"undecided": store.ForDecision, "onboarding": store.ForApproval,
 		} {
-			b, err := read(ctx, metrics.MaxCount)
+			b, err := st.Backlog(ctx, waits, "", metrics.MaxCount)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // end decides the request of a chat, as onbod does, and pokes.
@@ -27,7 +28,8 @@ func (h *harness) end(jid string, state store.RequestState) {
 		folder = "main"
 	}
 	h.write(func(tx *store.Tx) error {
-		return tx.DecideRequest(r.Code, store.RequestDecision{State: state, Folder: folder, By: "telegram:9"}, h.clock.UnixMilli())
+		return tx.Exec(`UPDATE onboarding_requests SET state = ?, folder = ?, decided_by = 'telegram:9', decided_at = ? WHERE code = ?`,
+			state, store.Null(folder), h.clock.UnixMilli(), r.Code)
 	})
 	h.poke()
 }
@@ -357,7 +359,7 @@ func TestParkedChats_Many_CostLittle(t *testing.T) {
 	})
 	h.write(func(tx *store.Tx) error {
 		for i, m := range rows {
-			err := tx.PutRequest(&store.Request{Code: fmt.Sprintf("ABCD-%04d", i), ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 1})
+			err := storetest.PutRequest(tx, &store.Request{Code: fmt.Sprintf("ABCD-%04d", i), ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 1})
 			if err != nil {
 				return err
 			}

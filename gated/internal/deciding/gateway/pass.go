@@ -218,7 +218,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 		limit = g.routd.limit()
 	}
 	list, bytes := 0, 0
-	stops, err := rows.Stops(ctx, g.st.Reader)
+	stops, err := rows.Stops(ctx, g.st.Reader, "")
 	if err == nil {
 		g.reader.operators, err = g.st.Operators(ctx, g.cfg.Operators)
 	}

@@ -11,6 +11,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // redecide decides all rows again, by the routes as they are now.
@@ -99,10 +100,7 @@ func TestRedecide_DecidedOtherwise_NamesRowAndReason(t *testing.T) {
 			row := h.take("hello")
 			h.is(row, "routed/route main")
 			h.routd.route(tc.answer)
-			h.write(func(tx *store.Tx) error {
-				_, err := tx.UpdateGroup(&msg.Group{Folder: "main", Config: []byte(tc.config)})
-				return err
-			})
+			h.write(func(tx *store.Tx) error { return storetest.SetConfig(tx, "main", []byte(tc.config)) })
 			got := h.redecide()
 			if got.Different != 1 || !strings.Contains(strings.Join(got.Examples, "\n"), tc.want) || !strings.Contains(got.Examples[0], "message 1 in telegram:1") {
 				t.Errorf("%+v, want %q", got, tc.want)

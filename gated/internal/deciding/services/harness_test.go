@@ -58,10 +58,7 @@ func (h *harness) setConfig(config any) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.write(func(tx *store.Tx) error {
-		_, err := tx.UpdateGroup(&msg.Group{Folder: "main", Config: text})
-		return err
-	})
+	h.write(func(tx *store.Tx) error { return storetest.SetConfig(tx, "main", text) })
 }
 
 // asks has a command of an operator decided, as a reply to a message, and returns the answer.
