@@ -64,7 +64,6 @@ func poisonBehindRowsThatWait(t *testing.T, count int) {
 			a.Impulse.Threshold, a.Impulse.QuietMS = 1, time.Minute.Milliseconds()
 		}
 	})
-	from := func(sender string) func(*msg.Message) { return func(m *msg.Message) { m.Sender = sender } }
 	var waiting []*msg.Message
 	for range count {
 		waiting = append(waiting, h.put("no route", from("telegram:unrouted"), verb(msg.VerbMention)))
@@ -223,8 +222,7 @@ func TestStatus_ServiceHangs_CallsAreBounded(t *testing.T) {
 	if running := h.g.calls.running; running != maxCalls {
 		t.Errorf("%d calls at once, want %d", running, maxCalls)
 	}
-	ping := h.take("/ping")
-	h.is(ping, "command/command ")
+	h.is(h.take("/ping"), "command/command ")
 	close(hang)
 	h.finishCalls()
 	if n := len(h.g.calls.lines); n != 0 {

@@ -227,8 +227,7 @@ func TestRates_CommitFails_CountsAreReadAgain(t *testing.T) {
 	p := &plan{cfg: &h.g.cfg, batch: &batch{}, err: store.ErrStale, charges: []charge{{0, "main", "telegram:7"}}}
 	h.g.rates.reserve("main", "telegram:7", h.g.now())
 	h.g.rates.settle(p)
-	second := h.take("#fix go")
-	h.is(second, "prefix/prefix_topic main")
+	h.is(h.take("#fix go"), "prefix/prefix_topic main")
 }
 
 // TestRates_ClockSetBack_IgnoresWhatIsAhead: else a sender would wait for the clock.
@@ -236,8 +235,7 @@ func TestRates_ClockSetBack_IgnoresWhatIsAhead(t *testing.T) {
 	t.Parallel()
 	h, _ := newRated(t, 1)
 	h.clock = h.clock.Add(-2 * time.Hour)
-	second := h.take("#fix go", func(m *msg.Message) { m.Timestamp, m.ReceivedAt = h.clock.UnixMilli(), h.clock.UnixMilli() })
-	h.is(second, "prefix/prefix_topic main")
+	h.is(h.take("#fix go", func(m *msg.Message) { m.Timestamp, m.ReceivedAt = h.clock.UnixMilli(), h.clock.UnixMilli() }), "prefix/prefix_topic main")
 }
 
 // The limit of commands is that of the rows: a restart changes nothing, and other senders and chats have their own.
@@ -272,8 +270,7 @@ func TestCommands_Flood_OthersAreAnswered(t *testing.T) {
 		h.is(m, "command/command ")
 	}
 	h.wait(time.Minute)
-	again := h.take("/ping")
-	h.is(again, "command/command ")
+	h.is(h.take("/ping"), "command/command ")
 }
 
 // TestRates_TurnStoredByAnother_IsCounted is about the turns of reminders.
@@ -292,6 +289,5 @@ func TestRates_TurnStoredByAnother_IsCounted(t *testing.T) {
 		return tx.Decide(prompt.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonReminder, RoutedTo: "main", TurnID: turn.ID}, h.g.now())
 	})
 	h.g.Recount("main")
-	second := h.take("#fix go")
-	h.is(second, "dropped/rate_limit ")
+	h.is(h.take("#fix go"), "dropped/rate_limit ")
 }

@@ -11,7 +11,6 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
-	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
 
@@ -55,7 +54,7 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 			proxied.ServeHTTP(w, r)
 		}).Base
 		before := h.put("before", in("telegram:2"))
-		odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })
+		odd := h.put("odd", from("telegram:odd"))
 		after := h.take("after", in("telegram:3"))
 		h.is(odd, want)
 		h.is(before, "routed/route main")
