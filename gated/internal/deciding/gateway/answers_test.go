@@ -186,7 +186,7 @@ func TestAnswer_Text_IsRecognisedWhereItIsClear(t *testing.T) {
 	}
 }
 
-// What was written before a question was asked does not answer it, also if it comes later.
+// A text from before a question does not answer it, even if it comes later.
 func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -263,7 +263,7 @@ func TestAnswer_NumberWithFileOrQuote_IsOrdinaryText(t *testing.T) {
 
 func stopOf(turn int64) string { return msg.Press{Stop: turn, Text: msg.StopLabel}.JSON() }
 
-// A thread is where Slack's users reply: what the user of its only open question writes there may answer it.
+// Slack's users reply in threads: a text there by the user of its only open question may answer it.
 func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -333,7 +333,7 @@ func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 	h.turnIs(h.row(next.ID).TurnID, msg.TurnQueued)
 }
 
-// A question about a budget is open for a day: what users write meanwhile is no answer to it, but for the words of its button.
+// A question about a budget is open for a day: texts do not answer it meanwhile, but for the words of its button.
 func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -21,7 +21,7 @@ func album(m *msg.Message) {
 // paste makes a row a piece of a text.
 func paste(m *msg.Message) { m.GroupKey = "paste:1" }
 
-// forMentions lets routd route mentions alone, and what names its group.
+// forMentions lets routd route mentions alone, and rows that name their group.
 func (h *harness) forMentions() {
 	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
 		if it.Verb != msg.VerbMention && it.Folder == "" {
@@ -132,7 +132,7 @@ func TestGroup_NewWithText_AsksAboutAllRows(t *testing.T) {
 	h.is(late, "prefix/grouped main")
 }
 
-// TestGroup_Command: what is only text ends with its command, and pictures are looked at.
+// TestGroup_Command: mere text ends with its command, and pictures are looked at.
 func TestGroup_Command(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

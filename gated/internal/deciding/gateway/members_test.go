@@ -92,7 +92,7 @@ func TestAccess_SenderNotAdmitted_IsDropped(t *testing.T) {
 	}
 }
 
-// TestAccess_ConfigChanged_CountsAtOnce: what members may do is kept in memory.
+// TestAccess_ConfigChanged_CountsAtOnce: the rights of members are kept in memory.
 func TestAccess_ConfigChanged_CountsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -117,7 +117,7 @@ func TestMembers_ByConfig(t *testing.T) {
 		{`{"access":["telegram:42"]}`, `{}`, "telegram:7", "/ping", "command/command "},
 		{`{"access":[]}`, `{}`, "telegram:7", "hi", "dropped/no_access "},
 		{`{"access":"telegram:7"}`, `{}`, "telegram:7", "hi", "dropped/no_access "}, // cannot be read
-		{`{"observe":7}`, `{}`, "telegram:7", "hi", "routed/route main"},            // the run says what is wrong
+		{`{"observe":7}`, `{}`, "telegram:7", "hi", "routed/route main"},            // the run names the mistake
 		{`{"reach":"none"}`, `{}`, "telegram:7", "@eng go", "routed/route main"},
 		{`{"reach":"none"}`, `{}`, "telegram:7", "@eng", "routed/route main"},
 		{`{"reach":"none"}`, `{}`, "telegram:7", "@main go", "prefix/prefix_group main"},

@@ -114,7 +114,7 @@ func TestRate_RowsOfOneTurn_CountOnce(t *testing.T) {
 	h.is(over, "dropped/rate_limit ")
 }
 
-// TestRate_ChatsOfOnePass_ShareTheCount: what one chat takes, the next does not have.
+// TestRate_ChatsOfOnePass_ShareTheCount: a turn of one chat is missing to the next.
 func TestRate_ChatsOfOnePass_ShareTheCount(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -162,7 +162,7 @@ func TestRate_CountsAgeOut(t *testing.T) {
 	}
 }
 
-// TestRates_AnyTraffic_CountsAreThoseOfRows: what is counted in memory is what a start
+// TestRates_AnyTraffic_CountsAreThoseOfRows: the counts in memory are those that a start
 // would read from the rows, and no sender has more turns within the hour than the rate.
 func TestRates_AnyTraffic_CountsAreThoseOfRows(t *testing.T) {
 	t.Parallel()

@@ -103,7 +103,7 @@ func TestRedecide_DecidedOtherwise_NamesRowAndReason(t *testing.T) {
 			if got.Different != 1 || !strings.Contains(strings.Join(got.Examples, "\n"), tc.want) || !strings.Contains(got.Examples[0], "message 1 in telegram:1") {
 				t.Errorf("%+v, want %q", got, tc.want)
 			}
-			// What was changed since explains it.
+			// A change since then explains it.
 			h.write(func(tx *store.Tx) error { return tx.PutAudit("cli", "change route", "1", h.clock.UnixMilli()) })
 			if got := h.redecide(); got.Different != 0 || got.NotCompared[sinceChanged] != 1 {
 				t.Errorf("after a change: %+v", got)

@@ -62,7 +62,7 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 	}
 }
 
-// TestFitting_AnyItems: a request's JSON is never larger than what routd reads.
+// TestFitting_AnyItems: a request's JSON is never larger than routd's limit.
 func TestFitting_AnyItems(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SampledFrom([]string{"<", "a", "\u2028", "\xff", "\x01", `"`, "ä"}).Draw(t, "text")

@@ -23,7 +23,7 @@ func TestStop_DropsWhatIsHeldAndCancelsTurns(t *testing.T) {
 	diff(t, "stopped", h.agents.stopped, [][]int64{{turn}})
 }
 
-// A /stop leaves alone what belongs to another thread or chat: rows and turns.
+// A /stop leaves rows and turns of other threads and chats alone.
 func TestStop_OtherThreadsAndChats_GoOn(t *testing.T) {
 	t.Parallel()
 	const forum = "telegram:-5"
