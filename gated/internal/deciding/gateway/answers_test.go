@@ -305,13 +305,12 @@ func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 		h.is(m, "dropped/stop_late ")
 	}
 	h.turnIs(turn, msg.TurnQueued)
-	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) { // routes by verb
-		if it.Verb != msg.VerbMessage {
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) { // a press is routed like a message
+		if quietly(it, a); it.Verb != msg.VerbMessage {
 			unrouted(it, a)
 			a.Home = ""
 		}
 	})
-	h.routd.route(quietly)
 	held := h.take("held", from("telegram:8"))
 	pressed := h.press(dm, "77", "telegram:1", stopOf(turn))
 	h.step()
