@@ -24,7 +24,7 @@ const checkWait = 30 * time.Second
 // choiceWait is the same for /agent, whose user waits.
 const choiceWait = 10 * time.Second
 
-// programs are the agents' programs and what runs them.
+// programs are the agents' programs, their runtimes and their users.
 type programs struct {
 	defaults groupconfig.Config
 	runtimes map[groupconfig.Runtime]runtime.Runtime

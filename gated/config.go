@@ -20,7 +20,7 @@ import (
 // maxRetentionDays is a century: more is a mistake, and would overflow.
 const maxRetentionDays = 36500
 
-// Config is what gated takes from the environment.
+// Config is read from the environment.
 type Config struct {
 	config.Base
 	Addr config.Addr `env:"GATED_ADDR" envDefault:"127.0.0.1:8080" doc:"where it listens"`
@@ -59,7 +59,7 @@ type Config struct {
 	ImpulseMaxHold   time.Duration `env:"IMPULSE_MAX_HOLD" envDefault:"5m" doc:"the longest hold of a row; the same as routd's"`
 }
 
-// Validate checks what the types do not.
+// Validate checks rules beyond the types.
 func (c *Config) Validate() []error {
 	var all []error
 	problem := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }

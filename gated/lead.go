@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/daemon/rows"
 )
 
-// leadLease is the lease of the gated that does, of all that share a database, what one does at a time.
+// leadLease is the lease of the one gated that decides messages, of all that share a database.
 const leadLease = "gated"
 
 // peers is the place of this gated among those that share its database.
@@ -42,7 +42,7 @@ func (g *gated) lead(loops ...func(context.Context) error) func(context.Context)
 	}
 }
 
-// forwardPokes makes each poke reach what decides messages, the agents and the reminders: a peer may have changed
+// forwardPokes makes each poke reach the gateway, the agents and the reminders: a peer may have changed
 // something for each of them.
 func (g *gated) forwardPokes(ctx context.Context) error {
 	if g.Leases == nil {
@@ -64,7 +64,7 @@ func (g *gated) forwardPokes(ctx context.Context) error {
 	}
 }
 
-// wakes is where what decides messages receives pokes.
+// wakes is where the gateway receives pokes.
 func (g *gated) wakes() <-chan struct{} {
 	if g.Leases == nil {
 		return g.Wake.C()

@@ -3,7 +3,7 @@
 //
 //	gated [serve]          until SIGTERM
 //	gated check | health   checks the configuration; asks whether gated is ready
-//	gated why MESSAGE      prints what is stored about a message
+//	gated why MESSAGE      prints the path of a message
 //	gated context show TURN   prints the prompt of a turn again
 //	gated reminders, broadcast   through the running gated
 //	gated agent try | conform -- COMMAND   talks to an agent; checks it against the protocol
@@ -83,7 +83,7 @@ func commands() map[string]pkgcli.Func {
 	return all
 }
 
-// summaries says what each of commands does.
+// summaries has a line about each command.
 func summaries() map[string]string {
 	return map[string]string{
 		"agent":     "talk to an agent at the terminal, or check a program against the agent protocol",
@@ -243,7 +243,7 @@ func (g *gated) run(ctx context.Context) error {
 	return g.Run(ctx, decides, g.agents.Run, g.forwardPokes, g.checkpoints, g.tryAgents, g.watchTools)
 }
 
-// storedTurns runs the turns that the gateway stores, and transcribes what they wait for.
+// storedTurns runs the turns that the gateway stores, and transcribes the voice notes that they wait for.
 type storedTurns struct {
 	*agents.Manager
 	transcribe *transcribe.Worker
@@ -257,7 +257,7 @@ func (g *gated) storedTurns(root string, redact func(string) string) storedTurns
 	return storedTurns{g.agents, g.transcribe}
 }
 
-// Dispatch starts turns, or what they wait for.
+// Dispatch starts turns, or the transcription that they wait for.
 func (s storedTurns) Dispatch(turns ...*msg.Turn) {
 	s.Manager.Dispatch(turns...)
 	if slices.ContainsFunc(turns, func(t *msg.Turn) bool { return t.WaitsFor == msg.WaitsFiles }) {
@@ -288,6 +288,6 @@ func (g *gated) checkpoints(ctx context.Context) error {
 		}
 		result, err := g.checkpoint.Run(ctx)
 		meter.note(result, err)
-		_ = outage.Note(ctx, err) // the next one copies what this one did not
+		_ = outage.Note(ctx, err) // the next one copies the rest
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"arizuko/pkg/daemon"
 )
 
-// problems shows operators what keeps messages from being answered: in /readyz and, about agents, in
+// problems shows operators why messages are not answered: in /readyz and, about agents, in
 // gated's row of daemons, which the dashboard shows.
 type problems struct {
 	ready     *daemon.Readiness
 	heartbeat *daemon.Heartbeat
 }
 
-// ofAgents replaces what keeps agents from being started. It is called by one goroutine at a time.
+// ofAgents replaces the reasons why agents are not started. It is called by one goroutine at a time.
 func (p *problems) ofAgents(problems []string) {
 	p.ready.Note("agents", problems...)
 	state := daemon.Connected
@@ -23,7 +23,7 @@ func (p *problems) ofAgents(problems []string) {
 	p.heartbeat.Report(state, strings.Join(problems, "; "))
 }
 
-// ofMessages replaces what messages wait for: other daemons, whose own rows say more.
+// ofMessages replaces the daemons that messages wait for, whose own rows say more.
 func (p *problems) ofMessages(waits []string) { p.ready.Note("messages", waits...) }
 
 // ofReminders replaces the reminders that are overdue.

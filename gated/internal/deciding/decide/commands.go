@@ -213,18 +213,26 @@ func (w *step) stop(r *Row) {
 		return
 	}
 	e := StopChat{
-		Row: r.ID, ThreadID: r.ThreadID, Except: append(slices.Clone(w.f.InCall), w.calls...), Sender: r.Sender,
-		Operator: r.Operator,
+		Row: r.ID, By: r.Sender, ThreadID: r.ThreadID,
+		Except: append(slices.Concat(w.f.InCall, w.calls), r.ID), // services decide these
+	}
+	own := r.Sender
+	if r.Operator {
+		own = ""
 	}
 	folder := ""
 	if r.Known && r.Answer.Error == "" {
-		folder = r.Answer.Home
-		e.OwnRows = folder == "" && !r.Operator
+		if folder = r.Answer.Home; folder == "" {
+			e.Only = own
+		}
 	}
-	if platform, _ := msg.SplitJID(r.ChatJID); platform == msg.PlatformWeb {
+	if platform, _ := msg.SplitJID(r.ChatJID); platform == msg.PlatformWeb { // where nothing is parked
 		e.Topic, e.OneTopic = w.topicOf(r, folder, r.Topic), true
+		w.add(e)
+	} else {
+		w.add(e)
+		w.add(StopParked{Row: r.ID, ThreadID: r.ThreadID, Sender: own})
 	}
-	w.add(e)
 	text := "stopped"
 	if hasFiles(r.Message) {
 		text += textFileUnread

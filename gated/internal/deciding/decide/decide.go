@@ -220,7 +220,7 @@ func (w *step) end() State {
 		}
 	default:
 		next.Gate, next.Again, next.Due = w.gate, more, earliest(w.due, w.gate.DueAt())
-		w.noteHeld(w.held)
+		w.noteHeld(w.held, w.gate.DueAt())
 	}
 	w.storeTurns()
 	if w.ended { // also while rows were released

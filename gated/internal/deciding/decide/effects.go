@@ -83,19 +83,23 @@ type ResetSession struct {
 	Topic  string
 }
 
-// StopChat drops the undecided and parked rows before Row of one conversation of a chat, and cancels its open turns: in
-// the web chat those of a topic, elsewhere those of a thread.
+// StopChat drops the undecided rows before Row of one conversation of a chat, and cancels its open turns: in the web
+// chat those of a topic, elsewhere those of a thread.
 type StopChat struct {
 	Row      int64
-	ThreadID string  // "" for rows outside of threads
-	Topic    string  // the only topic concerned, with OneTopic
-	Except   []int64 // rows that services decide
-	// OneTopic: of a web chat only one topic is stopped.
-	OneTopic bool
-	// Of the chat's parked rows those of Sender are dropped; of an operator's command, all.
+	By       string
+	ThreadID string // "" for rows outside of threads
+	Topic    string // with OneTopic
+	OneTopic bool   // of a web chat: only Topic is stopped, in any thread
+	Only     string // of the undecided rows those of this sender alone are dropped, "" for all
+	Except   []int64
+}
+
+// StopParked drops the parked rows before Row of a thread of the chat: those of a sender, "" for all.
+type StopParked struct {
+	Row      int64
+	ThreadID string
 	Sender   string
-	Operator bool
-	OwnRows  bool // of the undecided rows, too, those of Sender alone are dropped
 }
 
 // StopTurn cancels one turn, and the work of groups for it.
@@ -189,6 +193,7 @@ func (e PinTopic) Of() int64       { return e.Row }
 func (e PinGroup) Of() int64       { return e.Row }
 func (e ResetSession) Of() int64   { return e.Row }
 func (e StopChat) Of() int64       { return e.Row }
+func (e StopParked) Of() int64     { return e.Row }
 func (e StopTurn) Of() int64       { return e.Row }
 func (e ReplaceContent) Of() int64 { return e.Row }
 func (e ReplaceFiles) Of() int64   { return e.Row }

@@ -99,7 +99,7 @@ func command(r *Row) {
 	}
 }
 
-// facts are those of a chat with rows; what can be found in their text is found.
+// facts are those of a chat with rows, whose pins and prefixes are parsed.
 func facts(rows ...Row) *Facts {
 	f := &Facts{
 		Now: now, Chat: msg.Chat{JID: chat, Kind: msg.ChatDM}, HasChat: true, Rows: rows, RetryMS: 2000, MaxAge: 86_400_000, Default: impulse(),

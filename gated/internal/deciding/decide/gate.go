@@ -113,7 +113,7 @@ func (w *step) release(which Release) impulseGate {
 		w.holdIn(&left, r)
 	}
 	left.ThroughID = through
-	w.noteHeldUntil(rows[keep:], left.DueAt())
+	w.noteHeld(rows[keep:], left.DueAt())
 	return left
 }
 
@@ -127,9 +127,7 @@ func (w *step) firstUnfinished(rows []*Row) int {
 	return len(rows)
 }
 
-func (w *step) noteHeld(rows []*Row) { w.noteHeldUntil(rows, w.gate.DueAt()) }
-
-func (w *step) noteHeldUntil(rows []*Row, until int64) {
+func (w *step) noteHeld(rows []*Row, until int64) {
 	for _, r := range rows {
 		w.add(Hold{Row: r.ID, Until: until})
 	}

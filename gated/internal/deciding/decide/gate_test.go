@@ -63,7 +63,7 @@ func TestGate_OldestRowsSettings_HoldForAll(t *testing.T) {
 	}
 }
 
-// TestGate_AnyRows holds the fold to what the README says of it: no row waits
+// TestGate_AnyRows holds the fold to the README's promise: no row waits
 // beyond the longest hold of the first, none is released before it was there,
 // a further row never makes the rest wait for longer than that, and a restart,
 // which folds the same rows again, comes to the same.

@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// code is what was read about the code of a command.
+// code sets the facts about the code of a command.
 func code(c Code) func(*Row) { return func(r *Row) { r.Code = &c } }
 
 func TestStep_OperatorCommand(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-// texts are what users write, and some things that the layers act on.
+// texts are those of users, with some that the layers act on.
 var texts = []string{"hi", "", "/ping", "/new", "/new go", "/stop", "/status", "/approve x", "@eng", "@eng go", "#fix", "#fix go", "#", "@", "@unknown go"}
 
 func drawRow(t *rapid.T, id int64, at int64) Row {
@@ -52,7 +52,7 @@ func drawRow(t *rapid.T, id int64, at int64) Row {
 	return r
 }
 
-// drawMembers draws what the row's sender may do.
+// drawMembers draws the rights of the row's sender.
 func drawMembers(t *rapid.T, r *Row) {
 	r.Sender = rapid.SampledFrom([]string{"telegram:7", "telegram:42"}).Draw(t, "sender")
 	r.Operator = rapid.IntRange(0, 9).Draw(t, "operator") == 0
@@ -89,7 +89,7 @@ type world struct {
 	connected bool // the chat has a group
 }
 
-// step reads a page of rows and checks what the step says.
+// step reads a page of rows and checks the effects of a step.
 func (w *world) step() {
 	f := facts()
 	f.Now, f.Request, f.Parked = w.now, w.request, len(w.parked)
@@ -244,13 +244,14 @@ func (w *world) apply(effects []Effect) {
 					decide(entry.Row)
 				}
 			}
-		case StopChat:
+		case StopParked:
 			for _, r := range w.parked {
 				decide(r.ID)
 			}
 			w.parked = nil
+		case StopChat:
 			for _, r := range slices.Clone(w.rows) {
-				if r.ID < e.Row && r.ThreadID == e.ThreadID && (!e.OwnRows || r.Sender == e.Sender) && !slices.Contains(e.Except, r.ID) && !w.called[r.ID] {
+				if r.ID < e.Row && r.ThreadID == e.ThreadID && (e.Only == "" || r.Sender == e.Only) && !slices.Contains(e.Except, r.ID) && !w.called[r.ID] {
 					decide(r.ID)
 				}
 			}

@@ -164,8 +164,7 @@ func TestAnswer_Text_IsRecognisedWhereItIsClear(t *testing.T) {
 	ann := msg.Who{Senders: []string{"telegram:1"}, Label: "Ann"}
 	inDM, inGroup := h.question(dm, "77", ann), h.question("telegram:-5", "78", ann)
 	by := func(sender, chat, text, replyTo string) *msg.Message {
-		m := h.take(text, in(chat), func(m *msg.Message) { m.Sender, m.ReplyToID = sender, replyTo })
-		return m
+		return h.take(text, in(chat), func(m *msg.Message) { m.Sender, m.ReplyToID = sender, replyTo })
 	}
 	for _, m := range []*msg.Message{by("telegram:1", "telegram:-5", "1", ""), by("telegram:1", "telegram:-5", "3", "78"), by("telegram:1", dm, "Deny it", "")} {
 		if got := h.row(m.ID); got.Reason == msg.ReasonChosen || got.Reason == msg.ReasonChoiceDenied {
@@ -187,7 +186,7 @@ func TestAnswer_Text_IsRecognisedWhereItIsClear(t *testing.T) {
 	}
 }
 
-// What was written before a question was asked does not answer it, also if it comes later.
+// A text from before a question does not answer it, even if it comes later.
 func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -204,8 +203,7 @@ func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
 	if got := h.stateOf(a); got != "open" {
 		t.Errorf("the question is %s", got)
 	}
-	answer := h.take("1", in(dm))
-	h.is(answer, "observed/chosen ")
+	h.is(h.take("1", in(dm)), "observed/chosen ")
 }
 
 // A number below something else that the bot has said may be about that. The option's text and a reply are clear.
@@ -265,7 +263,7 @@ func TestAnswer_NumberWithFileOrQuote_IsOrdinaryText(t *testing.T) {
 
 func stopOf(turn int64) string { return msg.Press{Stop: turn, Text: msg.StopLabel}.JSON() }
 
-// A thread is where Slack's users reply: what the user of its only open question writes there may answer it.
+// Slack's users reply in threads: a text there by the user of its only open question may answer it.
 func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -275,8 +273,7 @@ func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
 		return h.questionIn(chat, thread, id, ann, func(q *rows.Question) { q.PayloadHash = hash })
 	}
 	by := func(sender, thread, replyTo string) *msg.Message {
-		m := h.take("2", in(chat), func(m *msg.Message) { m.Sender, m.ThreadID, m.ReplyToID = sender, thread, replyTo })
-		return m
+		return h.take("2", in(chat), func(m *msg.Message) { m.Sender, m.ThreadID, m.ReplyToID = sender, thread, replyTo })
 	}
 	permission := ask("77", "h")
 	by("slack:U1", thread, thread)
@@ -297,7 +294,7 @@ func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
 func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	asked, bobs := h.put("queued"), h.put("#other queued", func(m *msg.Message) { m.Sender = "telegram:8" })
+	asked, bobs := h.put("queued"), h.put("#other queued", from("telegram:8"))
 	h.step()
 	turn := h.row(asked.ID).TurnID
 	other := h.press("telegram:2", "77", "telegram:1", stopOf(turn))
@@ -308,14 +305,13 @@ func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 		h.is(m, "dropped/stop_late ")
 	}
 	h.turnIs(turn, msg.TurnQueued)
-	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) { // routes by verb
-		if it.Verb != msg.VerbMessage {
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) { // a press is routed like a message
+		if quietly(it, a); it.Verb != msg.VerbMessage {
 			unrouted(it, a)
 			a.Home = ""
 		}
 	})
-	h.routd.route(quietly)
-	held := h.take("held", func(m *msg.Message) { m.Sender = "telegram:8" })
+	held := h.take("held", from("telegram:8"))
 	pressed := h.press(dm, "77", "telegram:1", stopOf(turn))
 	h.step()
 	h.is(held, "")
@@ -336,14 +332,13 @@ func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 	h.turnIs(h.row(next.ID).TurnID, msg.TurnQueued)
 }
 
-// A question about a budget is open for a day: what users write meanwhile is no answer to it, but for the words of its button.
+// A question about a budget is open for a day: texts do not answer it meanwhile, but for the words of its button.
 func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	budget := h.question(dm, "77", msg.Who{Senders: []string{"telegram:77"}, Label: "operators"}, func(q *rows.Question) {
 		q.AskID, q.Options = rows.BudgetScope{Folder: "q77", Day: "2026-11-23"}.AskID(1), []string{"Raise it", "No"}
 	})
-	by := func(sender string) func(*msg.Message) { return func(m *msg.Message) { m.Sender = sender } }
 	isText := func(m *msg.Message) {
 		h.step()
 		if got := h.row(m.ID); got.Disposition == "" || got.Reason == msg.ReasonChosen || got.Reason == msg.ReasonChoiceDenied {
@@ -351,20 +346,19 @@ func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"no", "1", "2"} {
-		isText(h.put(text, in(dm), by("telegram:77")))
+		isText(h.put(text, in(dm), from("telegram:77")))
 	}
 	agents := h.question(dm, "78", msg.Who{Everyone: true})
-	chosen := h.take("2", in(dm), by("telegram:77"))
+	chosen := h.take("2", in(dm), from("telegram:77"))
 	h.is(chosen, "observed/chosen ")
 	if got := h.stateOf(agents); got != "answered Deny telegram:77" {
 		t.Errorf("the agent's question is %s", got)
 	}
-	raised := h.take(" raise IT ", in(dm), by("telegram:77"))
-	h.is(raised, "observed/chosen ")
+	h.is(h.take(" raise IT ", in(dm), from("telegram:77")), "observed/chosen ")
 	if got := h.stateOf(budget); got != "answered Raise it telegram:77" || h.agents.revived != 1 {
 		t.Errorf("the question is %s, %d calls of Revived", got, h.agents.revived)
 	}
-	isText(h.put("no", in(dm), by("telegram:77"), func(m *msg.Message) { m.ReplyToID = "77" })) // it has ended
+	isText(h.put("no", in(dm), from("telegram:77"), func(m *msg.Message) { m.ReplyToID = "77" })) // it has ended
 }
 
 // A text that matches an option, but doesn't say which question it answers, does not wait behind the question.

@@ -115,8 +115,7 @@ func TestTakenBack_Begun(t *testing.T) {
 	h.write(func(tx *store.Tx) error { return rows.CloseRun(tx, 1, 1) })
 	h.agents.turns = []*msg.Turn{turn}
 	h.begin()
-	gone := h.take("", verb(msg.VerbDelete), on(m))
-	h.is(gone, "observed/edit_note main")
+	h.is(h.take("", verb(msg.VerbDelete), on(m)), "observed/edit_note main")
 	now, err := h.st.Turn(t.Context(), turn.ID)
 	if err != nil || now.State != msg.TurnCancelled || now.Reason != msg.ReasonDeleted {
 		t.Errorf("turn %+v, %v; want it cancelled", now, err)
@@ -129,10 +128,10 @@ func TestEdit_WithoutAChange_IsDropped(t *testing.T) {
 	h := newHarness(t)
 	m := h.take("hi")
 	h.begin()
+	h.is(h.take("hello", verb(msg.VerbEdit), func(m *msg.Message) { m.TargetID = "none" }), "dropped/edit_orphan ")
 	for _, tt := range []struct{ text, want string }{
 		{"hi", "dropped/edit_same "}, {"hello", "observed/edit_note main"}, {"hello", "dropped/edit_same "}, {"hi", "observed/edit_note main"},
 	} {
-		edit := h.take(tt.text, verb(msg.VerbEdit), on(m))
-		h.is(edit, tt.want)
+		h.is(h.take(tt.text, verb(msg.VerbEdit), on(m)), tt.want)
 	}
 }

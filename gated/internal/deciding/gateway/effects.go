@@ -103,6 +103,8 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) error {
 		return p.stopChat(tx, &e)
 	case decide.StopTurn:
 		return p.stop(tx, rows.Stop{ChatJID: chat, By: e.Sender, Turn: e.Turn})
+	case decide.StopParked:
+		return rows.StopParked(tx, chat, e.ThreadID, some(e.Sender), e.Row, now)
 	case decide.CountVote:
 		m := p.row(e.Row)
 		return rows.Vote(tx, e.Poll, m.Sender, m.SenderName, &e.Vote, m.CastAt())
@@ -368,25 +370,21 @@ func (g *Gateway) act(p *plan) {
 
 // stopChat ends the open turns and rows of a conversation, a page of them; agents.Run ends the rest.
 func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
-	s := rows.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row,
-		Except: append(slices.Clone(e.Except), e.Row)}
+	s := rows.Stop{ChatJID: p.batch.Chat.JID, By: e.By, BeforeMessage: e.Row, Sender: some(e.Only), Except: e.Except}
 	if e.OneTopic {
 		s.Topic = &e.Topic
 	} else {
 		s.Thread = &e.ThreadID
 	}
-	if e.OwnRows {
-		s.Sender = &e.Sender
+	return p.stop(tx, s)
+}
+
+// some returns nil for "".
+func some(text string) *string {
+	if text == "" {
+		return nil
 	}
-	err := p.stop(tx, s)
-	if err == nil && s.Topic == nil { // in the web chat nothing is parked
-		sender := &e.Sender
-		if e.Operator {
-			sender = nil
-		}
-		err = rows.StopParked(tx, p.batch.Chat.JID, e.ThreadID, sender, e.Row, p.batch.Now)
-	}
-	return err
+	return &text
 }
 
 func (p *plan) stop(tx *store.Tx, s rows.Stop) error {

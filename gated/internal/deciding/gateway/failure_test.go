@@ -13,12 +13,12 @@ import (
 	"arizuko/pkg/store"
 )
 
-// poisoned opens a database that refuses to route rows that say "poison".
-func poisoned(t *testing.T) *harness {
+// poisoned opens a database that refuses decisions about rows that say "poison", or only those with a disposition.
+func poisoned(t *testing.T, disposition string) *harness {
 	t.Helper()
 	h := newHarness(t)
-	h.exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' AND new.disposition = 'routed'
-		BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
+	h.exec(fmt.Sprintf(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' AND '%s' IN ('', new.disposition)
+		BEGIN SELECT RAISE(ABORT, 'poisoned'); END`, disposition))
 	return h
 }
 
@@ -30,18 +30,21 @@ func (h *harness) retry() {
 	}
 }
 
-func TestRowThatCannotBeStored_IsDropped_OthersGoOn(t *testing.T) {
+// TestRowThatCannotBeStored_OthersGoOn: it is dropped, or if that is refused too, left out.
+func TestRowThatCannotBeStored_OthersGoOn(t *testing.T) {
 	t.Parallel()
-	h := poisoned(t)
-	before, poison, after := h.put("before"), h.put("poison"), h.put("after")
-	h.retry()
-	h.is(before, "routed/route main")
-	h.is(poison, "dropped/bad_row ")
-	h.is(after, "routed/route main")
-	if problem := h.row(poison.ID).Error; !strings.Contains(problem, "poisoned") {
-		t.Errorf("the row does not say why: %q", problem)
+	for refused, want := range map[string]string{"routed": "dropped/bad_row ", "": ""} {
+		h := poisoned(t, refused)
+		before, poison, after := h.put("before"), h.put("poison"), h.put("after")
+		h.retry()
+		h.is(before, "routed/route main")
+		h.is(poison, want)
+		h.is(after, "routed/route main")
+		if problem := h.row(poison.ID).Error; want != "" && !strings.Contains(problem, "poisoned") {
+			t.Errorf("the row does not say why: %q", problem)
+		}
+		diff(t, "turns", h.dispatched(), [][]string{{"before", "after"}})
 	}
-	diff(t, "turns", h.dispatched(), [][]string{{"before", "after"}})
 }
 
 func TestRowThatCannotBeStored_BehindRowsThatWait_IsFound(t *testing.T) {
@@ -52,7 +55,7 @@ func TestRowThatCannotBeStored_BehindRowsThatWait_IsFound(t *testing.T) {
 }
 
 func poisonBehindRowsThatWait(t *testing.T, count int) {
-	h := poisoned(t)
+	h := poisoned(t, "routed")
 	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
 		switch it.Sender {
 		case "telegram:unrouted":
@@ -61,7 +64,6 @@ func poisonBehindRowsThatWait(t *testing.T, count int) {
 			a.Impulse.Threshold, a.Impulse.QuietMS = 1, time.Minute.Milliseconds()
 		}
 	})
-	from := func(sender string) func(*msg.Message) { return func(m *msg.Message) { m.Sender = sender } }
 	var waiting []*msg.Message
 	for range count {
 		waiting = append(waiting, h.put("no route", from("telegram:unrouted"), verb(msg.VerbMention)))
@@ -77,16 +79,6 @@ func poisonBehindRowsThatWait(t *testing.T, count int) {
 	h.wait(time.Minute)
 	h.retry()
 	h.is(held, "routed/route main")
-}
-
-func TestRowThatCannotBeStoredNorDropped_IsSkipped(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
-	poison, after := h.put("poison"), h.put("after")
-	h.retry()
-	h.is(poison, "")
-	h.is(after, "routed/route main")
 }
 
 func TestPanic_WhileReadingARow_CostsThatRow(t *testing.T) {
@@ -230,8 +222,7 @@ func TestStatus_ServiceHangs_CallsAreBounded(t *testing.T) {
 	if running := h.g.calls.running; running != maxCalls {
 		t.Errorf("%d calls at once, want %d", running, maxCalls)
 	}
-	ping := h.take("/ping")
-	h.is(ping, "command/command ")
+	h.is(h.take("/ping"), "command/command ")
 	close(hang)
 	h.finishCalls()
 	if n := len(h.g.calls.lines); n != 0 {

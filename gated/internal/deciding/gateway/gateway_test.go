@@ -25,8 +25,7 @@ func diff(t *testing.T, what string, got, want any) {
 func TestMessage_Routed_BecomesATurn(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	m := h.take("hi")
-	h.is(m, "routed/route main")
+	h.is(h.take("hi"), "routed/route main")
 	diff(t, "turns", h.dispatched(), [][]string{{"hi"}})
 	if n := len(h.g.waits.chats); n != 0 {
 		t.Errorf("%d chats are remembered", n)
@@ -156,14 +155,12 @@ func TestSticky_BareToken_PinsWhatFollows(t *testing.T) {
 func TestSticky_Group_IsResolvedFromTheChatsHome(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	token := h.take("@eng")
-	h.is(token, "sticky/sticky_group ")
+	h.is(h.take("@eng"), "sticky/sticky_group ")
 	chat, err := h.st.Chat(t.Context(), dm)
 	if err != nil || chat.StickyGroup != "main/eng" {
 		t.Errorf("chat %+v, %v", chat, err)
 	}
-	unknown := h.take("@nowhere")
-	h.is(unknown, "routed/route main")
+	h.is(h.take("@nowhere"), "routed/route main")
 }
 
 func TestCommand_IsAnsweredAtOnce(t *testing.T) {

@@ -21,7 +21,7 @@ func album(m *msg.Message) {
 // paste makes a row a piece of a text.
 func paste(m *msg.Message) { m.GroupKey = "paste:1" }
 
-// forMentions lets routd route mentions alone, and what names its group.
+// forMentions lets routd route mentions alone, and rows that name their group.
 func (h *harness) forMentions() {
 	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
 		if it.Verb != msg.VerbMention && it.Folder == "" {
@@ -105,8 +105,7 @@ func TestGroup_Prefix_HoldsForAllRows(t *testing.T) {
 func TestPhoto_TokenAsCaption_IsAPrefix(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	m := h.take("#fix", album, func(m *msg.Message) { m.GroupKey = "" })
-	h.is(m, "prefix/prefix_topic main")
+	h.is(h.take("#fix", album, func(m *msg.Message) { m.GroupKey = "" }), "prefix/prefix_topic main")
 	diff(t, "turns", h.dispatched(), [][]string{{""}})
 }
 
@@ -133,7 +132,7 @@ func TestGroup_NewWithText_AsksAboutAllRows(t *testing.T) {
 	h.is(late, "prefix/grouped main")
 }
 
-// TestGroup_Command: what is only text ends with its command, and pictures are looked at.
+// TestGroup_Command: mere text ends with its command, and pictures are looked at.
 func TestGroup_Command(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -223,7 +222,7 @@ func TestGroup_OtherSender_DoesNotFollow(t *testing.T) {
 	h := newHarness(t)
 	h.forMentions()
 	h.put("look", album, verb(msg.VerbMention))
-	other := h.put("", album, func(m *msg.Message) { m.Sender = "telegram:8" })
+	other := h.put("", album, from("telegram:8"))
 	h.wait(time.Second)
 	h.is(other, "observed/route_observe main")
 }
@@ -247,7 +246,7 @@ func TestGroup_AnyArrival_IsOneTurn(t *testing.T) {
 			})
 			want = append(want, text)
 			if rapid.Bool().Draw(r, "another") {
-				h.put("of another", func(m *msg.Message) { m.Sender = "telegram:8" })
+				h.put("of another", from("telegram:8"))
 			}
 			switch rapid.IntRange(0, 2).Draw(r, "then") {
 			case 0:

@@ -232,7 +232,7 @@ func (h *harness) replies(m *msg.Message) (all []string) {
 	return all
 }
 
-// fakeAgents note what the gateway asks of them. No run is live.
+// fakeAgents note the calls of the gateway. No run is live.
 type fakeAgents struct {
 	turns   []*msg.Turn
 	stopped [][]int64 // of each time, the turns that were cancelled

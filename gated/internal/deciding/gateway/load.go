@@ -81,7 +81,7 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 	if c.asked != nil {
 		after = max(after, c.asked.Last)
 	}
-	if c.alone && !c.limited {
+	if c.timeouts > 0 && !c.limited {
 		page = 1
 	}
 	info, err := f.st.Chat(ctx, c.jid)

@@ -156,7 +156,7 @@ func TestLookup_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 		}
 		answers.ServeHTTP(w, r)
 	}).Base
-	odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })
+	odd := h.put("odd", from("telegram:odd"))
 	behind := h.put("behind it")
 	var others []*msg.Message
 	for chat := range 10 {

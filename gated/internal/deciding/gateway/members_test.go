@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -93,7 +92,7 @@ func TestAccess_SenderNotAdmitted_IsDropped(t *testing.T) {
 	}
 }
 
-// TestAccess_ConfigChanged_CountsAtOnce: what members may do is kept in memory.
+// TestAccess_ConfigChanged_CountsAtOnce: the rights of members are kept in memory.
 func TestAccess_ConfigChanged_CountsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -118,7 +117,7 @@ func TestMembers_ByConfig(t *testing.T) {
 		{`{"access":["telegram:42"]}`, `{}`, "telegram:7", "/ping", "command/command "},
 		{`{"access":[]}`, `{}`, "telegram:7", "hi", "dropped/no_access "},
 		{`{"access":"telegram:7"}`, `{}`, "telegram:7", "hi", "dropped/no_access "}, // cannot be read
-		{`{"observe":7}`, `{}`, "telegram:7", "hi", "routed/route main"},            // the run says what is wrong
+		{`{"observe":7}`, `{}`, "telegram:7", "hi", "routed/route main"},            // the run names the mistake
 		{`{"reach":"none"}`, `{}`, "telegram:7", "@eng go", "routed/route main"},
 		{`{"reach":"none"}`, `{}`, "telegram:7", "@eng", "routed/route main"},
 		{`{"reach":"none"}`, `{}`, "telegram:7", "@main go", "prefix/prefix_group main"},
@@ -193,147 +192,6 @@ func TestStop_RoutdDown_SenderWithoutTurns_Waits(t *testing.T) {
 	h.step()
 	h.is(stop, "dropped/no_access ")
 	h.is(status, "dropped/no_access ")
-}
-
-// rated puts count messages of a sender, each a turn of its own, and returns how many
-// were answered and the notices that the chat got.
-func (h *harness) rated(count int, change ...func(*msg.Message)) (routed int, notices []string) {
-	h.t.Helper()
-	var rows []*msg.Message
-	for range count {
-		rows = append(rows, h.put(fmt.Sprintf("#t%d hello", h.posts), change...))
-	}
-	h.step()
-	for _, m := range rows {
-		switch got := h.row(m.ID); {
-		case got.Disposition == msg.Prefix:
-			routed++
-		case got.Reason != msg.ReasonRateLimit || got.Disposition != msg.Dropped:
-			h.t.Errorf("row %d is %s/%s", m.ID, got.Disposition, got.Reason)
-		}
-		notices = append(notices, h.replies(m)...)
-	}
-	return routed, notices
-}
-
-func TestRate_Flood_EndsBounded(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	routed, notices := h.rated(300)
-	if routed != 60 {
-		t.Errorf("%d turns", routed)
-	}
-	diff(t, "notices", notices, []string{"You have reached this group's limit of 60 answers an hour. Please write again in 60 minutes."})
-	if routed, _ = h.rated(5, from("telegram:8")); routed != 5 {
-		t.Errorf("another sender has %d turns", routed)
-	}
-	if routed, _ = h.rated(80, from("telegram:9")); routed != 80 {
-		t.Errorf("an operator has %d turns", routed)
-	}
-}
-
-// TestRate_Restart_CountsGoOn: the counts are those of the rows.
-func TestRate_Restart_CountsGoOn(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":3}`)
-	steps := []struct {
-		wait    time.Duration
-		rows    int
-		routed  int
-		notices int
-	}{{0, 2, 2, 0}, {30 * time.Minute, 2, 1, 1}, {0, 1, 0, 0}, {31 * time.Minute, 4, 2, 1}, {time.Hour, 3, 3, 0}}
-	for i, step := range steps {
-		h.wait(step.wait)
-		h.restart()
-		routed, notices := h.rated(step.rows)
-		if routed != step.routed || i != 3 && len(notices) != step.notices {
-			t.Errorf("step %d: %d answered, notices %v", i, routed, notices)
-		}
-	}
-}
-
-func TestRate_WithinTheHour_OneNotice(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":1}`)
-	for i, want := range []int{1, 0, 0, 1} {
-		if _, notices := h.rated(3); len(notices) != want {
-			t.Errorf("round %d: notices %v", i, notices)
-		}
-		h.wait(21 * time.Minute)
-		h.g.rates.prune(h.g.now())
-	}
-}
-
-// TestRate_RowsOfOneTurn_CountOnce: rows that become one turn, at once or while it is
-// queued.
-func TestRate_RowsOfOneTurn_CountOnce(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":2}`)
-	first := []*msg.Message{h.put("a"), h.put("b"), h.put("c")}
-	h.step()
-	joined := h.take("d")
-	other := h.put("#fix e")
-	h.step()
-	for _, m := range append(first, joined) {
-		h.is(m, "routed/route main")
-	}
-	h.is(other, "prefix/prefix_topic main")
-	over := h.take("f")
-	h.is(over, "dropped/rate_limit ")
-	h.restart()
-	over = h.take("g")
-	h.is(over, "dropped/rate_limit ")
-}
-
-// TestRate_ChatsOfOnePass_ShareTheCount: what one chat takes, the next does not have.
-func TestRate_ChatsOfOnePass_ShareTheCount(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":3}`)
-	var rows []*msg.Message
-	for chat := range 5 {
-		for range 2 {
-			rows = append(rows, h.put(fmt.Sprintf("#t%d hi", len(rows)), in(fmt.Sprint("telegram:", 100+chat))))
-		}
-	}
-	h.step()
-	routed := 0
-	for _, m := range rows {
-		if h.row(m.ID).Disposition == msg.Prefix {
-			routed++
-		}
-	}
-	if routed != 3 {
-		t.Errorf("%d turns", routed)
-	}
-}
-
-// TestRate_NoLimit_NothingIsCounted, nor is it for groups between which rows are delegated.
-func TestRate_NoLimit_NothingIsCounted(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":0}`)
-	if routed, _ := h.rated(100); routed != 100 {
-		t.Errorf("%d turns", routed)
-	}
-	if len(h.g.rates.groups) != 0 {
-		t.Errorf("counts %v", h.g.rates.groups)
-	}
-}
-
-func TestRate_CountsAgeOut(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":2}`)
-	h.rated(5)
-	h.clock = h.clock.Add(121 * time.Minute)
-	h.g.sweep(t.Context())
-	if got := fmt.Sprint(h.g.rates.groups, h.g.rates.notices); got != "map[main:map[]] map[]" {
-		t.Errorf("counts %s", got)
-	}
 }
 
 // TestAccess_RefusedMention_ClaimsNothing: routd answers the rows after it as if it did.

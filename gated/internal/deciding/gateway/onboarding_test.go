@@ -284,7 +284,7 @@ func TestUnknownChat_Stop_DropsParkedRows(t *testing.T) {
 	stop := h.take("/stop")
 	h.is(stop, "command/command ")
 	h.is(one, "dropped/stopped ")
-	other := h.take("of another member", func(m *msg.Message) { m.Sender = "telegram:8" })
+	other := h.take("of another member", from("telegram:8"))
 	h.parked(other)
 	h.take("/stop")
 	h.parked(other)

@@ -23,7 +23,7 @@ func (h *harness) openCode() (code string) {
 	return code
 }
 
-// says writes a text, and returns what the gateway replies.
+// says writes a text, and returns the gateway's reply.
 func (h *harness) says(text string, change ...func(*msg.Message)) string {
 	h.t.Helper()
 	m := h.put(text, change...)

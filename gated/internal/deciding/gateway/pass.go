@@ -119,7 +119,7 @@ func (g *Gateway) takeAnswers(ctx context.Context, l *lookup) {
 	again := &lookup{second: true}
 	var ready []*batch
 	for _, b := range l.batches {
-		b.chat.alone, b.chat.timeouts = false, 0
+		b.chat.timeouts = 0
 		switch {
 		case b.stale: // its rows have changed since
 			g.waits.add(b.chat)
@@ -142,7 +142,7 @@ func (g *Gateway) askAgain(l *lookup) {
 			g.waits.add(c)
 			continue
 		}
-		c.alone, c.limited = true, true
+		c.limited = true
 		c.timeouts++
 		g.waits.addAt(c, g.now()+min(g.cfg.Poll<<min(c.timeouts, 10), maxAskDelay).Milliseconds())
 		g.log.Error("routd does not answer about a row in time; it waits, with the rows after it in its chat",

@@ -3,9 +3,7 @@ package gateway
 import (
 	"testing"
 
-	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // TestGateway_WorkOfAnAgent_IsThatOfItsOrigin: a group's access and rate are asked for the sender whose request an agent
@@ -53,24 +51,4 @@ func TestGateway_InjectedToken_ElsewhereIsText(t *testing.T) {
 	h.is(other, "routed/route main")
 	h.is(command, "routed/route main")
 	h.is(stranger, "dropped/no_access ")
-}
-
-// TestRates_TurnStoredByAnother_IsCounted is about the turns of reminders.
-func TestRates_TurnStoredByAnother_IsCounted(t *testing.T) {
-	t.Parallel()
-	h, first := newRated(t, 2)
-	h.write(func(tx *store.Tx) error {
-		prompt := &msg.Message{ChatJID: "group:main", Direction: msg.In, Sender: "reminder:1", OnBehalfOf: first.Sender, Source: msg.SourceReminder, Content: "water the plants"}
-		if _, _, err := tx.PutMessage(prompt); err != nil {
-			return err
-		}
-		turn := &msg.Turn{Kind: msg.Broadcast, Folder: "main", ChatJID: dm, TriggerMessageID: prompt.ID, Surface: "telegram-dm", Ceiling: 200}
-		if _, err := rows.PutTurn(tx, turn, 1); err != nil {
-			return err
-		}
-		return tx.Decide(prompt.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonReminder, RoutedTo: "main", TurnID: turn.ID}, h.g.now())
-	})
-	h.g.Recount("main")
-	second := h.take("#fix go")
-	h.is(second, "dropped/rate_limit ")
 }

@@ -21,7 +21,148 @@ func newRated(t *testing.T, rate int) (h *harness, first *msg.Message) {
 	return h, first
 }
 
-// TestRates_AnyTraffic_CountsAreThoseOfRows: what is counted in memory is what a start
+// rated puts count messages of a sender, each a turn of its own, and returns how many
+// were answered and the notices that the chat got.
+func (h *harness) rated(count int, change ...func(*msg.Message)) (routed int, notices []string) {
+	h.t.Helper()
+	var rows []*msg.Message
+	for range count {
+		rows = append(rows, h.put(fmt.Sprintf("#t%d hello", h.posts), change...))
+	}
+	h.step()
+	for _, m := range rows {
+		switch got := h.row(m.ID); {
+		case got.Disposition == msg.Prefix:
+			routed++
+		case got.Reason != msg.ReasonRateLimit || got.Disposition != msg.Dropped:
+			h.t.Errorf("row %d is %s/%s", m.ID, got.Disposition, got.Reason)
+		}
+		notices = append(notices, h.replies(m)...)
+	}
+	return routed, notices
+}
+
+func TestRate_Flood_EndsBounded(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	routed, notices := h.rated(300)
+	if routed != 60 {
+		t.Errorf("%d turns", routed)
+	}
+	diff(t, "notices", notices, []string{"You have reached this group's limit of 60 answers an hour. Please write again in 60 minutes."})
+	if routed, _ = h.rated(5, from("telegram:8")); routed != 5 {
+		t.Errorf("another sender has %d turns", routed)
+	}
+	if routed, _ = h.rated(80, from("telegram:9")); routed != 80 {
+		t.Errorf("an operator has %d turns", routed)
+	}
+}
+
+// TestRate_Restart_CountsGoOn: the counts are those of the rows.
+func TestRate_Restart_CountsGoOn(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.configure("main", `{"rate":3}`)
+	steps := []struct {
+		wait    time.Duration
+		rows    int
+		routed  int
+		notices int
+	}{{0, 2, 2, 0}, {30 * time.Minute, 2, 1, 1}, {0, 1, 0, 0}, {31 * time.Minute, 4, 2, 1}, {time.Hour, 3, 3, 0}}
+	for i, step := range steps {
+		h.wait(step.wait)
+		h.restart()
+		routed, notices := h.rated(step.rows)
+		if routed != step.routed || i != 3 && len(notices) != step.notices {
+			t.Errorf("step %d: %d answered, notices %v", i, routed, notices)
+		}
+	}
+}
+
+func TestRate_WithinTheHour_OneNotice(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.configure("main", `{"rate":1}`)
+	for i, want := range []int{1, 0, 0, 1} {
+		if _, notices := h.rated(3); len(notices) != want {
+			t.Errorf("round %d: notices %v", i, notices)
+		}
+		h.wait(21 * time.Minute)
+		h.g.rates.prune(h.g.now())
+	}
+}
+
+// TestRate_RowsOfOneTurn_CountOnce: rows that become one turn, at once or while it is
+// queued.
+func TestRate_RowsOfOneTurn_CountOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.configure("main", `{"rate":2}`)
+	first := []*msg.Message{h.put("a"), h.put("b"), h.put("c")}
+	h.step()
+	joined := h.take("d")
+	other := h.put("#fix e")
+	h.step()
+	for _, m := range append(first, joined) {
+		h.is(m, "routed/route main")
+	}
+	h.is(other, "prefix/prefix_topic main")
+	over := h.take("f")
+	h.is(over, "dropped/rate_limit ")
+	h.restart()
+	over = h.take("g")
+	h.is(over, "dropped/rate_limit ")
+}
+
+// TestRate_ChatsOfOnePass_ShareTheCount: a turn of one chat is missing to the next.
+func TestRate_ChatsOfOnePass_ShareTheCount(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.configure("main", `{"rate":3}`)
+	var rows []*msg.Message
+	for chat := range 5 {
+		for range 2 {
+			rows = append(rows, h.put(fmt.Sprintf("#t%d hi", len(rows)), in(fmt.Sprint("telegram:", 100+chat))))
+		}
+	}
+	h.step()
+	routed := 0
+	for _, m := range rows {
+		if h.row(m.ID).Disposition == msg.Prefix {
+			routed++
+		}
+	}
+	if routed != 3 {
+		t.Errorf("%d turns", routed)
+	}
+}
+
+// TestRate_NoLimit_NothingIsCounted, nor is it for groups between which rows are delegated.
+func TestRate_NoLimit_NothingIsCounted(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.configure("main", `{"rate":0}`)
+	if routed, _ := h.rated(100); routed != 100 {
+		t.Errorf("%d turns", routed)
+	}
+	if len(h.g.rates.groups) != 0 {
+		t.Errorf("counts %v", h.g.rates.groups)
+	}
+}
+
+func TestRate_CountsAgeOut(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.configure("main", `{"rate":2}`)
+	h.rated(5)
+	h.clock = h.clock.Add(121 * time.Minute)
+	h.g.sweep(t.Context())
+	if got := fmt.Sprint(h.g.rates.groups, h.g.rates.notices); got != "map[main:map[]] map[]" {
+		t.Errorf("counts %s", got)
+	}
+}
+
+// TestRates_AnyTraffic_CountsAreThoseOfRows: the counts in memory are those that a start
 // would read from the rows, and no sender has more turns within the hour than the rate.
 func TestRates_AnyTraffic_CountsAreThoseOfRows(t *testing.T) {
 	t.Parallel()
@@ -86,8 +227,7 @@ func TestRates_CommitFails_CountsAreReadAgain(t *testing.T) {
 	p := &plan{cfg: &h.g.cfg, batch: &batch{}, err: store.ErrStale, charges: []charge{{0, "main", "telegram:7"}}}
 	h.g.rates.reserve("main", "telegram:7", h.g.now())
 	h.g.rates.settle(p)
-	second := h.take("#fix go")
-	h.is(second, "prefix/prefix_topic main")
+	h.is(h.take("#fix go"), "prefix/prefix_topic main")
 }
 
 // TestRates_ClockSetBack_IgnoresWhatIsAhead: else a sender would wait for the clock.
@@ -95,8 +235,7 @@ func TestRates_ClockSetBack_IgnoresWhatIsAhead(t *testing.T) {
 	t.Parallel()
 	h, _ := newRated(t, 1)
 	h.clock = h.clock.Add(-2 * time.Hour)
-	second := h.take("#fix go", func(m *msg.Message) { m.Timestamp, m.ReceivedAt = h.clock.UnixMilli(), h.clock.UnixMilli() })
-	h.is(second, "prefix/prefix_topic main")
+	h.is(h.take("#fix go", func(m *msg.Message) { m.Timestamp, m.ReceivedAt = h.clock.UnixMilli(), h.clock.UnixMilli() }), "prefix/prefix_topic main")
 }
 
 // The limit of commands is that of the rows: a restart changes nothing, and other senders and chats have their own.
@@ -131,6 +270,24 @@ func TestCommands_Flood_OthersAreAnswered(t *testing.T) {
 		h.is(m, "command/command ")
 	}
 	h.wait(time.Minute)
-	again := h.take("/ping")
-	h.is(again, "command/command ")
+	h.is(h.take("/ping"), "command/command ")
+}
+
+// TestRates_TurnStoredByAnother_IsCounted is about the turns of reminders.
+func TestRates_TurnStoredByAnother_IsCounted(t *testing.T) {
+	t.Parallel()
+	h, first := newRated(t, 2)
+	h.write(func(tx *store.Tx) error {
+		prompt := &msg.Message{ChatJID: "group:main", Direction: msg.In, Sender: "reminder:1", OnBehalfOf: first.Sender, Source: msg.SourceReminder, Content: "water the plants"}
+		if _, _, err := tx.PutMessage(prompt); err != nil {
+			return err
+		}
+		turn := &msg.Turn{Kind: msg.Broadcast, Folder: "main", ChatJID: dm, TriggerMessageID: prompt.ID, Surface: "telegram-dm", Ceiling: 200}
+		if _, err := rows.PutTurn(tx, turn, 1); err != nil {
+			return err
+		}
+		return tx.Decide(prompt.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonReminder, RoutedTo: "main", TurnID: turn.ID}, h.g.now())
+	})
+	h.g.Recount("main")
+	h.is(h.take("#fix go"), "dropped/rate_limit ")
 }

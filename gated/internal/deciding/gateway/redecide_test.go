@@ -61,8 +61,7 @@ func (h *harness) sendAll() {
 	h.wait(time.Second)
 	h.take("an edit", verb(msg.VerbEdit), on(target))
 	h.wait(time.Second)
-	old := h.take("late", func(m *msg.Message) { m.Timestamp -= 2 * msg24h })
-	h.is(old, "observed/stale main")
+	h.is(h.take("late", func(m *msg.Message) { m.Timestamp -= 2 * msg24h }), "observed/stale main")
 }
 
 const msg24h = 24 * 3600_000
@@ -97,15 +96,14 @@ func TestRedecide_DecidedOtherwise_NamesRowAndReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			row := h.take("hello")
-			h.is(row, "routed/route main")
+			h.is(h.take("hello"), "routed/route main")
 			h.routd.route(tc.answer)
 			h.write(func(tx *store.Tx) error { return storetest.SetConfig(tx, "main", []byte(tc.config)) })
 			got := h.redecide()
 			if got.Different != 1 || !strings.Contains(strings.Join(got.Examples, "\n"), tc.want) || !strings.Contains(got.Examples[0], "message 1 in telegram:1") {
 				t.Errorf("%+v, want %q", got, tc.want)
 			}
-			// What was changed since explains it.
+			// A change since then explains it.
 			h.write(func(tx *store.Tx) error { return tx.PutAudit("cli", "change route", "1", h.clock.UnixMilli()) })
 			if got := h.redecide(); got.Different != 0 || got.NotCompared[sinceChanged] != 1 {
 				t.Errorf("after a change: %+v", got)

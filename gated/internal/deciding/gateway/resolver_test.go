@@ -11,7 +11,6 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
-	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
 
@@ -55,7 +54,7 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 			proxied.ServeHTTP(w, r)
 		}).Base
 		before := h.put("before", in("telegram:2"))
-		odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })
+		odd := h.put("odd", from("telegram:odd"))
 		after := h.take("after", in("telegram:3"))
 		h.is(odd, want)
 		h.is(before, "routed/route main")
@@ -63,7 +62,7 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 	}
 }
 
-// TestFitting_AnyItems: a request's JSON is never larger than what routd reads.
+// TestFitting_AnyItems: a request's JSON is never larger than routd's limit.
 func TestFitting_AnyItems(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SampledFrom([]string{"<", "a", "\u2028", "\xff", "\x01", `"`, "ä"}).Draw(t, "text")

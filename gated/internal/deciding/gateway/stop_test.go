@@ -23,7 +23,7 @@ func TestStop_DropsWhatIsHeldAndCancelsTurns(t *testing.T) {
 	diff(t, "stopped", h.agents.stopped, [][]int64{{turn}})
 }
 
-// A /stop leaves alone what belongs to another thread or chat: rows and turns.
+// A /stop leaves rows and turns of other threads and chats alone.
 func TestStop_OtherThreadsAndChats_GoOn(t *testing.T) {
 	t.Parallel()
 	const forum = "telegram:-5"
@@ -66,8 +66,7 @@ func TestStop_OtherThreadsAndChats_GoOn(t *testing.T) {
 func TestNew_ResetsTheSessionAndAsksTheTextBehindIt(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	m := h.take("/new tell me more")
-	h.is(m, "command/command main")
+	h.is(h.take("/new tell me more"), "command/command main")
 	diff(t, "turns", h.dispatched(), [][]string{{"tell me more"}})
 	bare := h.take("/new")
 	diff(t, "replies", h.replies(bare), []string{"new session"})

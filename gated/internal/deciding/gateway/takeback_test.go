@@ -15,7 +15,7 @@ func voice(m *msg.Message) {
 	m.Attachments = []msg.Attachment{{Name: "v.ogg", MIME: "audio/ogg", Path: "media/1"}}
 }
 
-// TestTakenBack_Sequences: what users do one after the other to the messages of one turn.
+// TestTakenBack_Sequences: several changes to the messages of one turn.
 func TestTakenBack_Sequences(t *testing.T) {
 	t.Parallel()
 	edit := func(h *harness, m *msg.Message, text string, change ...func(*msg.Message)) *msg.Message {

@@ -28,8 +28,7 @@ type chat struct {
 	asked    *batch         // its rows are part of the lookup that is out
 	limited  bool           // a row waits for routd: only commands after it are decided
 	scanned  int64          // while limited: rows up to this one were searched for commands
-	alone    bool           // routd timed out on its first row alone
-	timeouts int            // how often in a row that happened
+	timeouts int            // how often in a row routd timed out on its first row alone: it is asked about that alone
 	skipped  map[int64]bool // rows left out: a service decides them, or they cannot be stored
 	failed   int64          // the row whose decision could not be stored last
 	failures int            // how often in a row
@@ -126,7 +125,7 @@ func (w *waits) pop(others bool) *chat {
 	if len(*list) == 0 {
 		list = &w.later
 	}
-	if len(*list) == 0 || others && (*list)[0].alone && !(*list)[0].limited {
+	if len(*list) == 0 || others && (*list)[0].timeouts > 0 && !(*list)[0].limited {
 		return nil
 	}
 	c := (*list)[0]
@@ -169,7 +168,7 @@ func (w *waits) restart(c *chat) {
 // restartSettled restarts the chats about which nothing is under way.
 func (w *waits) restartSettled() {
 	for _, c := range w.chats {
-		if !c.queued && c.asked == nil && !w.routd[c] && c.failures == 0 && !c.alone {
+		if !c.queued && c.asked == nil && !w.routd[c] && c.failures == 0 && c.timeouts == 0 {
 			w.restart(c)
 			w.addLater(c)
 		}

@@ -8,7 +8,7 @@ import (
 	"arizuko/gated/internal/deciding/decide"
 )
 
-// TestWaits_Lists_GiveEachChatOnce: what comes for a chat that is on a list already puts it there no second time.
+// TestWaits_Lists_GiveEachChatOnce: a chat that is on a list already is not put there a second time.
 func TestWaits_Lists_GiveEachChatOnce(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -1,4 +1,4 @@
-// Package api serves gated's HTTP API: turns and what operators do with them.
+// Package api serves gated's HTTP API: turns, and the actions of operators on them.
 package api
 
 import (

@@ -24,7 +24,7 @@ func (a API) makeOperatorCode(r *http.Request) (any, error) {
 	return map[string]any{"code": code, "expires_at": stored.ExpiresAt}, nil
 }
 
-// removeOperator ends what came of a code. Those of OPERATORS stay.
+// removeOperator removes an operator who was made by a code. Those of OPERATORS stay.
 func (a API) removeOperator(r *http.Request) (any, error) {
 	body, err := httpx.Decode[struct {
 		Sender string `json:"sender"`

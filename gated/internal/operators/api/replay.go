@@ -83,7 +83,7 @@ func (a API) replayAll(r *http.Request) (any, error) {
 	return map[string]any{"messages": all}, nil
 }
 
-// refusal is an error for the client: what refuses the request, or that the database is not available.
+// refusal is an error for the client: the request is refused, or the database is not available.
 func refusal(err error) error {
 	if refused := (*apierr.Error)(nil); errors.As(err, &refused) {
 		return refused

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// spendDays is how many days a list of what agents have used has, unless it is asked otherwise.
+	// spendDays is the default number of days in a list of spend.
 	spendDays = 30
 	// maxSpend bounds its lines.
 	maxSpend = 1000
 )
 
-// Spend is what agents have used in a span of days.
+// Spend is the usage of agents in a span of days.
 type Spend struct {
 	From  string      `json:"from"` // YYYY-MM-DD, included
 	To    string      `json:"to"`
 	By    string      `json:"by"`    // day, group or chat
 	Lines []SpendLine `json:"spend"` // days in their order; the most expensive of the others first, at most 1,000
-	Total SpendLine   `json:"total"` // of the span, also of what the lines leave out
+	Total SpendLine   `json:"total"` // of the span, beyond the lines too
 }
 
-// SpendLine is what was used on a day, by a group or in a chat.
+// SpendLine is the usage of a day, a group or a chat.
 type SpendLine struct {
 	Name    string  `json:"name,omitempty"` // the day, the folder or the chat
 	Turns   int64   `json:"turns"`
@@ -33,7 +33,7 @@ type SpendLine struct {
 	CostUSD float64 `json:"cost_usd"`
 }
 
-// spend lists what agents have used, by day, group or chat.
+// spend lists the usage of agents, by day, group or chat.
 func (a API) spend(r *http.Request) (any, error) {
 	q, today := r.URL.Query(), a.Now().Local()
 	list := store.SpendList{

@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/cli"
 )
 
-// spend prints what agents have used.
+// spend prints the usage of agents.
 func (c *verbs) spend(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("spend [--by day | group | chat] [--from DAY] [--to DAY] [--folder FOLDER] [--json]", out)
 	by := line.String("by", "day", "a line for each day, group or chat")
