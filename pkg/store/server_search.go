@@ -13,11 +13,11 @@ import (
 // maxIndexedWord is the longest word of the index, in bytes, as in queries.
 const maxIndexedWord = maxWordLength
 
-func (e *postgres) indexRows(st *statements, after, last int64) error {
+func (e *server) indexRows(st *statements, after, last int64) error {
 	return indexTexts(st, queryPostgresTexts, after, last)
 }
 
-func (e *postgres) reindexRows(st *statements, last int64) error {
+func (e *server) reindexRows(st *statements, last int64) error {
 	return indexTexts(st, queryPostgresChanged, last)
 }
 
@@ -56,7 +56,7 @@ func vector(text string) string {
 }
 
 // match makes a tsquery of phrases in double quotes whose words may end in a *.
-func (e *postgres) match(expression string) string {
+func (e *server) match(expression string) string {
 	if strings.Count(expression, `"`)%2 == 1 {
 		return "&" // an error, as the expression is in SQLite
 	}
