@@ -82,7 +82,7 @@ func TestOrigin_Broadcast(t *testing.T) {
 			}
 		}
 		var err error
-		byTool, err = gatedtest.PutBroadcastMessage(tx, "telegram:1", "x", at(2))
+		byTool, err = gatedtest.PutBroadcastMessage(tx, &msg.Message{ChatJID: "telegram:1", Content: "x"}, at(2))
 		return err
 	})
 	contains(t, printed(t, st, 4), "  comes from   broadcast 2 by web:op?[2J b, to 2 chats")

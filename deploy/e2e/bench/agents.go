@@ -273,8 +273,8 @@ func (k *measuredKind) agentMB(ctx context.Context) (total float64, err error) {
 	return total, err
 }
 
-// processes returns the pids of a run: what gated started, which with docker is the client, and what
-// runs in the container.
+// processes returns the pids of a run: the process that gated started, which with docker is the client, and those in
+// the container.
 func processes(ctx context.Context, r *msg.Run) ([]int, error) {
 	pids := tree(r.PID)
 	if r.Runtime != string(groupconfig.Docker) {

@@ -33,8 +33,6 @@ const (
 	pageRows = 200
 	// sweepEvery is how often broadcasts are looked for that a crash has left.
 	sweepEvery = time.Minute
-	// retryDelay is the wait after a failed read or write.
-	retryDelay = time.Second
 )
 
 // Request asks for a broadcast: to the chats of one group, or to chats by their addresses.
@@ -69,7 +67,7 @@ func New(st *store.Store, all *chats.Chats, log *slog.Logger, now func() time.Ti
 	return &Broadcasts{st: st, chats: all, log: log, now: now}
 }
 
-// Send stores a broadcast and its rows. The same key again returns what the first request made, or completes it.
+// Send stores a broadcast and its rows. The same key again returns the result of the first request, or completes it.
 // Errors have a kind of package apierr.
 func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 	if err := check(&r); err != nil {
@@ -233,21 +231,7 @@ func (b *Broadcasts) complete(ctx context.Context, key string) error {
 
 // Run completes broadcasts that a crash has left, and announces a new schema, until ctx ends.
 func (b *Broadcasts) Run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	outage := store.NewOutage(b.log, "broadcast")
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		}
-		wait := sweepEvery
-		if outage.Note(ctx, b.sweep(ctx)) != nil {
-			wait = retryDelay
-		}
-		timer.Reset(wait)
-	}
+	return store.NewOutage(b.log, "broadcast").Repeat(ctx, sweepEvery, b.sweep)
 }
 
 func (b *Broadcasts) sweep(ctx context.Context) error {
@@ -293,7 +277,7 @@ func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
 	}
 	for _, g := range groups {
 		if config, err := groupconfig.Parse(g.Config); err != nil || !config.Announce {
-			continue // what is wrong with a config is said elsewhere
+			continue // the log has the error elsewhere
 		}
 		all, err := b.chats.Of(ctx, b.st.Reader, g.Folder, MaxChats)
 		if err != nil {

@@ -37,17 +37,7 @@ type Notices struct {
 
 // Run looks for such answers until ctx ends.
 func (n *Notices) Run(ctx context.Context) error {
-	outage := store.NewOutage(n.Log, "lost answers")
-	ticks := time.NewTicker(sweepEvery)
-	defer ticks.Stop()
-	for {
-		_ = outage.Note(ctx, n.Step(ctx))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks.C:
-		}
-	}
+	return store.NewOutage(n.Log, "lost answers").Repeat(ctx, sweepEvery, n.Step)
 }
 
 // Step inserts the notices that are due. It may be repeated at any time.

@@ -29,7 +29,7 @@ func newHarness(t *testing.T) *harness {
 func (h *harness) restart() {
 	h.c = &Closer{
 		Store: h.st, Now: func() time.Time { return h.clock }, Log: slog.New(slog.DiscardHandler),
-		Objects: contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights()}),
+		Objects: &contextobjects.Objects{Weights: contextobjects.DefaultWeights()},
 	}
 }
 

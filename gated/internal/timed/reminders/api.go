@@ -41,7 +41,7 @@ type Line struct {
 	State     msg.ReminderState `json:"state"`
 	NextSlot  int64             `json:"next_slot"`
 	LastSlot  int64             `json:"last_slot"`
-	LastRow   int64             `json:"last_row"` // messages.id of what the last slot made
+	LastRow   int64             `json:"last_row"` // messages.id of the row that the last slot made
 	CreatedBy string            `json:"created_by"`
 	Error     string            `json:"error"`
 }
