@@ -71,6 +71,9 @@ var moved = []struct{ table, column, single string }{
 	{"forks", "chat_jid", "o.topic = forks.topic"},
 }
 
+// moveTable moves the rows of a table of moved.
+const moveTable = `UPDATE %[1]s SET %[2]s = ?1 WHERE %[2]s = ?2 AND NOT EXISTS (SELECT 1 FROM %[1]s o WHERE o.%[2]s = ?1 AND %[3]s)`
+
 // MoveChat changes a chat's address, as when a Telegram group becomes a
 // supergroup. All rows that refer to the chat move, including those of tables
 // owned by other daemons. Its platform ids so far get the prefix "old:", since
@@ -287,8 +290,7 @@ func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 		return fmt.Errorf("context_objects: %w", err)
 	}
 	for _, m := range moved {
-		err := tx.Exec(`UPDATE `+m.table+` SET `+m.column+` = ?1 WHERE `+m.column+` = ?2
-			AND NOT EXISTS (SELECT 1 FROM `+m.table+` o WHERE o.`+m.column+` = ?1 AND `+m.single+`)`, to, from)
+		err := tx.Exec(fmt.Sprintf(moveTable, m.table, m.column, m.single), to, from)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.table, err)
 		}

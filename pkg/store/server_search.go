@@ -14,11 +14,11 @@ import (
 const maxIndexedWord = maxWordLength
 
 func (e *server) indexRows(st *statements, after, last int64) error {
-	return indexTexts(st, queryPostgresTexts, after, last)
+	return indexTexts(st, postgresTexts, after, last)
 }
 
 func (e *server) reindexRows(st *statements, last int64) error {
-	return indexTexts(st, queryPostgresChanged, last)
+	return indexTexts(st, postgresChanged, last)
 }
 
 // indexTexts puts the rows of a query into the index.
@@ -37,7 +37,7 @@ func indexTexts(st *statements, query string, args ...any) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	return st.later(insertPostgresWords, ids, vectors)
+	return st.later(postgresWords, ids, vectors)
 }
 
 // vector is the text of a tsvector: the words with their places.
