@@ -45,7 +45,7 @@ func (e *server) giveUp()      { e.GiveUp() }
 func (e *server) close() error { return e.Close() }
 
 func (e *server) renew(ctx context.Context, process int64) (renewed bool, err error) {
-	return e.Renew(ctx, e.translate(updateRenewed), process, LeaseTime.Milliseconds())
+	return e.Renew(ctx, e.translate(`UPDATE processes SET until = clock_ms() + ?2+0 WHERE id = ?1`), process, LeaseTime.Milliseconds())
 }
 
 // arguments removes from texts what Postgres refuses: NUL, and bytes that are no UTF-8.

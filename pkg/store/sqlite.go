@@ -13,10 +13,6 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the database/sql driver
 )
 
-const (
-	insertSearchRows = `INSERT INTO message_search (docid, content) SELECT id, substr(content, 1, 16384) FROM messages WHERE id > ? AND id <= ? AND content <> ''`
-)
-
 // sqlite is the engine of a database file.
 type sqlite struct {
 	path   string
@@ -87,7 +83,8 @@ func (e *sqlite) insert(st *statements, query string, args []any) (id int64, ins
 }
 
 func (e *sqlite) indexRows(st *statements, after, last int64) error {
-	_, err := st.exec(insertSearchRows, after, last)
+	_, err := st.exec(`INSERT INTO message_search (docid, content) SELECT id, substr(content, 1, 16384) FROM messages WHERE id > ? AND id <= ? AND content <> ''`,
+		after, last)
 	return err
 }
 
@@ -112,7 +109,7 @@ func (e *sqlite) begin(timeout time.Duration, process int64, waited func()) (*st
 	if process == 0 {
 		return e.st, nil
 	}
-	known, err := e.st.get(Uncancelled(), []any{new(int)}, queryProcess, process)
+	known, err := e.st.get(Uncancelled(), []any{new(int)}, `SELECT 1 FROM processes WHERE id = ?`, process)
 	if err == nil && !known {
 		err = ErrFenced
 	}
