@@ -30,6 +30,7 @@ func scanAsk(scan Scan) (*msg.Ask, error) {
 	return &a, nil
 }
 
+// ReadAsks runs a query of AskColumns.
 func (r Reader) ReadAsks(ctx context.Context, query string, args ...any) ([]*msg.Ask, error) {
 	return All(ctx, r, scanAsk, query, args...)
 }

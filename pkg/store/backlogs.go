@@ -24,7 +24,7 @@ type Backlog struct {
 // Waits is the reason why rows wait.
 type Waits int
 
-// What rows wait for.
+// Reasons why rows wait.
 const (
 	ForDecision Waits = iota // inbound rows without a disposition
 	ForApproval              // inbound rows of a chat that is not connected yet

@@ -41,8 +41,8 @@ func (tx *Tx) EnsureChat(jid string, now int64) error {
 		jid, platform, msg.KindOfJID(jid), now)
 }
 
-// PutChat writes what an adapter knows about a chat; pins stay. What it knows about
-// a former address does not replace what is stored about the present one.
+// PutChat writes the kind and title that an adapter reads from the platform; pins stay. Those of a former address do
+// not replace those of the present one.
 func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) error {
 	present, err := tx.Address(Uncancelled(), jid)
 	if err != nil {
@@ -58,7 +58,7 @@ func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) er
 	return tx.Exec(query, present, platform, kind, CleanName(title), now)
 }
 
-// PutThread writes what an adapter knows about a thread. Empty fields leave the
+// PutThread writes the data of a thread that an adapter has. Empty fields leave the
 // stored ones unchanged.
 func (tx *Tx) PutThread(t msg.Thread) error {
 	jid, err := tx.Address(Uncancelled(), t.ChatJID)

@@ -23,6 +23,7 @@ const (
 	StateDemoAgent = "demo_agent"
 )
 
+// State is the value of a key of router_state, 0 for none.
 func (r Reader) State(ctx context.Context, key string) (int64, error) {
 	return Value[int64](ctx, r, `SELECT value FROM router_state WHERE key = ?`, key)
 }

@@ -20,7 +20,7 @@ var ErrStale = errors.New("row changed in the meantime")
 var ErrFull = errors.New("disk or database full: free some space, writes are retried; " +
 	"old files in logs/ and media/ may be removed, RETENTION_DAYS does it every day")
 
-// ErrDamaged means that the database file is not what SQLite wrote.
+// ErrDamaged means that something other than SQLite has changed the database file.
 var ErrDamaged = errors.New("database damaged: stop all daemons and restore a backup")
 
 // ErrReadOnly means that this process may not write the database file.
@@ -69,8 +69,8 @@ func outage(err error) error {
 	return nil
 }
 
-// Explain gives an error of a query its kind, such as ErrDamaged or ErrLocked, and puts what an operator can do
-// before the driver's error.
+// Explain gives an error of a query its kind, such as ErrDamaged or ErrLocked, and puts the remedy for an
+// operator before the driver's error.
 func Explain(err error) error {
 	var se sqlite3.Error
 	if !errors.As(err, &se) || slices.ContainsFunc([]error{ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, ErrRefused, errUnopened},

@@ -19,7 +19,7 @@ type Schema struct {
 	Moved   string // where its rows were copied to, and when; "" if they were not
 }
 
-// Mismatch returns why a program that was built for a schema cannot use this one, with both versions and what to do: an
+// Mismatch returns why a program that was built for a schema cannot use this one, with both versions and the remedy: an
 // ErrSchemaRefused if it is too new. It is nil if the program can, and if there is no schema.
 func (s Schema) Mismatch(built int) error {
 	switch {
@@ -34,7 +34,7 @@ func (s Schema) Mismatch(built int) error {
 	return nil
 }
 
-// SchemaFix is what to do about a schema that is older than a program needs.
+// SchemaFix is the remedy for a schema that is older than a program needs.
 const SchemaFix = "run `migrate up`; if it was taken back on purpose, stop the daemons of this version and start those of before"
 
 // Newer says that the schema is newer than that of a program which can use it, "" if it is not.
@@ -117,7 +117,7 @@ func ReadSchema(ctx context.Context, path string) (s Schema, err error) {
 const maxDamage = 10
 
 // Damage checks every page and index of the database file at path, which takes minutes if
-// it is large, and returns what is wrong with it, at most ten lines.
+// it is large, and returns the damage, at most ten lines.
 func Damage(ctx context.Context, path string) (lines []string, err error) {
 	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))
 	if err != nil {

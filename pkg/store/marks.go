@@ -41,7 +41,7 @@ func (tx *Tx) MarkCancelled(t *msg.Turn, by string, now int64) error {
 	return err
 }
 
-// MarkDecided lets the sender of a message that addresses the bot see what was decided about it.
+// MarkDecided lets the sender of a message that addresses the bot see the decision about it.
 func (tx *Tx) MarkDecided(id int64, mark msg.Mark, now int64) error {
 	rows, err := All(Uncancelled(), tx.Reader, scanMarkable, queryMarkable, id)
 	if err != nil || len(rows) == 0 || !rows[0].addressed {
@@ -66,6 +66,7 @@ func (tx *Tx) MarkAsleep(platform string, before, now int64) error {
 	return err
 }
 
+// Asleep returns the messages that MarkAsleep marks.
 func (r Reader) Asleep(ctx context.Context, platform string, before int64) ([]markable, error) {
 	return All(ctx, r, scanMarkable, `SELECT m.chat_jid, m.thread_id, m.topic, m.platform_id, m.sender, m.verb, m.addressed, ifnull(c.kind, '')
 		FROM messages m INDEXED BY messages_undecided LEFT JOIN chats c ON c.jid = m.chat_jid

@@ -40,8 +40,8 @@ const (
 	LastChange = `CASE m.direction WHEN 'in' THEN ` + inChange + ` ELSE ` + outChange + ` END`
 )
 
-// What programs of others stored is bounded where it is read: one row of hundreds
-// of megabytes must not stop a reader. 1048576 is maxContent.
+// Other programs write these rows too, so readers cap what they load: one row of hundreds
+// of megabytes must not stop a reader. 1048576 is MaxContent.
 const (
 	shortContent = `CASE WHEN octet_length(m.content) <= 1048576 THEN m.content
 		ELSE ` + cutContent + " || '\n[cut: the message has ' || octet_length(m.content) || ' bytes]' END"
@@ -68,6 +68,7 @@ const afterContent = `, m.topic, m.thread_id, ifnull(m.reply_to_id,''),
 	ifnull(m.reason,''), ifnull(m.decided_at,0), ifnull(m.decision_seq,0), ifnull(m.turn_id,0), ifnull(m.out_state,''),
 	m.files_wanted, m.group_key, ` + shortQuote + `, m.error, m.on_behalf_of`
 
+// ScanMessage scans MessageColumns or FoundColumns.
 func ScanMessage(scan Scan) (*msg.Message, error) {
 	var m msg.Message
 	var attachments, forwarded sql.NullString
@@ -99,6 +100,7 @@ func ScanMessage(scan Scan) (*msg.Message, error) {
 	return &m, nil
 }
 
+// Messages runs a query of MessageColumns or FoundColumns.
 func (r Reader) Messages(ctx context.Context, query string, args ...any) ([]*msg.Message, error) {
 	return All(ctx, r, ScanMessage, query, args...)
 }
@@ -124,6 +126,7 @@ func (r Reader) MessageByPlatformID(ctx context.Context, chatJID, platformID str
 	return r.movedMessage(ctx, chatJID, platformID)
 }
 
+// First is the first row of a query, nil if there is none.
 func First[T any](all []*T, err error) (*T, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err
@@ -162,8 +165,8 @@ func (r Reader) DerivedFrom(ctx context.Context, id int64) ([]*msg.Message, erro
 	return r.Messages(ctx, `SELECT `+MessageColumns+` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`, id)
 }
 
-// LastUser is the newest message of a user among a chat's last 1,000 messages, and its sender; 0 and "" for none. What
-// agents inject is none, nor are quoted posts.
+// LastUser is the newest message of a user among a chat's last 1,000 messages, and its sender; 0 and "" for none. Messages
+// that agents inject do not count, nor do quoted posts.
 func (r Reader) LastUser(ctx context.Context, chatJID string) (id int64, sender string, err error) {
 	_, err = r.Get(ctx, []any{&id, &sender}, `SELECT id, sender FROM (SELECT id, sender, direction, is_bot_message, source, reason FROM messages INDEXED BY messages_chat
 		WHERE `+Spoken+` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE direction = 'in' AND is_bot_message = 0 AND source <> 'tool'
@@ -184,7 +187,7 @@ func (r Reader) LastHome(ctx context.Context, chatJID string) (string, error) {
 // its (chat, platform id) is stored already, nothing changes and the stored row's
 // id is returned with fresh false; but for a quoted post, see PutQuoted. Zero fields take the column's default. Texts
 // that are too long are cut, with a remark in the content; a message for a former
-// address of a chat goes to the present one. m is changed to what is stored.
+// address of a chat goes to the present one. m is changed to the stored row.
 func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 	tx.Note(failpoint.PutMessage)
 	if m.Kind == "" {
@@ -323,6 +326,7 @@ func (tx *Tx) ReplaceFiles(id int64, files []msg.Attachment, pending int) error 
 	return err
 }
 
+// NextDecision numbers a decision.
 func (tx *Tx) NextDecision() (int64, error) { return tx.bump(StateDecisionSeq) }
 
 // Null turns a zero value into SQL NULL.
@@ -380,15 +384,19 @@ func (r Reader) LastChange(ctx context.Context, id, upto int64) (*Change, error)
 	return &c, nil
 }
 
+// OrNewest is the id that a page of rows ends before; with 0 there is none.
 func OrNewest(position int64) int64 {
-	if position == 0 {
+	if position <= 0 {
 		return math.MaxInt64
 	}
 	return position
 }
 
-// allChanges is a row id after all edits and deletions.
+// AllChanges is a row id after all edits and deletions.
 const AllChanges = math.MaxInt64
+
+// MaxInboundScan bounds how many of the newest rows are read to find inbound ones, for each that is wanted.
+const MaxInboundScan = 20
 
 // CopyOf is the last copy of a row that was sent, or decided, in its place; 0 if there is none.
 func (r Reader) CopyOf(ctx context.Context, id int64) (int64, error) {

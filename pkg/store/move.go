@@ -33,11 +33,11 @@ const (
 // movePage is how many rows of a moved chat one commit changes.
 const movePage = 1000
 
-// AuditMove is what the audit calls the move of a chat to another address.
+// AuditMove is the entry of the audit for the move of a chat to another address.
 const AuditMove = "move chat"
 
-// moved are the columns that hold a chat's address, except those of tables that grow with the messages, and what the
-// new address may have only one of: a row that it has already is not moved.
+// moved are the columns that hold a chat's address, except those of tables that grow with the messages, and a
+// condition: a row o of the new address that meets it stays the only one, and the old row is not moved.
 var moved = []struct{ table, column, single string }{
 	{"topic_threads", "chat_jid", "o.thread_id = topic_threads.thread_id"},
 	{"platform_threads", "chat_jid", "o.thread_id = platform_threads.thread_id"},
@@ -97,7 +97,7 @@ func (tx *Tx) MoveChat(from, to string, now int64) error {
 	return tx.EnsureChat(to, now)
 }
 
-// FinishMoves moves what is left of the chats that were moved, page by page, and
+// FinishMoves moves the remaining rows of the chats that were moved, page by page, and
 // rows that other programs stored under a former address. pages is the number of
 // commits. It may be called at any time and by several daemons.
 func (s *Store) FinishMoves(ctx context.Context, now int64) (pages int, err error) {
@@ -292,7 +292,7 @@ func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 			return fmt.Errorf("%s: %w", m.table, err)
 		}
 	}
-	// what could not be merged
+	// rows that could not be merged
 	for _, query := range []string{`DELETE FROM chat_reply_state WHERE jid = ?`, deleteUnmovedContext} {
 		if err := tx.Exec(query, from); err != nil {
 			return err

@@ -36,6 +36,7 @@ func scanPoll(scan Scan) (*msg.StoredPoll, error) {
 	return &p, nil
 }
 
+// Polls runs a query of PollColumns.
 func (r Reader) Polls(ctx context.Context, query string, args ...any) ([]*msg.StoredPoll, error) {
 	return All(ctx, r, scanPoll, query, args...)
 }
@@ -45,7 +46,7 @@ func (r Reader) PollOfMessage(ctx context.Context, messageID int64) (*msg.Stored
 	return First(r.Polls(ctx, `SELECT `+PollColumns+` FROM polls p WHERE p.message_id = ?`, messageID))
 }
 
-// PollVotes returns what each voter chooses in a poll, in no order.
+// PollVotes returns the choice of each voter in a poll, in no order.
 func (r Reader) PollVotes(ctx context.Context, pollID int64) ([]msg.PollVote, error) {
 	return All(ctx, r, func(scan Scan) (v msg.PollVote, err error) {
 		var options string
@@ -57,7 +58,7 @@ func (r Reader) PollVotes(ctx context.Context, pollID int64) ([]msg.PollVote, er
 	}, `SELECT voter, name, options, at FROM poll_votes WHERE poll_id = ?`, pollID)
 }
 
-// PollVotesStored returns by voter what each chooses in the poll of an outbound row once all votes that are
+// PollVotesStored returns by voter the choice of each in the poll of an outbound row once all votes that are
 // stored with the poll as their target are counted. At is 0 for votes that are not counted yet.
 func (r Reader) PollVotesStored(ctx context.Context, pollID int64, m *msg.Message) (map[string]msg.PollVote, error) {
 	type row struct{ sender, name, content string }

@@ -40,7 +40,7 @@ const (
 )
 
 // Request is one row of onboarding_requests: a chat without a group that asks to be connected.
-// Times are unix ms. Sender, SenderName, Title and Sample are what strangers wrote.
+// Times are unix ms. Sender, SenderName, Title and Sample were written by strangers.
 type Request struct {
 	Code       string
 	ChatJID    string
@@ -51,7 +51,7 @@ type Request struct {
 	Sample     string // the beginning of the message that asked
 	ThreadID   string // where the chat asked
 	State      RequestState
-	Folder     string // of an approved request; of a pending one what it is being approved into, else ""
+	Folder     string // of an approved request; of a pending one the folder that it is being approved into, else ""
 	DecidedBy  string // an operator, or one of the constants; "" for a pending one that is not being approved
 	DecidedAt  int64  // 0 while it is pending
 	Reason     string // why it was rejected, in an operator's words
@@ -72,6 +72,7 @@ func scanRequest(scan Scan) (*Request, error) {
 	return &r, nil
 }
 
+// ReadRequests runs a query of RequestColumns.
 func (r Reader) ReadRequests(ctx context.Context, query string, args ...any) ([]*Request, error) {
 	return All(ctx, r, scanRequest, query, args...)
 }
@@ -152,7 +153,7 @@ func (tx *Tx) noteMerged(from, to string, now int64) error {
 	return err
 }
 
-// PutAudit records what an operator did.
+// PutAudit records a change that an operator made.
 func (tx *Tx) PutAudit(who, what, detail string, now int64) error {
 	if who == "" || what == "" {
 		return errors.New("an audit row needs who and what")

@@ -25,6 +25,7 @@ var ErrSchemaRefused = errors.New("this program is too old for the database: ins
 // ErrMoved means that the rows of the database were copied to another one, where daemons go on.
 var ErrMoved = errors.New("the database was moved")
 
+// MovedTo is the ErrMoved of a database that was copied to another one.
 func MovedTo(to string) error {
 	return fmt.Errorf("%w: `migrate copy` has copied it to %s; set or unset ARIZUKO_DB so that it names that one, or run `migrate reopen` to use this one "+
 		"without what was stored since", ErrMoved, to)

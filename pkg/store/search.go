@@ -24,8 +24,8 @@ const (
 	foundAsChanged = `SELECT h.id, ` + beforeContent +
 		`substr(h.content, 1, 8192), CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END` +
 		afterContent
-	// Of what a search found, the messages as their last edits left them: a hit that is an edit leads to its message,
-	// and what an edit has replaced, or a deletion, is not found.
+	// The hits of a search as their last edits left them: a hit that is an edit leads to its message,
+	// and a text that was edited or deleted is not found.
 	QueryListedFound = foundAsChanged +
 		` FROM json_each(?1) j CROSS JOIN messages h ON h.id = CAST(j.value AS INTEGER) CROSS JOIN messages m ON m.id = ifnull(CASE
 		WHEN h.direction = 'in' AND h.verb = 'edit' THEN (SELECT o.id FROM messages o WHERE o.chat_jid = h.chat_jid AND o.platform_id = h.target_id)
@@ -96,10 +96,10 @@ const (
 	minPrefix      = 2   // characters
 )
 
-// SearchQuery makes an expression of the full-text index of what a user typed: all words must be in a message, in any
-// order and case; those in double quotes stand together; a word with * at its end is the beginning of one, as is one of
-// a script without spaces, where a word of the index is all up to the next punctuation. It returns "" if there is no
-// word to look for. What it does not understand are separators, as they are in messages.
+// SearchQuery makes an expression of the full-text index from the text that a user typed: all words must be in a
+// message, in any order and case; those in double quotes stand together; a word with * at its end is the beginning of
+// one, as is one of a script without spaces, where a word of the index is all up to the next punctuation. It returns ""
+// if there is no word to look for. All other characters are separators, as they are in messages.
 func SearchQuery(text string) string {
 	var terms []string
 	for i, part := range strings.Split(text, `"`) {

@@ -48,7 +48,7 @@ func (e *server) renew(ctx context.Context, process int64) (renewed bool, err er
 	return e.Renew(ctx, e.translate(`UPDATE processes SET until = clock_ms() + ?2+0 WHERE id = ?1`), process, LeaseTime.Milliseconds())
 }
 
-// arguments removes from texts what Postgres refuses: NUL, and bytes that are no UTF-8.
+// arguments removes NUL from texts, and bytes that are no UTF-8: Postgres refuses both.
 func (e *server) arguments(args []any) []any {
 	for i, arg := range args {
 		if text, ok := arg.(string); ok {

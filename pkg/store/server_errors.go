@@ -29,7 +29,7 @@ var (
 	errRefusedLogin = errors.New("the database server refuses the login: check user, password and database in ARIZUKO_DB")
 )
 
-// serverError is an error of a known kind, with what to do about it where the database is a server.
+// serverError is an error of a known kind, with the remedy where the database is a server.
 type serverError struct {
 	kind error
 	text string
@@ -38,7 +38,7 @@ type serverError struct {
 func (e *serverError) Error() string        { return e.text }
 func (e *serverError) Is(target error) bool { return target == e.kind }
 
-// explainPostgres is Explain for what a server or the way to it answers. Codes: the appendix "PostgreSQL Error Codes"
+// explainPostgres is Explain for errors of a server and of the connection to it. Codes: the appendix "PostgreSQL Error Codes"
 // of its documentation.
 func explainPostgres(err error) error {
 	var answer *pgconn.PgError

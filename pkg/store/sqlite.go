@@ -160,7 +160,7 @@ func (e *sqlite) watch(ctx context.Context) (*Watch, error) {
 	}, nil
 }
 
-func (e *sqlite) giveUp() {} // a file always says what became of a commit
+func (e *sqlite) giveUp() {} // a file always says whether it has committed
 
 func (e *sqlite) close() error {
 	var errs []error

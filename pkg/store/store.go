@@ -50,11 +50,11 @@ type Options struct {
 	// Poke is called with the name of each daemon for which rows were committed;
 	// nil for none, as with a server, which pokes daemons itself.
 	Poke func(daemon string)
-	// Observer receives what is measured; its functions must not block, and may be nil.
+	// Observer receives measurements; its functions must not block, and may be nil.
 	Observer Observer
 }
 
-// Observer receives what a Store measures, from its one writing goroutine.
+// Observer receives the measurements of a Store, from its one writing goroutine.
 type Observer struct {
 	Locked    func(wait time.Duration)            // a commit has the write lock, or has waited without getting it
 	Committed func(took time.Duration, err error) // a commit has ended; took begins with the write lock

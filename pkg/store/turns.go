@@ -22,6 +22,7 @@ const (
 	queryFailing = `SELECT folder, problem, count, since, probe_at FROM group_failures WHERE count >= ? ORDER BY folder`
 )
 
+// TurnColumns are the columns of turns t that ReadTurns scans.
 const TurnColumns = `t.id, ifnull(t.run_id,0), t.kind, t.folder, t.chat_jid, t.topic, t.thread_id, t.place,
 	ifnull(t.reply_to,''), t.trigger_message_id, t.claims_engagement, t.surface, t.ceiling, t.state, t.reason,
 	t.attempts, t.not_before, t.waits_for, t.row_count, t.row_bytes, t.observed_upto, t.frames, t.depth,
@@ -36,6 +37,7 @@ func scanTurn(scan Scan) (*msg.Turn, error) {
 	return &t, err
 }
 
+// ReadTurns runs a query of TurnColumns.
 func (r Reader) ReadTurns(ctx context.Context, query string, args ...any) ([]*msg.Turn, error) {
 	return All(ctx, r, scanTurn, query, args...)
 }
@@ -45,13 +47,7 @@ func (r Reader) Turn(ctx context.Context, id int64) (*msg.Turn, error) {
 	return First(r.ReadTurns(ctx, `SELECT `+TurnColumns+` FROM turns t WHERE t.id = ?`, id))
 }
 
-// OpenTurns returns every turn that has not ended, oldest first.
-func (r Reader) OpenTurns(ctx context.Context) ([]*msg.Turn, error) {
-	return r.ReadTurns(ctx, `SELECT `+TurnColumns+
-		` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') ORDER BY t.id`)
-}
-
-// TurnList is which turns Turns lists. Of State, ChatJID and Folder what is "" does not count.
+// TurnList selects turns. State, ChatJID and Folder are "" for all.
 type TurnList struct {
 	State   msg.TurnState
 	ChatJID string
@@ -90,9 +86,11 @@ func (r Reader) FoldedInto(ctx context.Context, turnID int64) ([]*msg.Turn, erro
 	return r.ReadTurns(ctx, `SELECT `+TurnColumns+` FROM turns t WHERE t.answered_with = ? ORDER BY t.id`, turnID)
 }
 
+// RunColumns are the columns of runs r that ScanRun scans.
 const RunColumns = `r.id, r.folder, r.topic, r.chat_jid, r.thread_id, r.runtime, ifnull(r.pid,0), ifnull(r.pid_start,0),
 	ifnull(r.label,''), r.started_at, r.draining, ifnull(r.closed_at,0), ifnull(r.ended_at,0), r.owner`
 
+// ScanRun scans RunColumns.
 func ScanRun(scan Scan) (*msg.Run, error) {
 	var r msg.Run
 	err := scan(&r.ID, &r.Folder, &r.Topic, &r.ChatJID, &r.ThreadID, &r.Runtime, &r.PID, &r.PIDStart,
@@ -114,7 +112,7 @@ func OutStateOf(chatJID string) msg.OutState {
 	return msg.OutQueued
 }
 
-// minFailures is how many turns of a group must fail alike, one after another,
+// MinFailures is how many turns of a group must fail alike, one after another,
 // before its other turns wait and one a minute is tried.
 const MinFailures = 3
 
@@ -135,7 +133,7 @@ func (r Reader) FailingGroups(ctx context.Context) ([]GroupFailures, error) {
 	}, queryFailing, MinFailures)
 }
 
-// Progress is one row of turn_progress: what the agent says of its work on a turn before it answers.
+// Progress is one row of turn_progress: the agent's report on its work on a turn before it answers.
 type Progress struct {
 	State     agentproto.Status
 	Text      string // the answer so far, in markdown; "" once the turn is done
@@ -144,7 +142,7 @@ type Progress struct {
 	UpdatedAt int64             // unix ms
 }
 
-// Progress returns what the agent has said last of its work on a turn, nil if nothing.
+// Progress returns the last report of the agent on its work on a turn, nil if there is none.
 func (r Reader) Progress(ctx context.Context, turnID int64) (*Progress, error) {
 	var p Progress
 	var plan, tools []byte
@@ -162,7 +160,7 @@ func (r Reader) Progress(ctx context.Context, turnID int64) (*Progress, error) {
 	return &p, nil
 }
 
-// Usage returns what a turn has used; zero if its agent said nothing.
+// Usage returns the usage of a turn; zero if its agent said nothing.
 func (r Reader) Usage(ctx context.Context, turnID int64) (u agentproto.Usage, err error) {
 	_, err = r.Get(ctx, []any{&u.Input, &u.Output, &u.CostUSD, &u.ContextUsed, &u.ContextSize}, `SELECT ifnull(input_tokens, 0), ifnull(output_tokens, 0), ifnull(cost_usd, 0), ifnull(context_used, 0), ifnull(context_size, 0)
 		FROM turns WHERE id = ?`,

@@ -13,7 +13,7 @@ func Size(ctx context.Context, database string) (size int64, err error) {
 	return size, err
 }
 
-// Server is what a server says about itself.
+// Server describes a server, in its own words.
 type Server struct {
 	Version        string // such as 15.6
 	Fsync          string // on, or a crash of its machine may damage the database

@@ -19,7 +19,7 @@ const (
 )
 
 // DB is a database on a Postgres server. All processes write one after the other, under an advisory lock that
-// ends with the transaction: so ids grow in the order of commits, and a verb reads what the one before has left.
+// ends with the transaction: so ids grow in the order of commits, and a write reads the rows of the one before.
 type DB struct {
 	writer  *pgx.ConnConfig
 	read    *sql.DB
@@ -109,7 +109,7 @@ func (e *DB) Begin(timeout time.Duration, process int64, waited func()) (*Pipeli
 	return e.pipe, nil
 }
 
-// opening is what begins a transaction: it waits for those of others, sets the mark, and fails if the process is
+// opening has the statements that begin a transaction: it waits for those of others, sets the mark, and fails if the process is
 // fenced.
 func (e *DB) opening() []statement {
 	opening := []statement{
@@ -124,7 +124,7 @@ func (e *DB) opening() []statement {
 	return opening
 }
 
-// Restart rolls back what the transaction has done and begins it again.
+// Restart rolls the transaction back and begins it again.
 func (e *DB) Restart() error {
 	if err := e.pipe.usable(); err != nil {
 		return err

@@ -29,7 +29,7 @@ type statement struct {
 	args []any
 }
 
-// begin queues what begins a transaction. opened is called once the server has begun it, or could not.
+// begin queues the statements that begin a transaction. opened is called once the server has begun it, or could not.
 func (p *Pipeline) begin(opened func(), opening ...statement) {
 	p.unsettled = 0
 	p.pending, p.opening, p.open, p.onOpen = append(p.pending[:0], opening...), len(opening), false, opened
@@ -45,7 +45,7 @@ func (p *Pipeline) queue(text string, args ...any) {
 	p.pending = append(p.pending, statement{text, args})
 }
 
-// flush sends what is queued.
+// flush sends the queue.
 func (p *Pipeline) flush() error {
 	if len(p.pending) == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (p *Pipeline) Query(row func(scan Scan) (more bool, err error), text string
 	})
 }
 
-// send sends what is queued, reads the results of the first n itself and leaves the others to read.
+// send sends the queue, reads the results of the first n itself and leaves the others to read.
 func (p *Pipeline) send(n int, read func(pgx.BatchResults) error) (err error) {
 	batch := &pgx.Batch{}
 	for _, s := range p.pending {
@@ -114,7 +114,7 @@ func (p *Pipeline) send(n int, read func(pgx.BatchResults) error) (err error) {
 	return read(results)
 }
 
-// Settle sends what is queued if it has statements that may fail.
+// Settle sends the queue if it has statements that may fail.
 func (p *Pipeline) Settle() error {
 	if p.unsettled == 0 {
 		return nil
@@ -145,7 +145,7 @@ func (p *Pipeline) Undo() error {
 	return p.run("ROLLBACK TO verb") // alone: nothing can be prepared after an error
 }
 
-// commit sends what is queued with a COMMIT and returns the server's tag for that.
+// commit sends the queue with a COMMIT and returns the server's tag for that.
 func (p *Pipeline) commit() (tag string, err error) {
 	p.queue("COMMIT")
 	err = p.send(len(p.pending)-1, func(results pgx.BatchResults) error {

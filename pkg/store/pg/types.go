@@ -36,7 +36,7 @@ func (p *textPlan) Scan(src []byte, target any) (err error) {
 	return err
 }
 
-// numberAsFlag lets a bool take a number: what is not 0 is true.
+// numberAsFlag lets a bool take a number: all but 0 are true.
 func numberAsFlag(target any) (pgtype.WrappedScanPlanNextSetter, any, bool) {
 	if _, ok := target.(*bool); !ok {
 		return nil, nil, false
