@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// AuditBot is what the audit calls it when an adapter runs as another bot than before.
+// AuditBot is the entry of the audit when an adapter runs as another bot than before.
 const AuditBot = "change bot"
 
 // Keys of the cursors of an adapter that say which bots it ran as; the values are their ids.

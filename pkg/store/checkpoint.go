@@ -41,7 +41,7 @@ type Checkpoint struct {
 	Busy  bool // a reader or writer kept the log from starting over
 }
 
-// Run copies what it can without waiting, then restarts the log. A long reader
+// Run copies as much as it can without waiting, then restarts the log. A long reader
 // may prevent the restart: that is not an error, the next Run retries.
 func (c *Checkpointer) Run(ctx context.Context) (result Checkpoint, err error) {
 	if c.db == nil {

@@ -8,9 +8,9 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Limits of a row's texts, in bytes. maxContent is far above what any platform
-// accepts as one message, and below what an agent's input line may have; the
-// expressions in queries.go repeat it.
+// Limits of a row's texts, in bytes. MaxContent is far above the longest message
+// of any platform, and below the longest input line of an agent; the expressions
+// in messages.go repeat it.
 const (
 	MaxContent     = 1 << 20
 	maxQuote       = 64 << 10

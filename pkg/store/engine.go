@@ -15,21 +15,21 @@ type engine interface {
 	// readers is the pool of connections that read.
 	readers() *sql.DB
 	// watch opens a connection for Store.Watch.
-	watch(ctx context.Context) (versionReader, error)
+	watch(ctx context.Context) (*Watch, error)
 	// renew renews the lease of a process beside the transactions of others, and reports whether the process is there
 	// still. A file, which machines do not share, returns errors.ErrUnsupported.
 	renew(ctx context.Context, process int64) (renewed bool, err error)
-	// giveUp ends the attempts of commit to find out what became of it, for a process that ends. It is called at most
+	// giveUp ends the attempts of commit to find out whether it was stored, for a process that ends. It is called at most
 	// once.
 	giveUp()
 	close() error
 }
 
-// dialect is how an engine says what the statements of this package say.
+// dialect translates the statements of this package for an engine.
 type dialect interface {
 	// translate returns a statement of this package in the engine's SQL.
 	translate(query string) string
-	// arguments are what is passed for parameters, as the engine takes them.
+	// arguments returns the parameters as the engine takes them.
 	arguments(args []any) []any
 	// insert runs an INSERT into a table with numbered rows and returns the new row's id, or false if it inserted none.
 	insert(st *statements, query string, args []any) (id int64, inserted bool, err error)
@@ -47,7 +47,7 @@ type writer interface {
 	// result is needed. It then calls waited, whether it has its turn or not. With an error it holds nothing. The
 	// transaction fails with ErrFenced if process, unless it is 0, is fenced.
 	begin(timeout time.Duration, process int64, waited func()) (*statements, error)
-	// restart rolls back what the transaction has done and begins it again.
+	// restart rolls the transaction back and begins it again.
 	restart(st *statements) error
 	// commit ends the transaction; without an error its writes are on disk, with one they never will be. A server pokes
 	// the daemons with it.
@@ -58,18 +58,12 @@ type writer interface {
 // clock stands in statements for the database's clock, in unix ms: the only one that machines share.
 const clock = "clock_ms()"
 
-// versionReader reads a version of the database, which changes with each commit of any process.
-type versionReader interface {
-	version(ctx context.Context) (string, error)
-	Close() error
-}
-
 // IsServer reports whether a database is a Postgres server, named by a URL, as opposed to a file.
 func IsServer(database string) bool {
 	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
 }
 
-// Name is what to call a database in a message: a file's path, or a server's URL without the password.
+// Name names a database in a message: a file's path, or a server's URL without the password.
 func Name(database string) string {
 	if !IsServer(database) {
 		return database
@@ -83,7 +77,7 @@ func Name(database string) string {
 
 func openEngine(ctx context.Context, o Options) (engine, error) {
 	if IsServer(o.Path) {
-		return openPostgres(ctx, o)
+		return openServer(ctx, o)
 	}
 	return openSQLite(ctx, o)
 }

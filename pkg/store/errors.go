@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"arizuko/pkg/store/pg"
+
 	"github.com/mattn/go-sqlite3"
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +20,7 @@ var ErrStale = errors.New("row changed in the meantime")
 var ErrFull = errors.New("disk or database full: free some space, writes are retried; " +
 	"old files in logs/ and media/ may be removed, RETENTION_DAYS does it every day")
 
-// ErrDamaged means that the database file is not what SQLite wrote.
+// ErrDamaged means that something other than SQLite has changed the database file.
 var ErrDamaged = errors.New("database damaged: stop all daemons and restore a backup")
 
 // ErrReadOnly means that this process may not write the database file.
@@ -37,7 +39,7 @@ var ErrPanic = errors.New("panic")
 var ErrUnreachable = errors.New("database server not reachable: check that it runs and that ARIZUKO_DB names it; it is tried again by itself")
 
 // ErrURL means that the URL of a database is wrong.
-var ErrURL = errors.New("ARIZUKO_DB is not a URL such as postgres://user:password@host/database")
+var ErrURL = pg.ErrURL
 
 // errUnopened is the reason of a file that cannot be opened.
 var errUnopened = errors.New("database not readable: check the owner and mode of the data folder and of arizuko.db*")
@@ -67,8 +69,8 @@ func outage(err error) error {
 	return nil
 }
 
-// Explain gives an error of a query its kind, such as ErrDamaged or ErrLocked, and puts what an operator can do
-// before the driver's error.
+// Explain gives an error of a query its kind, such as ErrDamaged or ErrLocked, and puts the remedy for an
+// operator before the driver's error.
 func Explain(err error) error {
 	var se sqlite3.Error
 	if !errors.As(err, &se) || slices.ContainsFunc([]error{ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, ErrRefused, errUnopened},

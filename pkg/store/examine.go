@@ -19,7 +19,7 @@ type Schema struct {
 	Moved   string // where its rows were copied to, and when; "" if they were not
 }
 
-// Mismatch returns why a program that was built for a schema cannot use this one, with both versions and what to do: an
+// Mismatch returns why a program that was built for a schema cannot use this one, with both versions and the remedy: an
 // ErrSchemaRefused if it is too new. It is nil if the program can, and if there is no schema.
 func (s Schema) Mismatch(built int) error {
 	switch {
@@ -34,7 +34,7 @@ func (s Schema) Mismatch(built int) error {
 	return nil
 }
 
-// SchemaFix is what to do about a schema that is older than a program needs.
+// SchemaFix is the remedy for a schema that is older than a program needs.
 const SchemaFix = "run `migrate up`; if it was taken back on purpose, stop the daemons of this version and start those of before"
 
 // Newer says that the schema is newer than that of a program which can use it, "" if it is not.
@@ -51,7 +51,7 @@ func (s Schema) Newer(built int) string {
 func (r Reader) SchemaProblem(ctx context.Context, built int) (string, error) {
 	var s Schema
 	found, err := r.Get(ctx, []any{&s.Version, &s.Floor},
-		`SELECT m.version, f.floor FROM schema_migrations m CROSS JOIN schema_floor f`)
+		`SELECT m.version, f.floor FROM schema_migrations m CROSS JOIN schema_floor f ON TRUE`)
 	switch {
 	case err != nil && unmigrated(err), err == nil && !found:
 		return Changed + "the database is not migrated: " + SchemaFix, nil
@@ -64,14 +64,20 @@ func (r Reader) SchemaProblem(ctx context.Context, built int) (string, error) {
 // Changed begins why a daemon that worked cannot go on with its database.
 const Changed = "the schema was changed while this daemon ran: "
 
+// The number of the tables that have the schema's version, in a file and on a server.
+const (
+	fileTables   = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('schema_migrations', 'schema_floor')`
+	serverTables = `SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name IN ('schema_migrations', 'schema_floor')`
+)
+
 // ReadSchema reads the schema of the database at path, whatever its version. The
 // error is an fs.ErrNotExist if there is no file, an ErrDamaged if it is no database, a migrations.ErrServer
 // if it is on a server that cannot be used.
 // Without the tables that have the schema's version, Version is 0.
 func ReadSchema(ctx context.Context, path string) (s Schema, err error) {
-	query := `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('schema_migrations', 'schema_floor')`
+	query := fileTables
 	if IsServer(path) {
-		query = `SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name IN ('schema_migrations', 'schema_floor')`
+		query = serverTables
 	} else {
 		switch info, err := os.Stat(path); {
 		case err != nil:
@@ -111,7 +117,7 @@ func ReadSchema(ctx context.Context, path string) (s Schema, err error) {
 const maxDamage = 10
 
 // Damage checks every page and index of the database file at path, which takes minutes if
-// it is large, and returns what is wrong with it, at most ten lines.
+// it is large, and returns the damage, at most ten lines.
 func Damage(ctx context.Context, path string) (lines []string, err error) {
 	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // moveRoutes changes the routes that name a chat by its former address. A row that
 // names only its room stays, since other platforms may have a room of that name: a
-// copy for the new address follows it. Patterns are an operator's and stay. It returns what it did to which rows.
+// copy for the new address follows it. Patterns are an operator's and stay. It returns a description of the changes.
 func (tx *Tx) moveRoutes(from, to string) (done string, err error) {
 	var changed, copied []string
 	routes, err := tx.Routes(Uncancelled())

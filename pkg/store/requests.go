@@ -8,6 +8,19 @@ import (
 	"arizuko/pkg/msg"
 )
 
+const (
+	RequestColumns = `SELECT r.code, r.chat_jid, r.kind, r.sender, r.sender_name, ifnull(nullif(c.title, ''), r.title), r.sample, r.thread_id,
+		r.state, ifnull(r.folder, ''), ifnull(r.decided_by, ''), ifnull(r.decided_at, 0), r.reason, r.created_at
+		FROM onboarding_requests r`
+	RequestChat         = ` LEFT JOIN chats c ON c.jid = r.chat_jid`
+	queryPendingRequest = RequestColumns + ` INDEXED BY onboarding_pending` + RequestChat +
+		` WHERE r.state = 'pending' AND r.chat_jid = ?`
+	// Of a platform's direct chats the one with the sender's newest message.
+	queryDirectChat = `SELECT c.jid FROM chats c JOIN messages m ON m.id = (SELECT max(i.id) FROM messages i INDEXED BY messages_chat
+		WHERE i.chat_jid = c.jid AND i.direction = 'in')
+		WHERE c.kind = 'dm' AND c.platform = ? AND m.sender = ? ORDER BY m.id DESC LIMIT 1`
+)
+
 // RequestState is the state of a request.
 type RequestState string
 
@@ -27,7 +40,7 @@ const (
 )
 
 // Request is one row of onboarding_requests: a chat without a group that asks to be connected.
-// Times are unix ms. Sender, SenderName, Title and Sample are what strangers wrote.
+// Times are unix ms. Sender, SenderName, Title and Sample were written by strangers.
 type Request struct {
 	Code       string
 	ChatJID    string
@@ -38,7 +51,7 @@ type Request struct {
 	Sample     string // the beginning of the message that asked
 	ThreadID   string // where the chat asked
 	State      RequestState
-	Folder     string // of an approved request; of a pending one what it is being approved into, else ""
+	Folder     string // of an approved request; of a pending one the folder that it is being approved into, else ""
 	DecidedBy  string // an operator, or one of the constants; "" for a pending one that is not being approved
 	DecidedAt  int64  // 0 while it is pending
 	Reason     string // why it was rejected, in an operator's words
@@ -59,6 +72,7 @@ func scanRequest(scan Scan) (*Request, error) {
 	return &r, nil
 }
 
+// ReadRequests runs a query of RequestColumns.
 func (r Reader) ReadRequests(ctx context.Context, query string, args ...any) ([]*Request, error) {
 	return All(ctx, r, scanRequest, query, args...)
 }
@@ -79,12 +93,17 @@ func (r Reader) LastDecidedRequest(ctx context.Context, chatJID string) (*Reques
 	if err != nil {
 		return nil, err
 	}
-	return First(r.ReadRequests(ctx, queryLastDecided, jid))
+	return First(r.ReadRequests(ctx, RequestColumns+` INDEXED BY onboarding_chat`+RequestChat+
+		` WHERE r.chat_jid = ? AND r.state <> 'pending'
+			ORDER BY r.created_at DESC LIMIT 1`,
+		jid))
 }
 
 // Requests returns the newest requests in a state, "" for all states; at most limit.
 func (r Reader) Requests(ctx context.Context, state RequestState, limit int) ([]*Request, error) {
-	return r.ReadRequests(ctx, queryRequests, state, limit)
+	return r.ReadRequests(ctx, RequestColumns+` INDEXED BY onboarding_created`+RequestChat+` WHERE (?1 = '' OR r.state = ?1)
+		ORDER BY r.created_at DESC LIMIT ?2+0`,
+		state, limit)
 }
 
 // DirectChat returns the direct chat in which a user can be reached: that with the user's own
@@ -103,7 +122,8 @@ func (r Reader) DirectChat(ctx context.Context, sender string) (jid string, err 
 		}
 	}
 	last := ""
-	if _, err = r.Get(ctx, []any{&last}, queryLastVerb, jid); err != nil || last == msg.VerbLeave {
+	if _, err = r.Get(ctx, []any{&last}, `SELECT verb FROM messages INDEXED BY messages_chat WHERE chat_jid = ? AND direction = 'in' ORDER BY id DESC LIMIT 1`,
+		jid); err != nil || last == msg.VerbLeave {
 		return "", err
 	}
 	return jid, nil
@@ -133,10 +153,11 @@ func (tx *Tx) noteMerged(from, to string, now int64) error {
 	return err
 }
 
-// PutAudit records what an operator did.
+// PutAudit records a change that an operator made.
 func (tx *Tx) PutAudit(who, what, detail string, now int64) error {
 	if who == "" || what == "" {
 		return errors.New("an audit row needs who and what")
 	}
-	return tx.Exec(insertAudit, now, CleanName(who), CleanName(what), CleanName(detail))
+	return tx.Exec(`INSERT INTO audit (at, who, what, detail) VALUES (?,?,?,?)`,
+		now, CleanName(who), CleanName(what), CleanName(detail))
 }

@@ -54,7 +54,8 @@ func (tx *Tx) SeqBefore(id int64) (seq int64, err error) {
 	var crowded bool // rows of the same seq come before it
 	_, err = tx.Find([]any{&seq, &crowded},
 		`SELECT r.seq, EXISTS (SELECT 1 FROM routes o WHERE o.seq = r.seq AND o.id < r.id)
-		FROM routes r WHERE r.id = ?`, id)
+			FROM routes r WHERE r.id = ?`,
+		id)
 	if err != nil || !crowded && seq > math.MinInt64 {
 		return seq - 1, err
 	}
@@ -66,9 +67,43 @@ var errNoCounter = errors.New("the table counters lacks its row 'routing': chang
 
 // RoutingVersion grows with each change of routes or groups, also by other processes or by SQL.
 func (r Reader) RoutingVersion(ctx context.Context) (version int64, err error) {
-	found, err := r.Get(ctx, []any{&version}, queryRoutingVersion)
+	found, err := r.Get(ctx, []any{&version}, `SELECT value FROM counters WHERE name = 'routing'`)
 	if err == nil && !found {
 		err = errNoCounter
 	}
 	return version, err
+}
+
+const selectGroups = `SELECT folder, name, created_at, config FROM registered_groups`
+
+func scanGroup(scan Scan) (g msg.Group, err error) {
+	var config string
+	if err = scan(&g.Folder, &g.Name, &g.CreatedAt, &config); err != nil {
+		return g, fmt.Errorf("scan group: %w", err)
+	}
+	g.Config = json.RawMessage(config)
+	return g, nil
+}
+
+// Groups returns every registered group, sorted by folder.
+func (r Reader) Groups(ctx context.Context) ([]msg.Group, error) {
+	return All(ctx, r, scanGroup, selectGroups+` ORDER BY folder`)
+}
+
+// Group returns one group, nil if the folder is not registered.
+func (r Reader) Group(ctx context.Context, folder string) (*msg.Group, error) {
+	groups, err := All(ctx, r, scanGroup, selectGroups+` WHERE folder = ?`, folder)
+	if err != nil || len(groups) == 0 {
+		return nil, err
+	}
+	return &groups[0], nil
+}
+
+// PutGroup registers a group. If its folder is registered already, nothing
+// changes and fresh is false.
+func (tx *Tx) PutGroup(g *msg.Group) (fresh bool, err error) {
+	n, err := tx.Change(`INSERT INTO registered_groups (folder, name, created_at, config) VALUES (?,?,?,?)
+		ON CONFLICT (folder) DO NOTHING`,
+		g.Folder, g.Name, g.CreatedAt, string(g.Config))
+	return n > 0, err
 }

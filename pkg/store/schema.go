@@ -13,6 +13,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"arizuko/migrations"
+	"arizuko/pkg/store/pg"
 )
 
 // schemaPoll is how often a waiting daemon reads the schema's version.
@@ -24,6 +25,7 @@ var ErrSchemaRefused = errors.New("this program is too old for the database: ins
 // ErrMoved means that the rows of the database were copied to another one, where daemons go on.
 var ErrMoved = errors.New("the database was moved")
 
+// MovedTo is the ErrMoved of a database that was copied to another one.
 func MovedTo(to string) error {
 	return fmt.Errorf("%w: `migrate copy` has copied it to %s; set or unset ARIZUKO_DB so that it names that one, or run `migrate reopen` to use this one "+
 		"without what was stored since", ErrMoved, to)
@@ -125,17 +127,13 @@ func openReading(database string) (*sql.DB, error) {
 	if !IsServer(database) {
 		return sql.Open("sqlite3", dsn(database, "ro", readerCacheKiB)+"&_query_only=true")
 	}
-	config, err := postgresConfig(database)
-	if err != nil {
-		return nil, err
-	}
-	return openPool(reading(config), readers), nil
+	return pg.OpenReading(database, readers)
 }
 
 // dialectOf is the dialect of a database that is only read.
 func dialectOf(database string) dialect {
 	if IsServer(database) {
-		return &postgres{}
+		return &server{}
 	}
 	return &sqlite{}
 }
@@ -146,3 +144,32 @@ func withCause(reason string, cause error) string {
 	}
 	return reason + " (" + cause.Error() + ")"
 }
+
+// ReadOnly reads the database without taking any lock that a daemon waits for.
+type ReadOnly struct {
+	Reader
+	db *sql.DB
+}
+
+// OpenReadOnly opens a database file for reading, whether daemons have it open
+// or not. It must be migrated to version built at least, see WaitSchema.
+func OpenReadOnly(ctx context.Context, path string, built int) (*ReadOnly, error) {
+	if _, err := os.Stat(path); !IsServer(path) && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no database at %s: set ARIZUKO_DATA to the data folder, or run `migrate up`", path)
+	}
+	reason, cause, err := schemaReason(ctx, path, built)
+	if err == nil && reason != "" {
+		err = errors.New(withCause(reason, cause))
+	}
+	if err != nil {
+		return nil, err
+	}
+	db, err := openReading(path)
+	if err != nil {
+		return nil, err
+	}
+	return &ReadOnly{newReader(db, dialectOf(path)), db}, nil
+}
+
+// Close closes the file.
+func (r *ReadOnly) Close() error { return r.db.Close() }

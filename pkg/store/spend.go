@@ -5,7 +5,19 @@ import (
 	"fmt"
 )
 
-// Spend is what agents have used.
+const (
+	spendSums             = `, sum(turns), sum(input_tokens), sum(output_tokens), sum(cost_usd) FROM spend`
+	inDays                = ` WHERE day >= ?1 AND day <= ?2`
+	ofFolder              = ` INDEXED BY spend_folder` + inDays + ` AND folder = ?3`
+	expensiveFirst        = ` ORDER BY 5 DESC, 1 LIMIT `
+	querySpendDays        = `SELECT day` + spendSums + inDays + ` GROUP BY day ORDER BY day`
+	queryFolderSpendDays  = `SELECT day` + spendSums + ofFolder + ` GROUP BY day ORDER BY day`
+	querySpendGroups      = `SELECT folder` + spendSums + inDays + ` GROUP BY folder` + expensiveFirst + `?3+0`
+	querySpendChats       = `SELECT chat_jid` + spendSums + inDays + ` GROUP BY chat_jid` + expensiveFirst + `?3+0`
+	queryFolderSpendChats = `SELECT chat_jid` + spendSums + ofFolder + ` GROUP BY chat_jid` + expensiveFirst + `?4+0`
+)
+
+// Spend is the sum that agents have used.
 type Spend struct {
 	Turns   int64
 	Input   int64   // tokens that models read
@@ -26,13 +38,13 @@ func (s Spend) Words() string {
 	return "nothing reported"
 }
 
-// SpendRow is what was used on a day, by a group or in a chat.
+// SpendRow is the spend of a day, a group or a chat.
 type SpendRow struct {
 	Name string // the day as YYYY-MM-DD, the folder or the chat
 	Spend
 }
 
-// SpendBy is what a list of spend has a row for.
+// SpendBy is the key of a list of spend.
 type SpendBy string
 
 // The rows of a list of spend.
@@ -49,7 +61,7 @@ type SpendList struct {
 	Limit    int    // of rows, unless they are days
 }
 
-// Spend lists what was used by day, the oldest first, or by group or chat, the most expensive first. Days on which
+// Spend lists the spend by day, the oldest first, or by group or chat, the most expensive first. Days on which
 // nothing was used are left out.
 func (r Reader) Spend(ctx context.Context, by SpendBy, l SpendList) ([]SpendRow, error) {
 	query, args := querySpendGroups, []any{l.From, l.To}
@@ -71,7 +83,7 @@ func (r Reader) Spend(ctx context.Context, by SpendBy, l SpendList) ([]SpendRow,
 	}, query, args...)
 }
 
-// FolderSpend returns what a group has used in a span of days, both included.
+// FolderSpend returns the spend of a group in a span of days, both included.
 func (r Reader) FolderSpend(ctx context.Context, folder, from, to string) (s Spend, err error) {
 	days, err := r.Spend(ctx, ByDay, SpendList{From: from, To: to, Folder: folder})
 	for _, day := range days {
@@ -83,10 +95,14 @@ func (r Reader) FolderSpend(ctx context.Context, folder, from, to string) (s Spe
 	return s, err
 }
 
-// moveSpend adds what was used in a chat to that of its next address.
+// moveSpend adds the spend of a chat to that of its next address.
 func (tx *Tx) moveSpend(from, to string) error {
-	if err := tx.Exec(upsertMovedSpend, from, to); err != nil {
+	if err := tx.Exec(`INSERT INTO spend (day, folder, chat_jid, turns, input_tokens, output_tokens, cost_usd)
+		SELECT day, folder, ?2, turns, input_tokens, output_tokens, cost_usd FROM spend INDEXED BY spend_chat WHERE chat_jid = ?1
+		ON CONFLICT (day, folder, chat_jid) DO UPDATE SET turns = spend.turns + excluded.turns, input_tokens = spend.input_tokens + excluded.input_tokens,
+		output_tokens = spend.output_tokens + excluded.output_tokens, cost_usd = spend.cost_usd + excluded.cost_usd`,
+		from, to); err != nil {
 		return err
 	}
-	return tx.Exec(deleteChatSpend, from)
+	return tx.Exec(`DELETE FROM spend WHERE chat_jid = ?`, from)
 }

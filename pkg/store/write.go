@@ -157,7 +157,7 @@ func (s *Store) transact(tx *Tx, group []*job) (err error) {
 
 // runJob runs one write under a savepoint; the first of a transaction needs none, since there is nothing before
 // it to keep. An error of the write goes to its caller; the error returned means that the whole transaction is
-// rolled back. What a write alone has left unsent goes with the COMMIT.
+// rolled back. Statements that a write alone has left unsent go with the COMMIT.
 func (s *Store) runJob(st *statements, tx *Tx, j *job, first, alone bool) error {
 	if !first {
 		if err := st.savepoint(); err != nil {

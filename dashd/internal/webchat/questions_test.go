@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"arizuko/gated/gatedtest"
-
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestAnswer_ToAQuestionOfTheChat_IsStoredAndNotShown(t *testing.T) {
 	r := newFixture(t)
 	defer gatedtest.Work(t, r.st, JID("main"), "", "", "1")()
-	turns, err := r.st.OpenTurns(t.Context())
+	turns, err := storetest.OpenTurns(t.Context(), r.st.Reader)
 	if err != nil || len(turns) != 1 {
 		t.Fatal(turns, err)
 	}

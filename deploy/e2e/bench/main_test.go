@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/gatedtest"
-
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -151,7 +150,7 @@ func TestStoredHistory_LeavesNoOpenWork(t *testing.T) {
 	if waiting, err := gatedtest.UndecidedChats(t.Context(), st.Reader); err != nil || len(waiting) > 0 {
 		t.Errorf("undecided: %q, %v", waiting, err)
 	}
-	if open, err := st.OpenTurns(t.Context()); err != nil || len(open) > 0 {
+	if open, err := storetest.OpenTurns(t.Context(), st.Reader); err != nil || len(open) > 0 {
 		t.Errorf("%d open turns, %v", len(open), err)
 	}
 	turns, err := st.Turns(t.Context(), store.TurnList{State: msg.TurnDone, ChatJID: chatJID(6), Limit: 1000})

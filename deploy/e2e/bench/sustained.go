@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"arizuko/gated/gatedtest"
-
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 const (
@@ -134,7 +134,7 @@ func (s *system) checkDone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open, err := s.adapter.store.OpenTurns(ctx)
+	open, err := storetest.OpenTurns(ctx, s.adapter.store.Reader)
 	if err == nil && len(waiting)+len(open) > 0 {
 		err = fmt.Errorf("all messages are answered, but %d chats have undecided rows and %d turns are open",
 			len(waiting), len(open))

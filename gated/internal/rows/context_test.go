@@ -38,7 +38,7 @@ func TestReader_ContextEnded_ReturnsItsError(t *testing.T) {
 	cancel()
 	for name, read := range map[string]func(context.Context) (any, error){
 		"one row": func(ctx context.Context) (any, error) { return s.Chat(ctx, "telegram:1") },
-		"rows":    func(ctx context.Context) (any, error) { return s.OpenTurns(ctx) },
+		"rows":    func(ctx context.Context) (any, error) { return storetest.OpenTurns(ctx, s.Reader) },
 		"a page":  func(ctx context.Context) (any, error) { return rows.Undecided(ctx, s.Reader, "telegram:1", 0, 10) },
 		"before the second row": func(context.Context) (any, error) {
 			return rows.Undecided(&endsAfter{2}, s.Reader, "telegram:1", 0, 10)

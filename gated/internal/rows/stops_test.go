@@ -223,7 +223,7 @@ func TestStopChat_CancelsOpenTurns(t *testing.T) {
 	if got := cancel(nil); got != nil {
 		t.Errorf("again: %v", turnIDs(got))
 	}
-	open := storetest.Must(s.OpenTurns(t.Context()))(t)
+	open := storetest.Must(storetest.OpenTurns(t.Context(), s.Reader))(t)
 	if !slices.Equal(turnIDs(open), []int64{elsewhere.ID}) {
 		t.Errorf("open: %v", turnIDs(open))
 	}

@@ -41,14 +41,14 @@ func CountRequests(ctx context.Context, r store.Reader, sender string, after, un
 
 // WithdrawApproval undoes NoteApproval. It returns ErrStale if the request is decided.
 func WithdrawApproval(tx *store.Tx, code string) error {
-	return ChangeRequest(tx, code, updateWithdrawApproval, code)
+	return changeRequest(tx, code, updateWithdrawApproval, code)
 }
 
 // ReopenRequest makes a rejected or expired request pending again, as if it was made now. It returns ErrStale if
 // the request is not one, and an ErrRefused if its chat has made another.
 func ReopenRequest(tx *store.Tx, code string, now int64) error {
 	tx.Note(failpoint.DecideRequest)
-	return ChangeRequest(tx, code, updateReopenRequest, now, code)
+	return changeRequest(tx, code, updateReopenRequest, now, code)
 }
 
 // PurgeRequests deletes requests that were made and decided before a time, in unix ms, oldest first
@@ -64,7 +64,7 @@ func NthRequestAt(ctx context.Context, r store.Reader, n int) (int64, error) {
 }
 
 // PutRequest stores a pending request of a chat that has none. Its texts are cut to their limits, and
-// a former address becomes the present one. Of r, State and what a decision sets are ignored. If
+// a former address becomes the present one. State and the fields that a decision sets are ignored. If
 // the code is taken, or the chat has a pending request, it returns an ErrRefused.
 func PutRequest(tx *store.Tx, r *store.Request) (err error) {
 	tx.Note(failpoint.PutRequest)
@@ -82,7 +82,7 @@ func PutRequest(tx *store.Tx, r *store.Request) (err error) {
 // if the request is decided, or being approved already.
 func NoteApproval(tx *store.Tx, code, folder, by string) error {
 	tx.Note(failpoint.NoteApproval)
-	return ChangeRequest(tx, code, updateNoteApproval, folder, by, code)
+	return changeRequest(tx, code, updateNoteApproval, folder, by, code)
 }
 
 // RequestDecision is how a request ends.
@@ -97,11 +97,12 @@ type RequestDecision struct {
 func DecideRequest(tx *store.Tx, code string, d RequestDecision, now int64) error {
 	tx.Note(failpoint.DecideRequest)
 	tx.Poke("gated")
-	return ChangeRequest(tx, code, updateDecideRequest, d.State, store.Null(d.Folder), d.By, store.CleanName(d.Reason),
+	return changeRequest(tx, code, updateDecideRequest, d.State, store.Null(d.Folder), d.By, store.CleanName(d.Reason),
 		now, code)
 }
 
-func ChangeRequest(tx *store.Tx, code, query string, args ...any) error {
+// changeRequest runs an update of a request. It returns ErrStale if that is not in the state which the update asks for.
+func changeRequest(tx *store.Tx, code, query string, args ...any) error {
 	n, err := tx.Change(query, args...)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("request %s: %w", code, store.ErrStale)

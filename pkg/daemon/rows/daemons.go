@@ -19,7 +19,7 @@ type Daemon struct {
 	Detail      string
 }
 
-// Heartbeat writes what a daemon reports of itself. Of several processes of a daemon each has a row in processes; the
+// Heartbeat writes the report of a daemon. Of several processes of a daemon each has a row in processes; the
 // row in daemons is of the one that has the daemon's lease.
 func Heartbeat(tx *store.Tx, d Daemon) error {
 	if other, err := reportProcess(tx, d); err != nil || other {
@@ -34,7 +34,7 @@ func Heartbeat(tx *store.Tx, d Daemon) error {
 		store.Null(d.LastProbeAt), d.Detail)
 }
 
-// reportProcess writes what a process reports, and reports whether another one has the lease of its daemon.
+// reportProcess writes the report of a process, and reports whether another one has the lease of its daemon.
 func reportProcess(tx *store.Tx, d Daemon) (other bool, err error) {
 	if tx.OwnProcess() == 0 {
 		return false, nil

@@ -9,16 +9,16 @@ import (
 // Process is a start of a daemon that works on a database which several machines share. Times are unix ms by the
 // database's clock.
 type Process struct {
-	ID      int64 // never used again: the epoch of what the process has taken
+	ID      int64 // never used again: the epoch of the leases that the process has taken
 	Daemon  string
 	Place   string // the host and the data folder
 	Addr    string // where the process is called, host:port
 	Version string
 	Since   int64
 	Until   int64 // when others may take over
-	Now     int64 // what the database's clock showed
+	Now     int64 // by the database's clock
 
-	// What it has last reported; "" if it has not, as one that stands by.
+	// Its last report; "" if it has made none, as one that stands by.
 	Connection, Detail string
 
 	Holds string // the leases that it has, separated by commas

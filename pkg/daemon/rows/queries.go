@@ -1,4 +1,4 @@
-// Package rows has the statements on daemons: what each reports of itself, and the processes and leases of those on several machines.
+// Package rows has the statements on daemons: their reports, and the processes and leases of those on several machines.
 package rows
 
 import (

@@ -29,7 +29,7 @@ func BroadcastOf(ctx context.Context, r store.Reader, message int64) (id int64, 
 // RunResult is a run and how it ended.
 type RunResult struct {
 	msg.Run
-	Result string // "ok", "error", or what took the session away; "" while it runs
+	Result string // "ok", "error", or the reason why the session was taken away; "" while it runs
 	Error  string
 }
 

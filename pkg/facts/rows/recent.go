@@ -33,7 +33,7 @@ func Undelivered(ctx context.Context, r store.Reader, since int64) ([]Undelivere
 	}, queryUndelivered, since, maxRecent)
 }
 
-// Times is what the times of the newest rows say about the clock, in unix ms. The
+// Times has the arrivals of the newest rows that tell something about the clock, in unix ms. The
 // rows' ids are 0 if there is none.
 type Times struct {
 	Last     int64 // the latest time

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -69,4 +70,10 @@ func OldChat(t testing.TB, s *store.Store, jid string, n, undecided int) {
 				SELECT 'conversation', 'main', chat_jid, '', platform_id, id, '', 0, 'queued', 1 FROM messages WHERE direction = 'in'`),
 			tx.Exec(`INSERT INTO router_state (key, value) VALUES ('decision_seq', ?)`, n))
 	})
+}
+
+// OpenTurns returns every turn that has not ended, oldest first.
+func OpenTurns(ctx context.Context, r store.Reader) ([]*msg.Turn, error) {
+	return r.ReadTurns(ctx, `SELECT `+store.TurnColumns+
+		` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') ORDER BY t.id`)
 }

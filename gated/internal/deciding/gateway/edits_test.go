@@ -7,6 +7,7 @@ import (
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestEdit_OfAHeldRow_ReplacesItsText(t *testing.T) {
@@ -89,7 +90,7 @@ func TestTakenBack(t *testing.T) {
 func (h *harness) open() (all [][]string) {
 	h.t.Helper()
 	h.agents.turns = nil
-	turns, err := h.st.OpenTurns(h.t.Context())
+	turns, err := storetest.OpenTurns(h.t.Context(), h.st.Reader)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+
+	"arizuko/pkg/msg"
+)
+
+// AttachmentPaths reads limit rows after an id and returns the paths of their
+// attachments, and the id to continue after, 0 at the end.
+func (r Reader) AttachmentPaths(ctx context.Context, after int64, limit int) (paths []string, next int64, err error) {
+	return r.attachmentPaths(ctx, `SELECT id, `+shortAttachments+` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?+0`,
+		after, limit)
+}
+
+// NeededFiles returns the paths of the attachments of open turns, and of messages that are not sent yet.
+func (r Reader) NeededFiles(ctx context.Context) (map[string]bool, error) {
+	// Of open turns and of messages that are not sent yet.
+	paths, _, err := r.attachmentPaths(ctx, `SELECT 0, `+shortAttachments+
+		` FROM turns t INDEXED BY turns_open CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
+			WHERE t.state IN ('queued', 'running') AND m.attachments IS NOT NULL
+			UNION ALL SELECT 0, `+shortAttachments+` FROM messages m INDEXED BY messages_outbox
+			WHERE m.out_state IN ('queued', 'sending') AND m.attachments IS NOT NULL`)
+	needed := map[string]bool{}
+	for _, name := range paths {
+		needed[path.Clean(name)] = true
+	}
+	return needed, err
+}
+
+// attachmentPaths reads rows of an id and a list of attachments. last is the last id.
+func (r Reader) attachmentPaths(ctx context.Context, query string, args ...any) (paths []string, last int64,
+	err error) {
+	err = r.Each(ctx, func(scan Scan) (bool, error) {
+		var list *string
+		if err := scan(&last, &list); err != nil {
+			return false, err
+		}
+		var all []msg.Attachment
+		if list != nil && json.Unmarshal([]byte(*list), &all) == nil {
+			for _, a := range all {
+				paths = append(paths, a.Path)
+			}
+		}
+		return true, nil
+	}, query, args...)
+	return paths, last, err
+}
+
+// FillTranscripts adds their transcripts to the audio files of messages.
+func (r Reader) FillTranscripts(ctx context.Context, rows []*msg.Message) error {
+	for _, m := range rows {
+		if !m.HasAudio() {
+			continue
+		}
+		err := r.Each(ctx, func(scan Scan) (bool, error) {
+			var n int
+			t := &msg.Transcript{}
+			if err := scan(&n, &t.Text, &t.Error); err != nil {
+				return false, err
+			}
+			if n <= len(m.Attachments) {
+				m.Attachments[n-1].Transcript = t
+			}
+			return true, nil
+		}, `SELECT n, text, error FROM transcripts WHERE message_id = ? ORDER BY n`, m.ID)
+		if err != nil {
+			return fmt.Errorf("transcripts of message %d: %w", m.ID, err)
+		}
+	}
+	return nil
+}
