@@ -44,8 +44,7 @@ func LostRows(ctx context.Context, r store.Reader, since int64, chatJID string, 
 		ORDER BY m.received_at DESC, m.id DESC LIMIT ?3+0`
 	return store.All(ctx, r, func(scan store.Scan) (l Lost, err error) {
 		err = scan(&l.ID, &l.ChatJID, &l.ThreadID, &l.Topic, &l.Kind, &l.Source, &l.Content, &l.State, &l.Class,
-			&l.Error,
-			&l.Parts, &l.Sent, &l.QueuedAt, &l.EndedAt, &l.NoticeID, &l.CopyID)
+			&l.Error, &l.Parts, &l.Sent, &l.QueuedAt, &l.EndedAt, &l.NoticeID, &l.CopyID)
 		return l, err
 	}, query, since, chatJID, limit)
 }
