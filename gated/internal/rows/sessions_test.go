@@ -27,7 +27,7 @@ func TestSessions_OfSeveralAgents_AreKept(t *testing.T) {
 		return run.ID
 	}
 	talk := func(agent, id string) int64 { return inTopic("", agent, id) }
-	inTopic("#a", "", "other")
+	inTopic("#a", "codex", "other")
 	check := func(when, topic, own, codex string) {
 		t.Helper()
 		got := []string{
