@@ -140,7 +140,7 @@ func measureRows(o *Options, fetches bool) {
 		gauges = append(gauges, files)
 	}
 	metrics.FromRows(o.Metrics, func(ctx context.Context) error {
-		b, err := o.Store.OutboxBacklog(ctx, o.Platform, metrics.MaxCount)
+		b, err := o.Store.Backlog(ctx, store.ForDelivery, o.Platform, metrics.MaxCount)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func measureRows(o *Options, fetches bool) {
 		if !fetches {
 			return nil
 		}
-		b, err = o.Store.FilesBacklog(ctx, o.Platform, metrics.MaxCount)
+		b, err = o.Store.Backlog(ctx, store.ForFiles, o.Platform, metrics.MaxCount)
 		files.Set(float64(b.Count))
 		return err
 	}, gauges...)

@@ -287,11 +287,15 @@ func (r *fixture) row(id int64) *msg.Message {
 	return m
 }
 
+// deliveries are a row's parts, without their times.
 func (r *fixture) deliveries(id int64) []store.Delivery {
 	r.t.Helper()
 	all, err := r.store.Deliveries(r.t.Context(), id)
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	for i := range all {
+		all[i].UpdatedAt = 0
 	}
 	return all
 }

@@ -315,7 +315,7 @@ func (f *finder) unsent(ctx context.Context, w factrows.PlatformWaiting) error {
 	case f.Daemons[name].State() != daemon.Connected:
 		return nil
 	}
-	parts, err := f.Rows.Parts(ctx, w.Oldest)
+	parts, err := f.Rows.Deliveries(ctx, w.Oldest)
 	fix := "look at " + name + "'s log and run " + CheckCommand(name) + "; it retries by itself for a day"
 	for _, p := range parts {
 		switch {
@@ -412,7 +412,7 @@ func (f *finder) reminders(ctx context.Context) error {
 // OverdueReminders finds reminders that should have fired by now, in unix ms. runs says whether gated, which fires
 // them, does.
 func OverdueReminders(ctx context.Context, st store.Reader, now int64, runs bool) ([]Fact, error) {
-	late, err := st.DueReminders(ctx, now-maxOverdue.Milliseconds(), maxTurns)
+	late, err := st.Reminders(ctx, store.ReminderList{DueBy: now - maxOverdue.Milliseconds(), Limit: maxTurns})
 	if err != nil || len(late) == 0 {
 		return nil, err
 	}

@@ -37,19 +37,3 @@ func OpenReadOnly(ctx context.Context, path string, built int) (*ReadOnly, error
 
 // Close closes the file.
 func (r *ReadOnly) Close() error { return r.db.Close() }
-
-// PartState is a delivery and when it last changed.
-type PartState struct {
-	Delivery
-	UpdatedAt int64
-}
-
-// Parts returns a row's parts in order, none if it was never claimed.
-func (r Reader) Parts(ctx context.Context, messageID int64) ([]PartState, error) {
-	return All(ctx, r, func(scan Scan) (p PartState, err error) {
-		d := &p.Delivery
-		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error,
-			&p.UpdatedAt)
-		return p, err
-	}, queryParts, messageID)
-}

@@ -42,8 +42,8 @@ const (
 
 	updateFiles = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
 
-	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,'')
-		FROM deliveries WHERE message_id = ? ORDER BY part`
+	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,''),
+		updated_at FROM deliveries WHERE message_id = ? ORDER BY part`
 	updateClaimOutbound  = `UPDATE messages SET out_state = 'sending' WHERE id = ? AND out_state = 'queued'`
 	updateSettleOutbound = `UPDATE messages SET out_state = ?1, platform_id = (SELECT ?2 WHERE NOT EXISTS
 		(SELECT 1 FROM messages o WHERE o.chat_jid = messages.chat_jid AND o.platform_id = ?2))

@@ -63,9 +63,6 @@ const (
 
 	queryUnended = `SELECT ` + RunColumns + ` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL`
 
-	queryParts = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''),
-		ifnull(error,''), updated_at FROM deliveries WHERE message_id = ? ORDER BY part`
-
 	querySession = `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`
 
 	queryAgentModels = `SELECT models, current FROM agent_models WHERE folder = ? AND agent = ?`

@@ -32,8 +32,6 @@ func turnPlans() map[string][2]string {
 		// All of a partial index: one row per process.
 		"queryUnended": {queryUnended, "SCAN r USING INDEX runs_unended"},
 
-		"queryParts": {queryParts, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
-
 		"querySession": {querySession, sessionRow},
 
 		"queryAgentModels": {queryAgentModels, "SEARCH agent_models USING PRIMARY KEY (folder=? AND agent=?)"},

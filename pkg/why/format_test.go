@@ -41,7 +41,7 @@ func answered() *Path {
 		Replies: []*Reply{{
 			Message: &msg.Message{ID: 813, ChatJID: m.ChatJID, Direction: msg.Out, Source: msg.SourceAgent, Content: "hi bob",
 				ReceivedAt: at(2540), OutState: msg.OutSent, TurnID: 97},
-			Parts: []store.PartState{{Delivery: store.Delivery{MessageID: 813, State: msg.OutSent, PlatformID: "56"}, UpdatedAt: at(2710)}},
+			Parts: []store.Delivery{{MessageID: 813, State: msg.OutSent, PlatformID: "56", UpdatedAt: at(2710)}},
 		}},
 	}}}
 }
@@ -64,10 +64,10 @@ func failing() *Path {
 	}
 	notice := turn.Replies[0]
 	notice.Source, notice.Content, notice.ReceivedAt, notice.OutState = msg.SourceNotice, "Sorry", at(6000), msg.OutSending
-	notice.Parts = []store.PartState{
-		{Delivery: store.Delivery{MessageID: 813, State: msg.OutSent, PlatformID: "56"}, UpdatedAt: at(6100)},
-		{Delivery: store.Delivery{MessageID: 813, Part: 1, State: msg.OutQueued, Attempts: 3, NotBefore: at(20_000),
-			ErrorClass: msg.Rate, Error: "Too Many Requests: retry after 10"}, UpdatedAt: at(7000)},
+	notice.Parts = []store.Delivery{
+		{MessageID: 813, State: msg.OutSent, PlatformID: "56", UpdatedAt: at(6100)},
+		{MessageID: 813, Part: 1, State: msg.OutQueued, Attempts: 3, NotBefore: at(20_000), ErrorClass: msg.Rate,
+			Error: "Too Many Requests: retry after 10", UpdatedAt: at(7000)},
 	}
 	return p
 }

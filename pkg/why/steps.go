@@ -223,7 +223,7 @@ func replySteps(r *Reply) []Step {
 	return all
 }
 
-func partText(row int64, p store.PartState) string {
+func partText(row int64, p store.Delivery) string {
 	text := fmt.Sprintf("row %d part %d: %s", row, p.Part, p.State)
 	if p.PlatformID != "" {
 		text += ", platform id " + p.PlatformID

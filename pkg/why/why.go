@@ -54,7 +54,7 @@ type Turn struct {
 // Reply is an outbound row with the parts it was cut into.
 type Reply struct {
 	*msg.Message
-	Parts []store.PartState
+	Parts []store.Delivery
 }
 
 // ErrNoMessage means that there is no such row.
@@ -235,7 +235,7 @@ func (l *loader) delegated(ctx context.Context, t *msg.Turn) {
 func (l *loader) reply(ctx context.Context, m *msg.Message) *Reply {
 	r := &Reply{Message: m}
 	if l.err == nil {
-		r.Parts, l.err = l.st.Parts(ctx, m.ID)
+		r.Parts, l.err = l.st.Deliveries(ctx, m.ID)
 	}
 	return r
 }

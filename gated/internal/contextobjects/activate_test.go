@@ -192,3 +192,31 @@ func TestActivate_TooManyInAChat_EndsTheOldest(t *testing.T) {
 		t.Error("the article that was touched longest ago is still there")
 	}
 }
+
+// TestActivate_EndedObjects_DoNotCountTowardTheLimit has messages that were touched after the articles and end before them.
+func TestActivate_EndedObjects_DoNotCountTowardTheLimit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	add := func(kind Kind, from, n int64) {
+		f.write(func(tx *store.Tx) error {
+			for i := range n {
+				f.now++
+				if _, err := f.x.Activate(tx, FollowupAttached, object(kind, from+i), f.now); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	add(msg.ContextArticle, 1000, maxPerChat-10)
+	add(msg.ContextMessage, 2000, 10)
+	f.pass(21 * time.Minute)
+	add(msg.ContextArticle, 3000, 10)
+	if got := f.lookup(f.query("")).Found; got != maxPerChat {
+		t.Errorf("%d live objects, want %d", got, maxPerChat)
+	}
+	add(msg.ContextArticle, 4000, 1)
+	if _, kept := f.stored()[chatA+" article:1000"]; kept {
+		t.Error("beyond the limit, the object that was touched longest ago is still there")
+	}
+}

@@ -70,11 +70,14 @@ func (x *Objects) Lookup(ctx context.Context, r store.Reader, q *Query) (Result,
 
 func (x *Objects) lookup(q *Query, objects []Object) Result {
 	all, scope := x.rank(q, objects)
-	limit := min(len(all), q.limit())
-	return Result{Matches: all[:limit], Scope: narrowest(all, scope), Found: len(all), Truncated: limit < len(all)}
+	return q.result(all, scope)
 }
 
-func (q *Query) limit() int { return min(max(q.Max, 1), MaxResults) }
+// result is the answer with the first of all matches, that were looked for in a scope.
+func (q *Query) result(all []Match, scope Scope) Result {
+	limit := min(len(all), max(q.Max, 1), MaxResults)
+	return Result{Matches: all[:limit], Scope: narrowest(all, scope), Found: len(all), Truncated: limit < len(all)}
+}
 
 // narrowest is the reply chain if an object in it was found.
 func narrowest(all []Match, scope Scope) Scope {

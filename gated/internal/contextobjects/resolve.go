@@ -35,10 +35,8 @@ const (
 
 // Resolution is the answer of Resolve.
 type Resolution struct {
-	Outcome   Outcome
-	Matches   []Match // one if resolved, else the candidates, best first, Query.Max at most
-	Scope     Scope
-	Truncated bool // there are more candidates
+	Outcome Outcome
+	Result  // its matches are the one that is meant, or the candidates
 }
 
 // Resolve finds the one object that is meant. It guesses nothing: where several fit and neither a
@@ -60,17 +58,13 @@ func (x *Objects) Resolve(ctx context.Context, r store.Reader, q *Query, ref Ref
 		all = narrow(all, func(m Match) bool { return ref.ReplyTo != 0 && m.Object.SourceMessageID == ref.ReplyTo })
 		all = narrow(all, func(m Match) bool { return m.Reasons&msg.SameReplyChain != 0 })
 	}
-	res := Resolution{Outcome: NotFound, Scope: narrowest(all, scope)}
-	switch len(all) {
+	res := Resolution{Outcome: Ambiguous, Result: q.result(all, scope)}
+	switch res.Found {
 	case 0:
-		return res, nil
+		res.Outcome = NotFound
 	case 1:
 		res.Outcome = Resolved
-	default:
-		res.Outcome = Ambiguous
 	}
-	limit := min(len(all), q.limit())
-	res.Matches, res.Truncated = all[:limit], limit < len(all)
 	return res, nil
 }
 

@@ -37,7 +37,7 @@ func TestSpend_ChatMoves_IsAddedToItsNextAddress(t *testing.T) {
 		})
 	}
 	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat("telegram:-5", "telegram:-1005", 1000) })
-	got := storetest.Must(s.SpendChats(t.Context(), store.SpendList{From: "2026-11-23", To: "2026-11-23", Limit: 9}))(t)
+	got := storetest.Must(s.Spend(t.Context(), store.ByChat, store.SpendList{From: "2026-11-23", To: "2026-11-23", Limit: 9}))(t)
 	if want := []store.SpendRow{{Name: "telegram:-1005", Spend: store.Spend{Turns: 2, CostUSD: 1}}}; !cmp.Equal(got, want) {
 		t.Errorf("got %+v", got)
 	}

@@ -20,14 +20,12 @@ func TestBacklogs_Rows_AreCountedWithTheOldest(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	ctx := t.Context()
-	for name, read := range map[string]func() (store.Backlog, error){
-		"undecided": func() (store.Backlog, error) { return s.UndecidedBacklog(ctx, 10) },
-		"parked":    func() (store.Backlog, error) { return s.ParkedBacklog(ctx, 10) },
-		"outbox":    func() (store.Backlog, error) { return s.OutboxBacklog(ctx, "telegram", 10) },
-		"files":     func() (store.Backlog, error) { return s.FilesBacklog(ctx, "telegram", 10) },
-		"running":   func() (store.Backlog, error) { return s.RunningBacklog(ctx) },
-	} {
-		if got := storetest.Must(read())(t); got != (store.Backlog{}) {
+	waits := map[string]store.Waits{
+		"undecided": store.ForDecision, "parked": store.ForApproval, "outbox": store.ForDelivery, "files": store.ForFiles,
+		"running": store.ForAgent,
+	}
+	for name, w := range waits {
+		if got := storetest.Must(s.Backlog(ctx, w, "telegram", 10))(t); got != (store.Backlog{}) {
 			t.Errorf("%s of an empty database: %+v", name, got)
 		}
 	}
@@ -46,13 +44,13 @@ func TestBacklogs_Rows_AreCountedWithTheOldest(t *testing.T) {
 	}
 	storetest.Stored(t, s, &msg.Message{ChatJID: "slack:1", Direction: msg.Out, ReceivedAt: 1, OutState: msg.OutQueued})
 
-	got := map[string]store.Backlog{
-		"undecided": storetest.Must(s.UndecidedBacklog(ctx, 10))(t), "parked": storetest.Must(s.ParkedBacklog(ctx, 10))(t),
-		"outbox": storetest.Must(s.OutboxBacklog(ctx, "telegram", 10))(t), "files": storetest.Must(s.FilesBacklog(ctx, "telegram", 10))(t),
+	got := map[string]store.Backlog{}
+	for name, w := range waits {
+		got[name] = storetest.Must(s.Backlog(ctx, w, "telegram", 10))(t)
 	}
 	if diff := cmp.Diff(map[string]store.Backlog{
 		"undecided": {Count: 2, Oldest: 1000}, "parked": {Count: 1, Oldest: 3000},
-		"outbox": {Count: 2, Oldest: 1}, "files": {Count: 1, Oldest: 3000},
+		"outbox": {Count: 2, Oldest: 1}, "files": {Count: 1, Oldest: 3000}, "running": {},
 	}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -66,7 +64,7 @@ func TestBacklogs_ManyRows_AreCountedUpToTheLimit(t *testing.T) {
 		return tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
 			INSERT INTO messages (chat_jid, direction, timestamp, received_at) SELECT 'telegram:' || i, 'in', 1, 1 FROM n`)
 	})
-	if got := storetest.Must(s.UndecidedBacklog(t.Context(), 500))(t); got.Count != 500 {
+	if got := storetest.Must(s.Backlog(t.Context(), store.ForDecision, "", 500))(t); got.Count != 500 {
 		t.Errorf("%d undecided rows counted, not 500", got.Count)
 	}
 	if got := storetest.Must(rows.CountQueue(t.Context(), s.Reader, 1, 500))(t); got.Ready.Count != 500 {

@@ -54,7 +54,7 @@ func askUser() Tool {
 			err = c.checkOpen(ctx, c.Services.Store.Reader)
 		}
 		if err == nil {
-			err = c.checkTakes(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.ThreadID,
+			err = checkTakes(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.ThreadID,
 				"ask with send_message, and the id of a post as topic")
 		}
 		if err == nil {

@@ -104,7 +104,7 @@ func (c *Caller) checkNamed(ctx context.Context, named []string) error {
 			return refuse("chat %.100q is named twice: name each chat once", jid)
 		}
 		seen[jid] = true
-		if err := c.checkTakes(ctx, c.Services.Store.Reader, jid, "",
+		if err := checkTakes(ctx, c.Services.Store.Reader, jid, "",
 			"leave it out, and use send_message in a post"); err != nil {
 			return err
 		}

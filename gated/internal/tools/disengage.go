@@ -15,7 +15,7 @@ func disengage() Tool {
 		Bounds: engageBounds(),
 	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
 		return onceAfter(ctx, c, in, func() (err error) {
-			out, err = c.disengage(ctx, in)
+			out, err = c.engagement(ctx, in, routeapi.EngagementRequest{TTL: new(int64)})
 			return err
 		}, func(tx *store.Tx) (engageOut, error) {
 			fork, err := c.forkIn(ctx, tx.Reader, in)
@@ -25,25 +25,4 @@ func disengage() Tool {
 			return out, tx.EndFork(in.JID, in.Topic, c.Services.now())
 		})
 	})
-}
-
-// disengage ends a window, or that of a fork, which a group within reach may have in another group's chat.
-func (c *Caller) disengage(ctx context.Context, in engageIn) (out engageOut, err error) {
-	fork, err := c.forkIn(ctx, c.Services.Store.Reader, in)
-	if err != nil {
-		return out, err
-	}
-	request := routeapi.EngagementRequest{JID: &in.JID, TTL: new(int64), Caller: c.Turn.Folder, Sender: c.origin.Sender}
-	if fork != nil {
-		return out, c.endForkWindow(ctx, request, fork)
-	}
-	if err := c.checkEngagement(ctx, in.JID); err != nil {
-		return out, err
-	}
-	place, err := c.placeToHear(ctx, in, nil)
-	if err != nil {
-		return out, err
-	}
-	request.Topic = &place
-	return c.askEngagement(ctx, request)
 }

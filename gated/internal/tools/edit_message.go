@@ -32,7 +32,7 @@ func editMessage() Tool {
 			if err != nil {
 				return out, err
 			}
-			if err := c.checkEditable(of); err != nil {
+			if err := checkEditable(c.Turn, of); err != nil {
 				return out, err
 			}
 			// What users were asked, and what they have allowed, stays as they have read it.
@@ -54,9 +54,9 @@ func editMessage() Tool {
 // maxID is the largest number that JSON clients keep exact.
 const maxID = 1 << 53
 
-// checkEditable returns a refusal unless a message is one of the caller's group in its chat.
-func (c *Caller) checkEditable(m *msg.Message) error {
-	own := m.Direction == msg.Out && m.ChatJID == c.Turn.ChatJID && m.Sender == msg.AgentSender(c.Turn.Folder) &&
+// checkEditable returns a refusal unless a message is one of a turn's group in its chat.
+func checkEditable(t *msg.Turn, m *msg.Message) error {
+	own := m.Direction == msg.Out && m.ChatJID == t.ChatJID && m.Sender == msg.AgentSender(t.Folder) &&
 		(m.Source == msg.SourceAgent || m.Source == msg.SourceTool)
 	switch {
 	case !own:

@@ -23,11 +23,8 @@ func escalate() Tool {
 			return out, refuse("prompt is empty: say what you want to know")
 		}
 		return forward(ctx, c, in, func(tx *store.Tx) (*msg.Message, error) {
-			above, err := c.above(ctx, tx)
+			above, err := groupAbove(ctx, tx, c.Turn.Folder)
 			if err != nil {
-				return nil, err
-			}
-			if err := c.checkWork(ctx, tx, above); err != nil {
 				return nil, err
 			}
 			return c.request(ctx, tx, msg.Escalation, above, in.Prompt)
@@ -35,9 +32,9 @@ func escalate() Tool {
 	})
 }
 
-// above returns the nearest group above the caller's, since not each parent is a group.
-func (c *Caller) above(ctx context.Context, tx *store.Tx) (string, error) {
-	for folder := msg.Parent(c.Turn.Folder); folder != ""; folder = msg.Parent(folder) {
+// groupAbove returns the nearest group above the own one, since not each parent is a group.
+func groupAbove(ctx context.Context, tx *store.Tx, own string) (string, error) {
+	for folder := msg.Parent(own); folder != ""; folder = msg.Parent(folder) {
 		group, err := tx.Group(ctx, folder)
 		if err != nil {
 			return "", err
@@ -46,5 +43,5 @@ func (c *Caller) above(ctx context.Context, tx *store.Tx) (string, error) {
 			return folder, nil
 		}
 	}
-	return "", refuse("there is no group above %s: decide it yourself, or ask the user", c.Turn.Folder)
+	return "", refuse("there is no group above %s: decide it yourself, or ask the user", own)
 }

@@ -44,15 +44,11 @@ func injectMessage() Tool {
 			if err := c.checkInjection(ctx, tx, in); err != nil {
 				return nil, err
 			}
-			there := *c
-			if in.ChatJID != c.Turn.ChatJID {
-				there.Turn = &msg.Turn{Folder: c.Turn.Folder, ChatJID: in.ChatJID}
-			}
-			thread, place, err := there.placeOf(ctx, tx.Reader, in.Topic)
+			thread, place, err := placeOf(ctx, tx.Reader, c.turnIn(in.ChatJID), in.Topic)
 			if err != nil {
 				return nil, err
 			}
-			if err := c.checkTakes(ctx, tx.Reader, in.ChatJID, thread,
+			if err := checkTakes(ctx, tx.Reader, in.ChatJID, thread,
 				"give the id of a post as topic, so that the answer has a place"); err != nil {
 				return nil, err
 			}

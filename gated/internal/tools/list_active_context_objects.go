@@ -8,13 +8,9 @@ import (
 )
 
 type listContextIn struct {
-	ChatID           *string  `json:"chat_id,omitempty" jsonschema:"this chat; left out: this chat, there is no other"`
-	TopicID          *string  `json:"topic_id,omitempty" jsonschema:"a topic of this chat; left out: that of the message you answer"`
-	CurrentMessageID int64    `json:"current_message_id,omitempty" jsonschema:"left out: the message you answer"`
-	ReplyToMessageID int64    `json:"reply_to_message_id,omitempty" jsonschema:"left out: what the current message replies to"`
-	SenderUserID     string   `json:"sender_user_id,omitempty" jsonschema:"sender id as in prompts; left out: that of the current message"`
-	AllowedKinds     []string `json:"allowed_kinds,omitempty" jsonschema:"only these kinds; left out: all"`
-	MaxResults       *int     `json:"max_results,omitempty" jsonschema:"from 1 to 20; left out: 5"`
+	contextIn
+	AllowedKinds []string `json:"allowed_kinds,omitempty" jsonschema:"only these kinds; left out: all"`
+	MaxResults   *int     `json:"max_results,omitempty" jsonschema:"from 1 to 20; left out: 5"`
 }
 
 type listContextOut struct {
@@ -40,19 +36,19 @@ func listActiveContextObjects() Tool {
 			return out, refuse("%v", err)
 		}
 		r := c.Services.Store.Reader
-		q, _, err := c.contextQuery(ctx, r, contextIn{
-			ChatID: in.ChatID, TopicID: in.TopicID, CurrentMessageID: in.CurrentMessageID,
-			ReplyToMessageID: in.ReplyToMessageID, SenderUserID: in.SenderUserID,
-		})
+		q, _, err := c.contextQuery(ctx, r, in.contextIn)
 		if err != nil {
 			return out, err
 		}
-		q.Kinds, q.Max = kinds, results(in.MaxResults)
+		q.Kinds, q.Max = kinds, contextobjects.DefaultResults
+		if in.MaxResults != nil {
+			q.Max = *in.MaxResults // Lookup takes the nearest number that it can use
+		}
 		res, err := c.Services.Objects.Lookup(ctx, r, q)
 		if err != nil {
 			return out, err
 		}
-		c.objectLog(q, len(res.Matches), res.Scope, res.Matches, res.Truncated).Info("context objects listed")
+		c.objectLog(q, res).Info("context objects listed")
 		return listContextOut{Objects: describeMatches(q, res.Matches), ScopeUsed: string(res.Scope),
 			GeneratedAt: q.Now, Truncated: res.Truncated}, nil
 	})

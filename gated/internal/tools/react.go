@@ -24,7 +24,7 @@ func react() Tool {
 		if err := c.checkReaders(); err != nil {
 			return out, err
 		}
-		content, err := emoji.For(c.platform(), in.Emoji)
+		content, err := emoji.For(msg.FamilyOf(c.Turn.ChatJID), in.Emoji)
 		if err != nil {
 			return out, refuse("%v", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -183,4 +184,20 @@ func leftOut(arguments json.RawMessage) json.RawMessage {
 		return arguments
 	}
 	return cleaned
+}
+
+// property is the schema of a field, named as "field", "list[]" or "list[].field". It
+// panics if there is none: a bound that limits nothing is a mistake in the program.
+func property(tool string, s *jsonschema.Schema, path string) *jsonschema.Schema {
+	at := s
+	for name := range strings.SplitSeq(path, ".") {
+		field, isList := strings.CutSuffix(name, "[]")
+		if at = at.Properties[field]; at != nil && isList {
+			at = at.Items
+		}
+		if at == nil {
+			panic(fmt.Sprintf("%s has no field %q", tool, path))
+		}
+	}
+	return at
 }

@@ -36,7 +36,7 @@ func reminderUpdate() Tool {
 				return out, err
 			}
 			if in.Topic != nil {
-				if r.Topic, err = c.reminderTopic(in.Topic); err != nil {
+				if r.Topic, err = reminderTopic(c.Turn, in.Topic); err != nil {
 					return out, err
 				}
 			}

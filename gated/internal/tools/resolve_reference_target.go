@@ -73,7 +73,7 @@ func resolve(ctx context.Context, c *Caller, in resolveIn) (out resolveOut, err 
 			}
 			res.Matches[0].Object, res.Matches[0].Reasons = &touched, res.Matches[0].Reasons|msg.ActivatedByResolver
 		}
-		c.objectLog(q, len(res.Matches), res.Scope, res.Matches, res.Truncated).Info("reference resolved")
+		c.objectLog(q, res.Result).Info("reference resolved")
 		return describeResolution(q, res), nil
 	})
 }
@@ -93,8 +93,9 @@ func (c *Caller) resolveMessage(ctx context.Context, tx *store.Tx, q *contextobj
 	if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, o.Kind) {
 		return nil
 	}
-	*res = contextobjects.Resolution{Outcome: contextobjects.Resolved, Scope: contextobjects.ScopeReplyChain,
-		Matches: []contextobjects.Match{{Object: &o, Confidence: 1, Reasons: msg.SameReplyChain}}}
+	*res = contextobjects.Resolution{Outcome: contextobjects.Resolved, Result: contextobjects.Result{
+		Matches: []contextobjects.Match{{Object: &o, Confidence: 1, Reasons: msg.SameReplyChain}},
+		Scope:   contextobjects.ScopeReplyChain, Found: 1}}
 	return nil
 }
 

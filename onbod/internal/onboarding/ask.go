@@ -132,7 +132,7 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 		Sample:   a.Sample,
 		ThreadID: a.ThreadID, CreatedAt: o.now(),
 	}
-	if err := tx.PutRequest(r); err != nil {
+	if err := rows.PutRequest(tx, r); err != nil {
 		return onboardapi.Asked{}, err
 	}
 	if r, err = rows.Request(ctx, tx.Reader, code); err != nil { // with the chat's present title

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/onbod/internal/rows"
-
 	"pgregory.net/rapid"
 
+	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
@@ -142,7 +141,7 @@ func (h *history) failRoutd(rt *rapid.T) {
 func (h *history) crash(rt *rapid.T) {
 	r := h.request(h.codeOf(rt))
 	if r.State == store.RequestPending && !r.Noted() {
-		h.ok(h.st.Write(h.t.Context(), func(tx *store.Tx) error { return tx.NoteApproval(r.Code, "fam", operator) }))
+		h.ok(h.st.Write(h.t.Context(), func(tx *store.Tx) error { return rows.NoteApproval(tx, r.Code, "fam", operator) }))
 		if _, connected := h.routd.groups[r.ChatJID]; !connected && rapid.Bool().Draw(rt, "connected") {
 			h.routd.groups[r.ChatJID] = "fam"
 		}

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"reflect"
 
-	"arizuko/routd/internal/rows"
-
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/pkg/apierr"
@@ -18,6 +16,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/routing"
+	"arizuko/routd/internal/rows"
 )
 
 func (a *API) listGroups(r *http.Request) (*httpx.Answer, error) {
@@ -86,7 +85,7 @@ func (a *API) replaceGroup(r *http.Request) (*httpx.Answer, error) {
 			return err
 		}
 		g.CreatedAt = stored.CreatedAt
-		if _, err = tx.UpdateGroup(&g); err != nil {
+		if _, err = rows.UpdateGroup(tx, &g); err != nil {
 			return err
 		}
 		return a.audit(r).groupChanged(tx, stored, &g)

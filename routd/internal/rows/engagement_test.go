@@ -137,10 +137,10 @@ func TestGroups(t *testing.T) {
 				t.Errorf("delete %s: %v %v", folder, found, err)
 			}
 		}
-		if found, err := tx.UpdateGroup(&changed); !found || err != nil {
+		if found, err := rows.UpdateGroup(tx, &changed); !found || err != nil {
 			t.Errorf("update: %v %v", found, err)
 		}
-		found, err := tx.UpdateGroup(&msg.Group{Folder: "absent", Config: json.RawMessage(`{}`)})
+		found, err := rows.UpdateGroup(tx, &msg.Group{Folder: "absent", Config: json.RawMessage(`{}`)})
 		if found {
 			t.Error("updated a group that does not exist")
 		}

@@ -39,8 +39,7 @@ func TestDeletion_EndsContextObjects(t *testing.T) {
 	h.put("", verb(msg.VerbDelete), on(seen))
 	h.put("", verb(msg.VerbDelete), on(prefixed))
 	h.put("", verb(msg.VerbDelete), func(m *msg.Message) { m.TargetID = "77" })
-	h.put("changed", verb(msg.VerbEdit), on(kept))
-	h.step()
+	h.take("changed", verb(msg.VerbEdit), on(kept))
 	found, err := objects.Lookup(t.Context(), h.st.Reader, &contextobjects.Query{ChatJID: dm, Max: 20, Now: h.clock.UnixMilli()})
 	if err != nil {
 		t.Fatal(err)

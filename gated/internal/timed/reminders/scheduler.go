@@ -168,7 +168,7 @@ func (s *Scheduler) readClock() {
 
 // fireDue fires a page of due reminders, and returns the time until there is more to do.
 func (s *Scheduler) fireDue(ctx context.Context) (wait time.Duration, err error) {
-	due, err := s.st.DueReminders(ctx, s.now(), page)
+	due, err := s.st.Reminders(ctx, store.ReminderList{DueBy: s.now(), Limit: page})
 	if err != nil {
 		return 0, err
 	}
@@ -390,7 +390,7 @@ func (s *Scheduler) end(ctx context.Context, r *msg.Reminder, problem string) er
 // Slots that have fired do not fire again.
 func (s *Scheduler) realign(ctx context.Context, from int64) error {
 	for after := int64(0); ; {
-		all, err := s.st.ActiveReminders(ctx, after, realignPage)
+		all, err := s.st.Reminders(ctx, store.ReminderList{After: after, Limit: realignPage})
 		if err != nil || len(all) == 0 {
 			return err
 		}

@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/rows"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -277,7 +276,7 @@ func TestScheduler_CrashAtAnyStep_FiresOnce(t *testing.T) {
 	h := newHarness(t)
 	r := h.daily()
 	h.now = instant(t, "2026-11-23T08:30:00Z")
-	stale, err := h.st.DueReminders(t.Context(), h.now.UnixMilli(), 1)
+	stale, err := h.st.Reminders(t.Context(), store.ReminderList{DueBy: h.now.UnixMilli(), Limit: 1})
 	if err != nil || len(stale) != 1 {
 		t.Fatal(stale, err)
 	}
@@ -313,7 +312,7 @@ func TestScheduler_RouteGone_ReminderEnds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	r := h.daily()
-	h.write(func(tx *store.Tx) error { _, err := tx.DeleteRoute(1); return err })
+	h.write(func(tx *store.Tx) error { return tx.Exec(`DELETE FROM routes WHERE id = 1`) })
 	h.at("2026-11-23T09:00:00Z")
 	h.expect(0, msg.ReminderCancelled, r)
 }
@@ -324,7 +323,7 @@ func TestScheduler_ChatOfAnotherGroup_ReminderEndsByRoutesAlone(t *testing.T) {
 	route := func(match, target string) func(*store.Tx) error {
 		return func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Match: match, Target: target}) }
 	}
-	drop := func(tx *store.Tx) error { _, err := tx.DeleteRoute(1); return err }
+	drop := func(tx *store.Tx) error { return tx.Exec(`DELETE FROM routes WHERE id = 1`) }
 	bySender := route("sender=telegram:42", "main")
 	for name, tt := range map[string]struct {
 		changes []func(*store.Tx) error

@@ -1,4 +1,4 @@
-package gateway
+package services
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -23,7 +22,7 @@ import (
 func (h *harness) withAgents() (calls *[]string) {
 	h.t.Helper()
 	calls = new([]string)
-	routd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h.Routd = serve(h.t, func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
 			Config struct {
 				Agent map[string]any `json:"agent"`
@@ -42,37 +41,38 @@ func (h *harness) withAgents() (calls *[]string) {
 		}
 		h.setConfig(map[string]any{"agent": body.Config.Agent})
 		httpx.JSON(w, http.StatusOK, struct{}{})
-	}))
-	h.t.Cleanup(routd.Close)
-	h.g.cfg.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}, "gemini": {Command: "y"}}
-	h.g.cfg.Routd = httpx.NewClient("routd", routd.URL, "")
-	h.t.Cleanup(h.g.cfg.Routd.HTTP.CloseIdleConnections)
+	})
+	h.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}, "gemini": {Command: "y"}}
 	return calls
 }
 
-func (h *harness) setConfig(config any) {
+// choose is a command of an operator with its answer, and the change that routd is asked for, "" for none.
+type choose struct{ text, want, call string }
+
+func (h *harness) chooses(calls *[]string, all []choose) {
 	h.t.Helper()
-	text, err := json.Marshal(config)
-	if err != nil {
-		h.t.Fatal(err)
+	for _, c := range all {
+		*calls = nil
+		if got := h.asks(c.text, ""); got != c.want {
+			h.t.Errorf("%s: %q, want %q", c.text, got, c.want)
+		}
+		if got := strings.Join(*calls, "; "); got != c.call {
+			h.t.Errorf("%s: routd is asked for %q, want %q", c.text, got, c.call)
+		}
 	}
-	h.write(func(tx *store.Tx) error {
-		_, err := tx.UpdateGroup(&msg.Group{Folder: "main", Config: text})
-		return err
-	})
 }
 
 func TestAgent_OperatorSwitches(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	calls := h.withAgents()
-	h.g.cfg.CheckAgent = func(_ context.Context, name string) error {
+	h.CheckAgent = func(_ context.Context, name string) error {
 		if name == "gemini" {
 			return errors.New("agent gemini of AGENTS cannot be run as process: no gemini")
 		}
 		return nil
 	}
-	for _, tt := range []struct{ text, want, call string }{
+	h.chooses(calls, []choose{
 		{"/agent", "The agent of this group is default.\nAgents: default, codex, gemini.\nSwitch with /agent NAME.", ""},
 		{"/agent nope", `There is no agent "nope" here. The agents are: default, codex, gemini.`, ""},
 		{"/agent gemini", "Nothing is changed: gemini cannot be run here. agent gemini of AGENTS cannot be run as process: no gemini", ""},
@@ -82,15 +82,7 @@ func TestAgent_OperatorSwitches(t *testing.T) {
 		{"/agent", "The agent of this group is codex.\nAgents: default, codex, gemini.\nSwitch with /agent NAME.", ""},
 		{"/agent default", "default answers from the next message on. It sees the last messages of the conversation, not the whole of it; the files of the group stay. What is under way is finished by codex.",
 			`telegram:9 {"model":null,"name":null}`},
-	} {
-		*calls = nil
-		if got := h.asks(tt.text, ""); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.text, got, tt.want)
-		}
-		if got := strings.Join(*calls, "; "); got != tt.call {
-			t.Errorf("%s: routd is asked for %q, want %q", tt.text, got, tt.call)
-		}
-	}
+	})
 }
 
 func TestAgent_Member_SeesAndDoesNotSwitch(t *testing.T) {
@@ -115,24 +107,22 @@ func TestAgent_WithoutChoice_SaysWhy(t *testing.T) {
 		t.Errorf("no agents: %q", got)
 	}
 	h.withAgents()
-	h.setConfig(map[string]any{"agent": map[string]any{"command": "mine"}})
-	if got := h.asks("/agent codex", ""); got != choiceOwn {
-		t.Errorf("own agent: %q", got)
-	}
-	h.setConfig(map[string]any{"agent": map[string]any{"name": "gone"}})
-	if got := h.asks("/agent", ""); !strings.HasPrefix(got, "The agent of this group is gone, which is not configured") {
-		t.Errorf("unknown agent: %q", got)
-	}
-	h.setConfig(map[string]any{"agent": 7})
-	if got := h.asks("/agent codex", ""); !strings.HasPrefix(got, "Nothing is changed: the config of the group is invalid: agent: must be a JSON object") {
-		t.Errorf("invalid config: %q", got)
+	for config, tt := range map[string]struct{ text, want string }{
+		`{"agent":{"command":"mine"}}`: {"/agent codex", choiceOwn},
+		`{"agent":{"name":"gone"}}`:    {"/agent", "The agent of this group is gone, which is not configured"},
+		`{"agent":7}`:                  {"/agent codex", "Nothing is changed: the config of the group is invalid: agent: must be a JSON object"},
+	} {
+		h.setConfig(json.RawMessage(config))
+		if got := h.asks(tt.text, ""); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s: %q, want %q", config, got, tt.want)
+		}
 	}
 }
 
 func TestAgent_RoutdDown_SaysThatNothingIsChanged(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.cfg.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}}
+	h.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}}
 	if got := h.asks("/agent codex", ""); got != choiceDown {
 		t.Errorf("%q", got)
 	}
@@ -142,31 +132,21 @@ func TestModel_ShowsAndChooses(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	calls := h.withAgents()
-	if got := h.asks("/model", ""); got != "No model is selected: the agent uses its default. "+noModelsKnown {
-		t.Errorf("none known: %q", got)
-	}
-	if got := h.asks("/model big", ""); !strings.HasPrefix(got, noModelsKnown) || len(*calls) != 0 {
-		t.Errorf("none known: %q", got)
-	}
+	h.chooses(calls, []choose{
+		{"/model", "No model is selected: the agent uses its default. " + noModelsKnown, ""},
+		{"/model big", noModelsKnown + " `routd groups set` sets agent.model to anything.", ""},
+	})
 	offered := agentproto.Models{Current: "small", Models: []agentproto.Model{{ID: "small", Name: "Small"}, {ID: "big-1", Name: "Big"}}}
 	h.write(func(tx *store.Tx) error { return rows.PutAgentModels(tx, "main", "", offered, 1) })
 	const list = "\nModels:\n- small: Small\n- big-1: Big\nChoose with /model NAME; /model default leaves it to the agent."
-	for _, tt := range []struct{ text, want, call string }{
+	h.chooses(calls, []choose{
 		{"/model", "The model is small, the agent's own choice." + list, ""},
 		{"/model nope", "The agent offers no model \"nope\".\nThe model is small, the agent's own choice." + list, ""},
 		{"/model BIG", "big-1 is the model from your next message on. The conversation continues.", `telegram:9 {"model":"big-1"}`},
 		{"/model big-1", "big-1 is the model already.", ""},
 		{"/model", "The model is big-1." + list, ""},
 		{"/model default", "From the next message on the agent chooses the model itself.", `telegram:9 {"model":null}`},
-	} {
-		*calls = nil
-		if got := h.asks(tt.text, ""); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.text, got, tt.want)
-		}
-		if got := strings.Join(*calls, "; "); got != tt.call {
-			t.Errorf("%s: routd is asked for %q, want %q", tt.text, got, tt.call)
-		}
-	}
+	})
 }
 
 // Names of models are an agent's: they are shown as they are, and a short one does not hide another's id.
@@ -187,17 +167,12 @@ func TestModel_ManyAndOddNames(t *testing.T) {
 			t.Errorf("%q is not in %s", want, shown)
 		}
 	}
-	for _, tt := range []struct{ text, want, call string }{
+	h.chooses(calls, []choose{
 		{"/model two", "two is the model from your next message on. The conversation continues.", `telegram:9 {"model":"two"}`},
 		{"/model TWO", "TWO is the model from your next message on. The conversation continues.", `telegram:9 {"model":"TWO"}`},
 		{"/model **opus**", `opus\[1m\] is the model from your next message on. The conversation continues.`, `telegram:9 {"model":"opus[1m]"}`},
 		{"/model m-99", "m-99 is the model from your next message on. The conversation continues.", `telegram:9 {"model":"m-99"}`},
-	} {
-		*calls = nil
-		if got := h.asks(tt.text, ""); got != tt.want || strings.Join(*calls, "; ") != tt.call {
-			t.Errorf("%s: %q, %q", tt.text, got, *calls)
-		}
-	}
+	})
 	const want = "The agent offers no model \"-98-\". Only the first 100 are known here: `routd groups set` sets agent.model to any other.\n"
 	if got := h.asks("/model -98-", ""); !strings.HasPrefix(got, want) {
 		t.Errorf("%s", got)

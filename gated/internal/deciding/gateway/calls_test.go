@@ -3,14 +3,11 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/routeapi"
 )
@@ -41,12 +38,10 @@ func (h *harness) finishCalls() {
 // hanging is a service that answers once hang is closed.
 func hanging(t *testing.T, hang chan struct{}) string {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		<-hang
-		httpx.JSON(w, http.StatusOK, serviceText{"fine"})
-	}))
-	t.Cleanup(s.Close)
-	return s.URL
+		httpx.JSON(w, http.StatusOK, map[string]string{"text": "fine"})
+	}).Base
 }
 
 func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
@@ -55,23 +50,24 @@ func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
 	h.routd.route(toDaemon)
 	var texts []string
 	answers := make(chan struct{})
-	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var req daemonRequest
+	h.g.calls.to.Daemons = map[string]*httpx.Client{"crm": serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var req struct {
+			Message struct {
+				Content string `json:"content"`
+			} `json:"message"`
+			RouteID int64 `json:"route_id"`
+		}
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.RouteID != 7 {
 			t.Errorf("request %+v, %v", req, err)
 		}
 		<-answers
 		texts = append(texts, req.Message.Content) // no two calls of a chat overlap
 		httpx.JSON(w, http.StatusOK, map[string]string{"reply": "noted " + req.Message.Content})
-	}))
-	t.Cleanup(crm.Close)
-	h.g.calls.daemons["crm"] = httpx.NewClient("crm", crm.URL, "")
-	t.Cleanup(h.g.calls.daemons["crm"].HTTP.CloseIdleConnections)
+	})}
 	first, second := h.put("one"), h.put("two")
 	h.step()
 	h.is(first, "")
-	ping := h.put("/ping")
-	h.step()
+	ping := h.take("/ping")
 	h.is(ping, "command/command ")
 	close(answers)
 	h.finishCalls()
@@ -85,8 +81,7 @@ func TestDaemon_Unknown_DropsTheRow(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.routd.route(toDaemon)
-	m := h.put("one")
-	h.step()
+	m := h.take("one")
 	h.finishCalls()
 	h.is(m, "dropped/daemon_failed ")
 	if !strings.Contains(h.log.String(), "daemon=crm") {
@@ -97,35 +92,11 @@ func TestDaemon_Unknown_DropsTheRow(t *testing.T) {
 func TestStatus_IsAnsweredByItsService(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	dashd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		httpx.JSON(w, http.StatusOK, serviceText{r.URL.Path + " of " + r.URL.Query().Get("chat_jid")})
-	}))
-	t.Cleanup(dashd.Close)
-	h.g.cfg.Dashd = httpx.NewClient("dashd", dashd.URL, "")
-	t.Cleanup(h.g.cfg.Dashd.HTTP.CloseIdleConnections)
-	m := h.put("/status")
-	h.step()
+	h.g.calls.to.Dashd = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		httpx.JSON(w, http.StatusOK, map[string]string{"text": r.URL.Path + " of " + r.URL.Query().Get("chat_jid")})
+	})
+	m := h.take("/status")
 	h.finishCalls()
 	h.is(m, "command/command ")
 	diff(t, "replies", h.replies(m), []string{"/status of " + dm})
-}
-
-func TestServiceReply(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		text string
-		err  error
-		want string
-	}{
-		{"all is well", nil, "all is well"},
-		{"", nil, "Done."},
-		{"", apierr.New(apierr.NotFound, "no such request"), "no such request"},
-		{"", apierr.New(apierr.Unavailable, "secret detail"), onbodDown},
-		{"", errors.New("secret detail"), onbodDown},
-		{"", foreignAnswer(t), onbodDown},
-	} {
-		if got := serviceReply(tt.text, tt.err, onbodDown); got != tt.want {
-			t.Errorf("%q, %v: %q", tt.text, tt.err, got)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package services
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 // maxModelsShown is how many models an answer lists.
 const maxModelsShown = 30
 
-// maxProblemShown bounds what an answer says of an agent that cannot be run, in bytes.
+// maxProblemShown bounds the reason why an agent cannot be run, in bytes.
 const maxProblemShown = 500
 
 // Answers to /agent and /model.
@@ -33,7 +33,7 @@ const (
 
 // choice is one /agent or /model.
 type choice struct {
-	*calls
+	*Services
 
 	folder   string
 	chat     string // in which it was written
@@ -56,12 +56,12 @@ func (c *choice) answer(ctx context.Context, command func(context.Context) (stri
 	case errors.As(err, &refused) && refused.Kind != apierr.Internal && !httpx.IsForeign(err):
 		return "Nothing is changed: " + refused.Message + "."
 	}
-	c.log.Error("choosing an agent or model failed", "folder", c.folder, "err", err)
+	c.Log.Error("choosing an agent or model failed", "folder", c.folder, "err", err)
 	return choiceFailed
 }
 
 func (c *choice) read(ctx context.Context, command func(context.Context) (string, error)) (string, error) {
-	group, err := c.st.Group(ctx, c.folder)
+	group, err := c.Store.Group(ctx, c.folder)
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +82,7 @@ const textOperatorsOnly = "Only operators can do that."
 
 // agent shows the agents, or switches the group to one of them.
 func (c *choice) agent(ctx context.Context) (string, error) {
-	all, now := c.cfg.Defaults.Agents, c.own.Agent
+	all, now := c.Defaults.Agents, c.own.Agent
 	ownAgent := now.Name == "" && (now.Command != "" || now.Image != "")
 	if c.wanted == "" {
 		return c.showAgents(all, ownAgent), nil
@@ -97,8 +97,8 @@ func (c *choice) agent(ctx context.Context) (string, error) {
 	case name == groupconfig.AgentTitle(now.Name):
 		return name + " is the agent of this group already.", nil
 	}
-	if c.cfg.CheckAgent != nil {
-		if err := c.cfg.CheckAgent(ctx, name); err != nil {
+	if c.CheckAgent != nil {
+		if err := c.CheckAgent(ctx, name); err != nil {
 			return fmt.Sprintf("Nothing is changed: %s cannot be run here. %s", name,
 				agentproto.Truncate(err.Error(), maxProblemShown)), nil
 		}
@@ -143,11 +143,11 @@ func (c *choice) showAgents(all groupconfig.Agents, ownAgent bool) string {
 
 // model shows the models that the group's agent has offered, or chooses one.
 func (c *choice) model(ctx context.Context) (string, error) {
-	offered, err := c.st.AgentModels(ctx, c.folder, c.own.Agent.Name)
+	offered, err := c.Store.AgentModels(ctx, c.folder, c.own.Agent.Name)
 	if err != nil {
 		return "", err
 	}
-	now := c.own.Over(c.cfg.Defaults).Agent.Model
+	now := c.own.Over(c.Defaults).Agent.Model
 	if c.wanted == "" {
 		return c.showModels(offered, now), nil
 	}
@@ -203,7 +203,7 @@ func like(offered agentproto.Models, text string) agentproto.Models {
 	return offered
 }
 
-// manyModels says what to do about models beyond those that are stored, "" if all are.
+// manyModels says how to choose a model beyond those that are stored, "" if all are.
 func manyModels(offered agentproto.Models) string {
 	if len(offered.Models) < agentproto.MaxModels {
 		return ""
@@ -247,5 +247,5 @@ func (c *choice) showModels(offered agentproto.Models, now string) string {
 // nothing more.
 func (c *choice) change(ctx context.Context, agent map[string]any) error {
 	body := map[string]any{"config": map[string]any{"agent": agent}}
-	return call(httpx.WithBy(ctx, c.by), c.cfg.Routd, http.MethodPatch, routeapi.GroupPath(c.folder), body, nil)
+	return Do(httpx.WithBy(ctx, c.by), c.Routd, http.MethodPatch, routeapi.GroupPath(c.folder), body, nil)
 }

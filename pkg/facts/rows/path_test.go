@@ -1,4 +1,4 @@
-package store_test
+package rows_test
 
 import (
 	"context"
@@ -23,23 +23,6 @@ func TestRunsDuring_RunIsLive_IsShown(t *testing.T) {
 	run := gatedtest.Begun(t, s, gatedtest.Queued(t, s)) // at 200
 	if got := storetest.Must(rows.RunsDuring(t.Context(), s.Reader, storetest.Folder, "", 1000, 2000, 1))(t); len(got) != 1 || got[0].ID != run.ID || got[0].EndedAt != 0 {
 		t.Errorf("got %+v", got)
-	}
-}
-
-func TestParts(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	out := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Content: "hi", Timestamp: 1, ReceivedAt: 1, OutState: msg.OutQueued})
-	if got := storetest.Must(s.Parts(t.Context(), out.ID))(t); got != nil {
-		t.Errorf("before it is claimed: %+v", got)
-	}
-	first := store.Delivery{MessageID: out.ID, Part: 0, State: msg.OutSent, PlatformID: "9"}
-	second := store.Delivery{MessageID: out.ID, Part: 1, State: msg.OutQueued, Attempts: 2, NotBefore: 77, ErrorClass: msg.Rate, Error: "slow down"}
-	storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(second, 40) })
-	storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(first, 50) })
-	want := []store.PartState{{Delivery: first, UpdatedAt: 50}, {Delivery: second, UpdatedAt: 40}}
-	if diff := cmp.Diff(want, storetest.Must(s.Parts(t.Context(), out.ID))(t)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -1,6 +1,7 @@
 package routecheck_test
 
 import (
+	"context"
 	"testing"
 
 	"arizuko/pkg/msg"
@@ -12,7 +13,7 @@ func by(sender, target string) msg.Route {
 	return msg.Route{Seq: -1, Match: "sender=" + sender, Target: target}
 }
 
-func TestChats_RoutesBySenderOrVerb_MakeNoChatTheirs(t *testing.T) {
+func TestHomes_RoutesBySenderOrVerb_MakeNoChatTheirs(t *testing.T) {
 	t.Parallel()
 	groups := []msg.Group{{Folder: "main"}, {Folder: "ops"}}
 	for name, tc := range map[string]struct {
@@ -32,17 +33,17 @@ func TestChats_RoutesBySenderOrVerb_MakeNoChatTheirs(t *testing.T) {
 		"a group that is not registered": {[]msg.Route{{Match: "chat_jid=telegram:-1", Target: "gone"}, {Match: "platform=telegram", Target: "main"}}, msg.Chat{JID: "telegram:-1"}, "", "main"},
 		"a pin elsewhere":                {[]msg.Route{{Match: "chat_jid=telegram:-1", Target: "main"}}, msg.Chat{JID: "telegram:-1", StickyGroup: "ops"}, "", "ops"},
 	} {
-		chats := routecheck.NewChats(tc.table, groups)
-		if got := chats.Home(&tc.chat, tc.user); got != tc.home {
+		homes := routecheck.NewHomes(tc.table, groups)
+		if got := of(t, homes, &tc.chat, tc.user); got != tc.home {
 			t.Errorf("%s: home is %q, want %q", name, got, tc.home)
 		}
-		if tc.chat.StickyGroup == "ops" && chats.Leads(&tc.chat, "main") {
+		if tc.chat.StickyGroup == "ops" && homes.Leads(&tc.chat, "main") {
 			t.Errorf("%s: it leads past its pin", name)
 		}
 	}
 }
 
-func TestChats_HomeAndLeads(t *testing.T) {
+func TestHomes_HomeAndLeads(t *testing.T) {
 	t.Parallel()
 	table := []msg.Route{
 		{ID: 1, Match: "chat_jid=telegram:-1 verb=mention", Target: "main"},
@@ -53,7 +54,7 @@ func TestChats_HomeAndLeads(t *testing.T) {
 		{ID: 6, Match: "platform=discord", Target: "gone"},
 	}
 	groups := []msg.Group{{Folder: "main"}, {Folder: "ops"}}
-	chats := routecheck.NewChats(table, groups)
+	homes := routecheck.NewHomes(table, groups)
 	for name, tc := range map[string]struct {
 		chat  msg.Chat
 		home  string
@@ -70,14 +71,34 @@ func TestChats_HomeAndLeads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := chats.Home(&tc.chat, ""); got != tc.home {
+			if got := of(t, homes, &tc.chat, ""); got != tc.home {
 				t.Errorf("home is %q, want %q", got, tc.home)
 			}
 			for folder, want := range tc.leads {
-				if got := chats.Leads(&tc.chat, folder); got != want {
+				if got := homes.Leads(&tc.chat, folder); got != want {
 					t.Errorf("leads to %s: %t, want %t", folder, got, want)
 				}
 			}
 		})
 	}
+}
+
+// history has the last user of each chat, and no answers.
+type history string
+
+func (user history) LastUser(context.Context, string) (int64, string, error) {
+	return 1, string(user), nil
+}
+func (history) LastHome(context.Context, string) (string, error) { return "", nil }
+
+func of(t *testing.T, homes *routecheck.Homes, chat *msg.Chat, user string) string {
+	t.Helper()
+	if user != "" {
+		chat.Kind = msg.ChatDM
+	}
+	home, err := homes.Of(t.Context(), history(user), chat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return home
 }

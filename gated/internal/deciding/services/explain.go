@@ -1,4 +1,4 @@
-package gateway
+package services
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
@@ -21,11 +20,11 @@ const (
 )
 
 // answerCommand answers a command that this process itself answers, and that takes many reads or a call.
-func (s *calls) answerCommand(ctx context.Context, p pendingCall, m *msg.Message) string {
+func (s *Services) answerCommand(ctx context.Context, p Call, m *msg.Message) string {
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, msg.FamilyOf(m.ChatJID), func(string) bool { return true })
 	args := strings.TrimSpace(cmd.Args)
-	c := choice{calls: s, folder: p.folder, chat: m.ChatJID, operator: p.operator, by: m.Sender, wanted: args}
+	c := choice{Services: s, folder: p.Folder, chat: m.ChatJID, operator: p.Operator, by: m.Sender, wanted: args}
 	switch cmd.Name {
 	case msg.CommandAgent:
 		return c.answer(ctx, c.agent)
@@ -35,25 +34,25 @@ func (s *calls) answerCommand(ctx context.Context, p pendingCall, m *msg.Message
 	return s.explain(ctx, m, args)
 }
 
-// explain answers /why: what became of the message that the command replies to, or that it names.
-func (s *calls) explain(ctx context.Context, m *msg.Message, args string) string {
+// explain answers /why: the path of the message that the command replies to, or that it names.
+func (s *Services) explain(ctx context.Context, m *msg.Message, args string) string {
 	id, problem := s.asksAbout(ctx, m, args)
 	if problem != "" {
 		return problem
 	}
-	path, err := why.Read(ctx, s.st.Reader, id)
+	path, err := why.Read(ctx, s.Store, id)
 	switch {
 	case errors.Is(err, why.ErrNoMessage):
 		return fmt.Sprintf("There is no message %d.", id)
 	case err != nil:
-		s.log.Error("explaining a message failed", "row", id, "err", err)
+		s.Log.Error("explaining a message failed", "row", id, "err", err)
 		return whyFailed
 	}
-	return why.Brief(path, time.UnixMilli(s.now()))
+	return why.Brief(path, s.Now())
 }
 
-// asksAbout is the message that a command asks about, or what is wrong with the command.
-func (s *calls) asksAbout(ctx context.Context, m *msg.Message, args string) (id int64, problem string) {
+// asksAbout returns the message that a command asks about, or the problem of the command.
+func (s *Services) asksAbout(ctx context.Context, m *msg.Message, args string) (id int64, problem string) {
 	command := msg.CommandIn(m.ChatJID, msg.CommandWhy)
 	if args != "" {
 		id, err := strconv.ParseInt(strings.TrimPrefix(args, "#"), 10, 64)
@@ -65,10 +64,10 @@ func (s *calls) asksAbout(ctx context.Context, m *msg.Message, args string) (id 
 	if m.ReplyToID == "" {
 		return 0, fmt.Sprintf(whyUsage, command)
 	}
-	asked, err := s.st.MessageByPlatformID(ctx, m.ChatJID, m.ReplyToID)
+	asked, err := s.Store.MessageByPlatformID(ctx, m.ChatJID, m.ReplyToID)
 	switch {
 	case err != nil:
-		s.log.Error("reading the message that a command replies to failed", "row", m.ID, "err", err)
+		s.Log.Error("reading the message that a command replies to failed", "row", m.ID, "err", err)
 		return 0, whyFailed
 	case asked == nil:
 		return 0, fmt.Sprintf(whyUnknown, command)
