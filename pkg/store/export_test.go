@@ -73,6 +73,3 @@ func (s *Store) Path() string {
 	}
 	return ""
 }
-
-// AllPlans are all statements, each with SQLite's plan.
-func AllPlans() map[string][2]string { return allPlans() }

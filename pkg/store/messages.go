@@ -6,10 +6,66 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+)
+
+// Statements are constants so that a test can check the index that each uses.
+//
+// If a parameter alone is a LIMIT, or is compared with a column in a partial
+// index's condition, SQLite plans the statement again at every call. Hence ?+0,
+// a concatenation with an empty text, or a literal.
+const (
+	queryMessage      = `SELECT ` + MessageColumns + ` FROM messages m WHERE m.id = ?`
+	queryByPlatformID = `SELECT ` + MessageColumns + ` FROM messages m WHERE m.chat_jid = ? AND m.platform_id = ?`
+	queryByPart       = `SELECT ` + MessageColumns + ` FROM deliveries d JOIN messages m ON m.id = d.message_id
+		WHERE d.platform_id = ? AND m.chat_jid = ? LIMIT 1`
+	queryMessageID    = `SELECT id FROM messages WHERE chat_jid = ? AND platform_id = ?`
+	queryLastID       = `SELECT ifnull(max(id), 0) FROM messages`
+	queryTurnMessages = `SELECT ` + MessageColumns +
+		` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`
+	queryTurnReplies = `SELECT ` + MessageColumns +
+		` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' AND m.source <> 'waiting' ORDER BY m.id`
+	queryDerivedFrom = `SELECT ` + MessageColumns + ` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`
+	insertMessage    = `INSERT INTO messages (chat_jid, platform_id, direction, kind, sender, sender_name, is_bot_message,
+		verb, content, attachments, topic, thread_id, reply_to_id, target_id, addressed, pending_files, timestamp,
+		received_at, source, derived_from, forwarded_from, turn_id, out_state, files_wanted, group_key, quote, on_behalf_of)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+		ON CONFLICT (chat_jid, platform_id) WHERE platform_id IS NOT NULL DO NOTHING`
+	// A row of a quoted post gives its platform id to the post itself.
+	updateEndQuoted = `UPDATE messages SET platform_id = NULL, disposition = 'dropped', reason = 'duplicate'
+		WHERE chat_jid = ? AND platform_id = ? AND disposition = 'observed' AND reason = 'quoted'`
+	updateDecide = `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
+		error = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL RETURNING received_at`
+	updateOtherFiles = `UPDATE messages SET attachments = ?, pending_files = ?, files_wanted = 0 WHERE id = ? AND disposition IS NULL`
+	// See msg.Message.Decorates.
+	Decorates   = `(m.kind IN ('edit', 'reaction', 'delete') OR m.kind = 'poll' AND m.target_id IS NOT NULL)`
+	updateFiles = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
+	// The copy of a row that was sent, or decided, in its place.
+	queryCopyOf = `SELECT ifnull(max(n.id), 0) FROM messages n INDEXED BY messages_derived JOIN messages m ON m.id = n.derived_from
+		WHERE n.derived_from = ? AND n.direction = m.direction AND n.kind = m.kind
+		AND CASE n.direction WHEN 'in' THEN n.source = 'replay' ELSE n.source <> 'notice' END`
+	deleteTranscriptsOf = `DELETE FROM transcripts WHERE message_id = ?`
+	queryLastHome       = `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_chat
+		WHERE ` + Spoken + ` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE reason IN ('route', 'engaged', 'sticky_target', 'address') LIMIT 1`
+	queryLastUser = `SELECT id, sender FROM (SELECT id, sender, direction, is_bot_message, source, reason FROM messages INDEXED BY messages_chat
+		WHERE ` + Spoken + ` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE direction = 'in' AND is_bot_message = 0 AND source <> 'tool'
+		AND ifnull(reason, '') <> 'quoted' LIMIT 1`
+	// Spoken is the condition of the index messages_thread, and asked of messages_chat alone: no votes, reactions,
+	// edits, joins. Any number of those leaves the newest rows of a chat as they are.
+	Spoken   = `verb IN ('', 'message', 'mention', 'reply') AND kind IN ('message', 'file', 'poll')`
+	inChange = `(SELECT c.id FROM messages c INDEXED BY messages_target WHERE c.chat_jid = m.chat_jid AND c.target_id = m.platform_id
+		AND c.id <= ?2 AND c.direction = 'in' AND c.verb IN ('edit', 'delete') AND ifnull(c.reason, '') NOT IN ('builtin_drop', 'no_access')
+		ORDER BY c.id DESC LIMIT 1)`
+	outChange = `(SELECT c.id FROM messages c INDEXED BY messages_derived WHERE c.derived_from = m.id
+		AND c.id <= ?2 AND c.direction = 'out' AND c.kind IN ('edit', 'delete') AND ifnull(c.out_state, '') NOT IN ('failed', 'cancelled')
+		ORDER BY c.id DESC LIMIT 1)`
+	LastChange  = `CASE m.direction WHEN 'in' THEN ` + inChange + ` ELSE ` + outChange + ` END`
+	queryChange = `SELECT e.verb = 'delete' OR e.kind = 'delete', CASE WHEN octet_length(e.content) <= 1048576 THEN e.content
+		ELSE substr(e.content, 1, 262144) END FROM messages m JOIN messages e ON e.id = ` + LastChange + ` WHERE m.id = ?1`
 )
 
 // What programs of others stored is bounded where it is read: one row of hundreds
@@ -306,4 +362,45 @@ func forwardedJSON(a *msg.ReturnAddress) any {
 		return nil
 	}
 	return a.JSON()
+}
+
+// insertInPlaceOfQuoted inserts a row if the one with its platform id is that of a quoted post,
+// which then is no longer shown.
+func (tx *Tx) insertInPlaceOfQuoted(m *msg.Message) (inserted bool, err error) {
+	n, err := tx.Change(updateEndQuoted, m.ChatJID, m.PlatformID)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return tx.insertMessage(m)
+}
+
+// Change is the last edit or deletion of a message.
+type Change struct {
+	Deleted bool
+	Content string // after the edit
+}
+
+// LastChange returns the last change of a row up to a row id, nil if there is none.
+func (r Reader) LastChange(ctx context.Context, id, upto int64) (*Change, error) {
+	var c Change
+	found, err := r.Get(ctx, []any{&c.Deleted, &c.Content}, queryChange, id, upto)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &c, nil
+}
+
+func OrNewest(position int64) int64 {
+	if position == 0 {
+		return math.MaxInt64
+	}
+	return position
+}
+
+// allChanges is a row id after all edits and deletions.
+const AllChanges = math.MaxInt64
+
+// CopyOf is the last copy of a row that was sent, or decided, in its place; 0 if there is none.
+func (r Reader) CopyOf(ctx context.Context, id int64) (int64, error) {
+	return Value[int64](ctx, r, queryCopyOf, id)
 }

@@ -8,6 +8,21 @@ import (
 	"arizuko/pkg/msg"
 )
 
+const (
+	updateEndQuotedOfOwn = `UPDATE messages SET platform_id = NULL, disposition = 'dropped', reason = 'duplicate'
+		WHERE chat_jid = (SELECT chat_jid FROM messages WHERE id = ?) AND platform_id = ? AND disposition = 'observed' AND reason = 'quoted'`
+	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,''),
+		updated_at FROM deliveries WHERE message_id = ? ORDER BY part`
+	updateClaimOutbound  = `UPDATE messages SET out_state = 'sending' WHERE id = ? AND out_state = 'queued'`
+	updateSettleOutbound = `UPDATE messages SET out_state = ?1, platform_id = (SELECT ?2 WHERE NOT EXISTS
+		(SELECT 1 FROM messages o WHERE o.chat_jid = messages.chat_jid AND o.platform_id = ?2))
+		WHERE id = ?3 AND out_state = 'sending'`
+	putDelivery = `INSERT INTO deliveries (message_id, part, state, attempts, not_before, platform_id, error_class, error, updated_at)
+		VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (message_id, part) DO UPDATE SET state = excluded.state, attempts = excluded.attempts,
+		not_before = excluded.not_before, platform_id = excluded.platform_id, error_class = excluded.error_class,
+		error = excluded.error, updated_at = excluded.updated_at`
+)
+
 // Lane is a thread of a chat, in which outbound rows keep their order: answers among themselves, and decorations, see
 // msg.Message.Decorates.
 type Lane struct {
@@ -80,33 +95,4 @@ func (tx *Tx) SettleOutbound(messageID int64, state msg.OutState, platformID str
 		err = fmt.Errorf("settle row %d: %w", messageID, ErrStale)
 	}
 	return err
-}
-
-// PutCursor stores a daemon's value under a key, such as how far it has read.
-func (tx *Tx) PutCursor(daemon, key, value string) error {
-	tx.Note(failpoint.PutCursor)
-	return tx.Exec(`INSERT INTO cursors (daemon, key, value) VALUES (?,?,?)
-		ON CONFLICT (daemon, key) DO UPDATE SET value = excluded.value`, daemon, key, value)
-}
-
-// DeleteCursor deletes a daemon's value under a key.
-func (tx *Tx) DeleteCursor(daemon, key string) error {
-	return tx.Exec(`DELETE FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
-}
-
-// DaemonCursor is a daemon's value under a key, "" for none.
-func (r Reader) DaemonCursor(ctx context.Context, daemon, key string) (string, error) {
-	return Value[string](ctx, r, `SELECT value FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
-}
-
-// DaemonCursors returns a daemon's values by key, for keys with a prefix.
-func (r Reader) DaemonCursors(ctx context.Context, daemon, prefix string) (map[string]string, error) {
-	all := map[string]string{}
-	_, err := All(ctx, r, func(scan Scan) (struct{}, error) {
-		var key, value string
-		err := scan(&key, &value)
-		all[key] = value
-		return struct{}{}, err
-	}, `SELECT key, value FROM cursors WHERE daemon = ? AND substr(key, 1, length(?2)) = ?2`, daemon, prefix)
-	return all, err
 }

@@ -164,3 +164,8 @@ func TestWaitSchema_ContextEnded_ReadsOnce(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestQueryPlans(t *testing.T) {
+	t.Parallel()
+	storetest.CheckPlans(t, store.AllPlans())
+}

@@ -13,6 +13,10 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the database/sql driver
 )
 
+const (
+	insertSearchRows = `INSERT INTO message_search (docid, content) SELECT id, substr(content, 1, 16384) FROM messages WHERE id > ? AND id <= ? AND content <> ''`
+)
+
 // sqlite is the engine of a database file.
 type sqlite struct {
 	path   string

@@ -7,6 +7,30 @@ import (
 	"arizuko/pkg/msg"
 )
 
+const (
+	QueryMark = `SELECT ` + MessageColumns + ` FROM messages m INDEXED BY messages_turn
+		WHERE m.turn_id = ? AND m.direction = 'out' AND m.source = 'waiting' ORDER BY m.id DESC`
+	queryMarkOf = `SELECT ` + MessageColumns + ` FROM messages m INDEXED BY messages_target
+		WHERE m.chat_jid = ? AND m.target_id = ? AND m.direction = 'out' AND m.source = 'waiting' ORDER BY m.id DESC LIMIT 1`
+	// Of a row made from another, such as one whose #name was cut off, that one is marked.
+	markableRow = `SELECT m.chat_jid, m.thread_id, m.topic, ifnull(m.platform_id, ifnull(o.platform_id, '')), m.sender, m.verb, m.addressed, ifnull(c.kind, '')
+		FROM messages m LEFT JOIN messages o ON o.id = m.derived_from AND o.chat_jid = m.chat_jid LEFT JOIN chats c ON c.jid = m.chat_jid
+		WHERE m.direction = 'in' AND m.verb IN ('', 'message', 'mention', 'reply') AND `
+	queryMarkable       = markableRow + `m.id = ?`
+	queryMarkableOfTurn = markableRow + `m.turn_id = ? ORDER BY m.id`
+	queryAsleep         = `SELECT m.chat_jid, m.thread_id, m.topic, m.platform_id, m.sender, m.verb, m.addressed, ifnull(c.kind, '')
+		FROM messages m INDEXED BY messages_undecided LEFT JOIN chats c ON c.jid = m.chat_jid
+		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid >= ?1 AND m.chat_jid < ?2 AND m.received_at <= ?3 AND m.received_at > ?4
+		AND m.verb IN ('', 'message', 'mention', 'reply') AND m.platform_id IS NOT NULL
+		AND (m.addressed = 1 OR m.verb IN ('mention', 'reply') OR c.kind = 'dm')
+		AND NOT EXISTS (SELECT 1 FROM messages k INDEXED BY messages_target
+			WHERE k.chat_jid = m.chat_jid AND k.target_id = m.platform_id AND k.source = 'waiting' AND k.content = ?5)
+		ORDER BY m.id LIMIT 20`
+	updateCancelMark = `UPDATE messages SET out_state = 'cancelled' WHERE id = ? AND out_state = 'queued'`
+	queryReacted     = `SELECT EXISTS (SELECT 1 FROM messages m INDEXED BY messages_target WHERE m.chat_jid = ? AND m.target_id = ?
+		AND m.direction = 'out' AND m.kind = 'reaction' AND m.source IN ('tool', 'waiting') AND m.content NOT LIKE '-%' AND m.id > ?)`
+)
+
 // MarkTurn returns false where the platform has no reactions.
 func (tx *Tx) MarkTurn(t *msg.Turn, mark msg.Mark, now int64) (marked bool, err error) {
 	rows, err := All(Uncancelled(), tx.Reader, scanMarkable, queryMarkable, t.TriggerMessageID)

@@ -3,9 +3,21 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path"
 
 	"arizuko/pkg/msg"
+)
+
+const (
+	queryAttachments = `SELECT id, ` + shortAttachments + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?+0`
+	// Of open turns and of messages that are not sent yet.
+	queryNeededFiles = `SELECT 0, ` + shortAttachments +
+		` FROM turns t INDEXED BY turns_open CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
+		WHERE t.state IN ('queued', 'running') AND m.attachments IS NOT NULL
+		UNION ALL SELECT 0, ` + shortAttachments + ` FROM messages m INDEXED BY messages_outbox
+		WHERE m.out_state IN ('queued', 'sending') AND m.attachments IS NOT NULL`
+	queryTranscripts = `SELECT n, text, error FROM transcripts WHERE message_id = ? ORDER BY n`
 )
 
 // AttachmentPaths reads limit rows after an id and returns the paths of their
@@ -41,4 +53,28 @@ func (r Reader) attachmentPaths(ctx context.Context, query string, args ...any) 
 		return true, nil
 	}, query, args...)
 	return paths, last, err
+}
+
+// FillTranscripts adds their transcripts to the audio files of messages.
+func (r Reader) FillTranscripts(ctx context.Context, rows []*msg.Message) error {
+	for _, m := range rows {
+		if !m.HasAudio() {
+			continue
+		}
+		err := r.Each(ctx, func(scan Scan) (bool, error) {
+			var n int
+			t := &msg.Transcript{}
+			if err := scan(&n, &t.Text, &t.Error); err != nil {
+				return false, err
+			}
+			if n <= len(m.Attachments) {
+				m.Attachments[n-1].Transcript = t
+			}
+			return true, nil
+		}, queryTranscripts, m.ID)
+		if err != nil {
+			return fmt.Errorf("transcripts of message %d: %w", m.ID, err)
+		}
+	}
+	return nil
 }
