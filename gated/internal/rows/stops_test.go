@@ -87,23 +87,6 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	}
 }
 
-func TestStopChat_OneTopic_KeepsTheOthers(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	a := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#a"})
-	b := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#b"})
-	topic := "#a"
-	storetest.Write(t, s, func(tx *store.Tx) error {
-		_, _, err := rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Topic: &topic, BeforeMessage: 99}, 500)
-		return err
-	})
-	for id, want := range map[int64]msg.Reason{a.ID: msg.ReasonStopped, b.ID: ""} {
-		if got := storetest.Must(s.Message(t.Context(), id))(t); got.Reason != want {
-			t.Errorf("row %d: %q", id, got.Reason)
-		}
-	}
-}
-
 // The work of groups for a conversation belongs to it: a turn in a chat between groups, on any level, and an undecided row
 // there. Their work for another thread goes on.
 func TestStopChat_WorkOfOtherGroups_EndsWithTheConversation(t *testing.T) {
@@ -163,7 +146,7 @@ func TestStopChat_WorkOfOtherGroups_EndsWithTheConversation(t *testing.T) {
 	}
 }
 
-func TestStopChat_CancelsOpenTurns(t *testing.T) {
+func TestStopChat_CancelsOpenTurnsAndRows(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	inTopic := func(topic string) func(*msg.Turn) { return func(turn *msg.Turn) { turn.Topic = topic } }
@@ -179,13 +162,16 @@ func TestStopChat_CancelsOpenTurns(t *testing.T) {
 	cancel := func(topic *string) (cancelled []*msg.Turn) {
 		t.Helper()
 		storetest.Write(t, s, func(tx *store.Tx) (err error) {
-			cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Topic: topic}, 500)
+			cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Topic: topic, BeforeMessage: 99}, 500)
 			return err
 		})
 		return cancelled
 	}
+	rowA := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#a"})
+	rowB := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#b"})
 	topic := "#a"
 	got := cancel(&topic)
+	differ(t, "rows after the stop of a topic", fates(t, s, rowA, rowB), []string{"dropped/stopped", "/"})
 	if !slices.Equal(turnIDs(got), []int64{running.ID, piped.ID}) || got[0].State != msg.TurnRunning || got[0].RunID != run.ID {
 		t.Errorf("of a topic: %v", turnIDs(got))
 	}
