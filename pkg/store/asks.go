@@ -11,12 +11,7 @@ import (
 const (
 	AskColumns = `a.id, a.turn_id, a.ask_id, ifnull(a.message_id, 0), a.question, a.options, a.payload_hash, a.who, a.state, ifnull(a.option, ''),
 		ifnull(a.answered_by, ''), a.created_at, a.expires_at, ifnull(a.ended_at, 0)`
-	queryAsk          = `SELECT ` + AskColumns + ` FROM asks a WHERE a.id = ?`
-	queryAskByMessage = `SELECT ` + AskColumns + ` FROM asks a INDEXED BY asks_message WHERE a.message_id = ?`
-	QueryTurnAsks     = `SELECT ` + AskColumns + ` FROM asks a WHERE a.turn_id = ? ORDER BY a.id`
-	queryChatAsks     = `SELECT ` + AskColumns +
-		` FROM asks a INDEXED BY asks_open CROSS JOIN messages m ON m.id = a.message_id
-		WHERE a.state = 'open' AND m.chat_jid = ? AND m.thread_id = ? ORDER BY a.id LIMIT 20`
+	QueryTurnAsks = `SELECT ` + AskColumns + ` FROM asks a WHERE a.turn_id = ? ORDER BY a.id`
 )
 
 func scanAsk(scan Scan) (*msg.Ask, error) {
@@ -41,12 +36,13 @@ func (r Reader) ReadAsks(ctx context.Context, query string, args ...any) ([]*msg
 
 // Ask returns a question by its row, nil if there is none.
 func (r Reader) Ask(ctx context.Context, id int64) (*msg.Ask, error) {
-	return First(r.ReadAsks(ctx, queryAsk, id))
+	return First(r.ReadAsks(ctx, `SELECT `+AskColumns+` FROM asks a WHERE a.id = ?`, id))
 }
 
 // AskOfMessage returns the question that an outbound row shows, nil if it shows none.
 func (r Reader) AskOfMessage(ctx context.Context, messageID int64) (*msg.Ask, error) {
-	return First(r.ReadAsks(ctx, queryAskByMessage, messageID))
+	return First(r.ReadAsks(ctx, `SELECT `+AskColumns+` FROM asks a INDEXED BY asks_message WHERE a.message_id = ?`,
+		messageID))
 }
 
 // TurnAsks returns the questions of a turn, oldest first.
@@ -57,7 +53,10 @@ func (r Reader) TurnAsks(ctx context.Context, turnID int64) ([]*msg.Ask, error) 
 // ChatAsks returns the open questions that are shown in a thread of a chat, "" for outside of one, oldest first, at
 // most 20.
 func (r Reader) ChatAsks(ctx context.Context, chatJID, threadID string) ([]*msg.Ask, error) {
-	return r.ReadAsks(ctx, queryChatAsks, chatJID, threadID)
+	return r.ReadAsks(ctx, `SELECT `+AskColumns+
+		` FROM asks a INDEXED BY asks_open CROSS JOIN messages m ON m.id = a.message_id
+			WHERE a.state = 'open' AND m.chat_jid = ? AND m.thread_id = ? ORDER BY a.id LIMIT 20`,
+		chatJID, threadID)
 }
 
 // AskOfTarget returns the question that the message of a platform id shows in a chat, nil if it shows none.

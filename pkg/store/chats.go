@@ -8,19 +8,14 @@ import (
 )
 
 const (
-	queryChat = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)
-		FROM chats WHERE jid = ?`
-	queryThreadTopic = `SELECT topic FROM topic_threads WHERE chat_jid = ? AND thread_id = ?`
-	insertChat       = `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES (?,?,?,?) ON CONFLICT (jid) DO NOTHING`
-	queryAlias       = `SELECT new_jid, moving FROM chat_aliases WHERE old_jid = ?`
-	queryAnyAlias    = `SELECT EXISTS (SELECT 1 FROM chat_aliases)`
-	queryMovingTo    = `SELECT old_jid FROM chat_aliases INDEXED BY chat_aliases_moving WHERE moving = 1 AND new_jid = ?`
+	queryAnyAlias = `SELECT EXISTS (SELECT 1 FROM chat_aliases)`
 )
 
 // Chat returns a chat's row, nil if there is none yet.
 func (r Reader) Chat(ctx context.Context, jid string) (*msg.Chat, error) {
 	var c msg.Chat
-	found, err := r.Get(ctx, []any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt}, queryChat,
+	found, err := r.Get(ctx, []any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt}, `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)
+		FROM chats WHERE jid = ?`,
 		jid)
 	if err != nil || !found {
 		return nil, err
@@ -30,7 +25,8 @@ func (r Reader) Chat(ctx context.Context, jid string) (*msg.Chat, error) {
 
 // TopicOfThread is the named topic a platform thread is bound to, "" for none.
 func (r Reader) TopicOfThread(ctx context.Context, chatJID, threadID string) (string, error) {
-	return Value[string](ctx, r, queryThreadTopic, chatJID, threadID)
+	return Value[string](ctx, r, `SELECT topic FROM topic_threads WHERE chat_jid = ? AND thread_id = ?`,
+		chatJID, threadID)
 }
 
 // EnsureChat inserts a chat with the kind its address suggests, unless it has a
@@ -41,7 +37,8 @@ func (tx *Tx) EnsureChat(jid string, now int64) error {
 		return err
 	}
 	platform, _ := msg.SplitJID(jid)
-	return tx.Exec(insertChat, jid, platform, msg.KindOfJID(jid), now)
+	return tx.Exec(`INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES (?,?,?,?) ON CONFLICT (jid) DO NOTHING`,
+		jid, platform, msg.KindOfJID(jid), now)
 }
 
 // PutChat writes what an adapter knows about a chat; pins stay. What it knows about
@@ -85,7 +82,7 @@ const maxAliases = 16
 // alias is the next address of a chat that was moved, "" for one that was not.
 // moving: some of its rows still have the old address.
 func (r Reader) alias(ctx context.Context, jid string) (next string, moving bool, err error) {
-	_, err = r.Get(ctx, []any{&next, &moving}, queryAlias, jid)
+	_, err = r.Get(ctx, []any{&next, &moving}, `SELECT new_jid, moving FROM chat_aliases WHERE old_jid = ?`, jid)
 	return next, moving, err
 }
 
@@ -169,7 +166,8 @@ func (r Reader) movedMessage(ctx context.Context, chatJID, platformID string) (*
 	if !isOld {
 		return nil, nil
 	}
-	former, err := All(ctx, r, One[string], queryMovingTo, chatJID)
+	former, err := All(ctx, r, One[string], `SELECT old_jid FROM chat_aliases INDEXED BY chat_aliases_moving WHERE moving = 1 AND new_jid = ?`,
+		chatJID)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	queryState = `SELECT value FROM router_state WHERE key = ?`
-	BumpState  = `INSERT INTO router_state (key, value) VALUES (?,1)
+	BumpState = `INSERT INTO router_state (key, value) VALUES (?,1)
 		ON CONFLICT (key) DO UPDATE SET value = router_state.value + 1 RETURNING value`
 )
 
@@ -25,7 +24,7 @@ const (
 )
 
 func (r Reader) State(ctx context.Context, key string) (int64, error) {
-	return Value[int64](ctx, r, queryState, key)
+	return Value[int64](ctx, r, `SELECT value FROM router_state WHERE key = ?`, key)
 }
 
 // bump increments a counter and returns it.
@@ -84,7 +83,8 @@ func (r Reader) Operators(ctx context.Context, named map[string]bool) (map[strin
 func (tx *Tx) PutCursor(daemon, key, value string) error {
 	tx.Note(failpoint.PutCursor)
 	return tx.Exec(`INSERT INTO cursors (daemon, key, value) VALUES (?,?,?)
-		ON CONFLICT (daemon, key) DO UPDATE SET value = excluded.value`, daemon, key, value)
+		ON CONFLICT (daemon, key) DO UPDATE SET value = excluded.value`,
+		daemon, key, value)
 }
 
 // DeleteCursor deletes a daemon's value under a key.

@@ -29,13 +29,8 @@ const (
 		LEFT JOIN forks f ON f.chat_jid = m.chat_jid AND f.folder = t.folder AND t.place <> m.thread_id
 			AND f.topic = (SELECT topic ` + forkOfThread + `n.chat_jid = m.chat_jid AND n.thread_id = m.thread_id ` + newestFork + `)
 		WHERE d.seq > ? ORDER BY d.seq LIMIT ?+0`
-	DeliveriesRead  = `ifnull((SELECT CAST(value AS INTEGER) FROM cursors WHERE daemon = 'routd' AND key = 'deliveries'), 0)`
-	LastDelivery    = `(SELECT value FROM counters WHERE name = 'deliveries')`
-	queryEngagement = `SELECT ` + engagementColumns +
-		`, ifnull((SELECT sticky_at FROM chats WHERE jid = ?1), 0), ` + DeliveriesRead + `, ` + LastDelivery + `
-		FROM (SELECT 1) one LEFT JOIN chat_reply_state ON jid = ?1 AND topic = ?2`
-	queryEngagements = `SELECT ` + engagementColumns + ` FROM chat_reply_state WHERE jid = ?
-		ORDER BY engaged_until DESC NULLS LAST, topic LIMIT 1000`
+	DeliveriesRead = `ifnull((SELECT CAST(value AS INTEGER) FROM cursors WHERE daemon = 'routd' AND key = 'deliveries'), 0)`
+	LastDelivery   = `(SELECT value FROM counters WHERE name = 'deliveries')`
 )
 
 const engagementColumns = `ifnull(jid,''), ifnull(topic,''), ifnull(engaged_folder,''), ifnull(engaged_until,0),
@@ -54,7 +49,10 @@ type StoredEngagement struct {
 func (r Reader) Engagement(ctx context.Context, chatJID, place string) (e StoredEngagement, err error) {
 	_, err = r.Get(ctx, []any{
 		&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt, &e.PinnedAt, &e.Read, &e.Last,
-	}, queryEngagement, chatJID, place)
+	}, `SELECT `+engagementColumns+
+		`, ifnull((SELECT sticky_at FROM chats WHERE jid = ?1), 0), `+DeliveriesRead+`, `+LastDelivery+`
+			FROM (SELECT 1) one LEFT JOIN chat_reply_state ON jid = ?1 AND topic = ?2`,
+		chatJID, place)
 	e.ChatJID, e.Place = chatJID, place
 	return e, err
 }
@@ -66,7 +64,9 @@ func (r Reader) Engagements(ctx context.Context, chatJID string) ([]*msg.Engagem
 		var e msg.Engagement
 		err := scan(&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt)
 		return &e, err
-	}, queryEngagements, chatJID)
+	}, `SELECT `+engagementColumns+` FROM chat_reply_state WHERE jid = ?
+		ORDER BY engaged_until DESC NULLS LAST, topic LIMIT 1000`,
+		chatJID)
 }
 
 // PutEngagement stores a place's window, or that none is open.

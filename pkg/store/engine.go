@@ -15,7 +15,7 @@ type engine interface {
 	// readers is the pool of connections that read.
 	readers() *sql.DB
 	// watch opens a connection for Store.Watch.
-	watch(ctx context.Context) (versionReader, error)
+	watch(ctx context.Context) (*Watch, error)
 	// renew renews the lease of a process beside the transactions of others, and reports whether the process is there
 	// still. A file, which machines do not share, returns errors.ErrUnsupported.
 	renew(ctx context.Context, process int64) (renewed bool, err error)
@@ -58,12 +58,6 @@ type writer interface {
 // clock stands in statements for the database's clock, in unix ms: the only one that machines share.
 const clock = "clock_ms()"
 
-// versionReader reads a version of the database, which changes with each commit of any process.
-type versionReader interface {
-	version(ctx context.Context) (string, error)
-	Close() error
-}
-
 // IsServer reports whether a database is a Postgres server, named by a URL, as opposed to a file.
 func IsServer(database string) bool {
 	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
@@ -83,7 +77,7 @@ func Name(database string) string {
 
 func openEngine(ctx context.Context, o Options) (engine, error) {
 	if IsServer(o.Path) {
-		return openPostgres(ctx, o)
+		return openServer(ctx, o)
 	}
 	return openSQLite(ctx, o)
 }

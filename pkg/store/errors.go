@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"arizuko/pkg/store/pg"
+
 	"github.com/mattn/go-sqlite3"
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +39,7 @@ var ErrPanic = errors.New("panic")
 var ErrUnreachable = errors.New("database server not reachable: check that it runs and that ARIZUKO_DB names it; it is tried again by itself")
 
 // ErrURL means that the URL of a database is wrong.
-var ErrURL = errors.New("ARIZUKO_DB is not a URL such as postgres://user:password@host/database")
+var ErrURL = pg.ErrURL
 
 // errUnopened is the reason of a file that cannot be opened.
 var errUnopened = errors.New("database not readable: check the owner and mode of the data folder and of arizuko.db*")

@@ -51,7 +51,7 @@ func (s Schema) Newer(built int) string {
 func (r Reader) SchemaProblem(ctx context.Context, built int) (string, error) {
 	var s Schema
 	found, err := r.Get(ctx, []any{&s.Version, &s.Floor},
-		`SELECT m.version, f.floor FROM schema_migrations m CROSS JOIN schema_floor f`)
+		`SELECT m.version, f.floor FROM schema_migrations m CROSS JOIN schema_floor f ON TRUE`)
 	switch {
 	case err != nil && unmigrated(err), err == nil && !found:
 		return Changed + "the database is not migrated: " + SchemaFix, nil
@@ -64,14 +64,20 @@ func (r Reader) SchemaProblem(ctx context.Context, built int) (string, error) {
 // Changed begins why a daemon that worked cannot go on with its database.
 const Changed = "the schema was changed while this daemon ran: "
 
+// The number of the tables that have the schema's version, in a file and on a server.
+const (
+	fileTables   = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('schema_migrations', 'schema_floor')`
+	serverTables = `SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name IN ('schema_migrations', 'schema_floor')`
+)
+
 // ReadSchema reads the schema of the database at path, whatever its version. The
 // error is an fs.ErrNotExist if there is no file, an ErrDamaged if it is no database, a migrations.ErrServer
 // if it is on a server that cannot be used.
 // Without the tables that have the schema's version, Version is 0.
 func ReadSchema(ctx context.Context, path string) (s Schema, err error) {
-	query := `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('schema_migrations', 'schema_floor')`
+	query := fileTables
 	if IsServer(path) {
-		query = `SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name IN ('schema_migrations', 'schema_floor')`
+		query = serverTables
 	} else {
 		switch info, err := os.Stat(path); {
 		case err != nil:

@@ -9,26 +9,21 @@ import (
 	"arizuko/pkg/msg"
 )
 
-const (
-	queryAttachments = `SELECT id, ` + shortAttachments + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?+0`
-	// Of open turns and of messages that are not sent yet.
-	queryNeededFiles = `SELECT 0, ` + shortAttachments +
-		` FROM turns t INDEXED BY turns_open CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
-		WHERE t.state IN ('queued', 'running') AND m.attachments IS NOT NULL
-		UNION ALL SELECT 0, ` + shortAttachments + ` FROM messages m INDEXED BY messages_outbox
-		WHERE m.out_state IN ('queued', 'sending') AND m.attachments IS NOT NULL`
-	queryTranscripts = `SELECT n, text, error FROM transcripts WHERE message_id = ? ORDER BY n`
-)
-
 // AttachmentPaths reads limit rows after an id and returns the paths of their
 // attachments, and the id to continue after, 0 at the end.
 func (r Reader) AttachmentPaths(ctx context.Context, after int64, limit int) (paths []string, next int64, err error) {
-	return r.attachmentPaths(ctx, queryAttachments, after, limit)
+	return r.attachmentPaths(ctx, `SELECT id, `+shortAttachments+` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?+0`,
+		after, limit)
 }
 
 // NeededFiles returns the paths of the attachments of open turns, and of messages that are not sent yet.
 func (r Reader) NeededFiles(ctx context.Context) (map[string]bool, error) {
-	paths, _, err := r.attachmentPaths(ctx, queryNeededFiles)
+	// Of open turns and of messages that are not sent yet.
+	paths, _, err := r.attachmentPaths(ctx, `SELECT 0, `+shortAttachments+
+		` FROM turns t INDEXED BY turns_open CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
+			WHERE t.state IN ('queued', 'running') AND m.attachments IS NOT NULL
+			UNION ALL SELECT 0, `+shortAttachments+` FROM messages m INDEXED BY messages_outbox
+			WHERE m.out_state IN ('queued', 'sending') AND m.attachments IS NOT NULL`)
 	needed := map[string]bool{}
 	for _, name := range paths {
 		needed[path.Clean(name)] = true
@@ -71,7 +66,7 @@ func (r Reader) FillTranscripts(ctx context.Context, rows []*msg.Message) error 
 				m.Attachments[n-1].Transcript = t
 			}
 			return true, nil
-		}, queryTranscripts, m.ID)
+		}, `SELECT n, text, error FROM transcripts WHERE message_id = ? ORDER BY n`, m.ID)
 		if err != nil {
 			return fmt.Errorf("transcripts of message %d: %w", m.ID, err)
 		}

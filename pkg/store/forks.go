@@ -6,16 +6,6 @@ import (
 	"arizuko/pkg/msg"
 )
 
-const (
-	queryFork = `SELECT ` + forkColumns + ` FROM forks WHERE chat_jid = ? AND topic = ?`
-	// Of a place that forks share, the newest first.
-	queryForksInside = `SELECT ` + forkColumns +
-		` FROM forks INDEXED BY forks_open WHERE chat_jid = ? AND thread_id = ? AND own_thread = 0 AND ended_at IS NULL
-		ORDER BY created_at DESC, topic DESC`
-	queryForkOfThread = `SELECT ` + forkColumns + ` ` + forkOfThread + `chat_jid = ? AND thread_id = ? ` + newestFork
-	endFork           = `UPDATE forks SET ended_at = ? WHERE chat_jid = ? AND topic = ? AND ended_at IS NULL`
-)
-
 // Parts of queries. Of a thread it is the open fork, else the newest one.
 const (
 	forkColumns  = `chat_jid, topic, folder, thread_id, own_thread, message_id, created_at, ifnull(ended_at, 0)`
@@ -40,13 +30,13 @@ func (r Reader) firstFork(ctx context.Context, query string, args ...any) (*msg.
 
 // Fork returns a fork, open or ended, nil if there is none of that topic.
 func (r Reader) Fork(ctx context.Context, chatJID, topic string) (*msg.Fork, error) {
-	return r.firstFork(ctx, queryFork, chatJID, topic)
+	return r.firstFork(ctx, `SELECT `+forkColumns+` FROM forks WHERE chat_jid = ? AND topic = ?`, chatJID, topic)
 }
 
 // ForkOfThread returns the fork whose own thread it is, the open one or the newest of those
 // that have ended; nil for none.
 func (r Reader) ForkOfThread(ctx context.Context, chatJID, thread string) (*msg.Fork, error) {
-	return r.firstFork(ctx, queryForkOfThread, chatJID, thread)
+	return r.firstFork(ctx, `SELECT `+forkColumns+` `+forkOfThread+`chat_jid = ? AND thread_id = ? `+newestFork, chatJID, thread)
 }
 
 // EndFork ends a fork, if it is open.
@@ -55,7 +45,8 @@ func (tx *Tx) EndFork(chatJID, topic string, now int64) error {
 	if err != nil {
 		return err
 	}
-	return tx.Exec(endFork, max(now, 1), jid, topic)
+	return tx.Exec(`UPDATE forks SET ended_at = ? WHERE chat_jid = ? AND topic = ? AND ended_at IS NULL`,
+		max(now, 1), jid, topic)
 }
 
 func (r Reader) RepliedForks(ctx context.Context, m *msg.Message) (replied []*msg.Fork, err error) {
@@ -63,7 +54,11 @@ func (r Reader) RepliedForks(ctx context.Context, m *msg.Message) (replied []*ms
 	if linked && m.ReplyToID == "" {
 		return nil, nil
 	}
-	forks, err := All(ctx, r, scanFork, queryForksInside, m.ChatJID, m.ThreadID)
+	// Of a place that forks share, the newest first.
+	forks, err := All(ctx, r, scanFork, `SELECT `+forkColumns+
+		` FROM forks INDEXED BY forks_open WHERE chat_jid = ? AND thread_id = ? AND own_thread = 0 AND ended_at IS NULL
+			ORDER BY created_at DESC, topic DESC`,
+		m.ChatJID, m.ThreadID)
 	if err != nil || len(forks) == 0 || !linked {
 		return forks, err
 	}

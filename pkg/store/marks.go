@@ -10,25 +10,11 @@ import (
 const (
 	QueryMark = `SELECT ` + MessageColumns + ` FROM messages m INDEXED BY messages_turn
 		WHERE m.turn_id = ? AND m.direction = 'out' AND m.source = 'waiting' ORDER BY m.id DESC`
-	queryMarkOf = `SELECT ` + MessageColumns + ` FROM messages m INDEXED BY messages_target
-		WHERE m.chat_jid = ? AND m.target_id = ? AND m.direction = 'out' AND m.source = 'waiting' ORDER BY m.id DESC LIMIT 1`
 	// Of a row made from another, such as one whose #name was cut off, that one is marked.
 	markableRow = `SELECT m.chat_jid, m.thread_id, m.topic, ifnull(m.platform_id, ifnull(o.platform_id, '')), m.sender, m.verb, m.addressed, ifnull(c.kind, '')
 		FROM messages m LEFT JOIN messages o ON o.id = m.derived_from AND o.chat_jid = m.chat_jid LEFT JOIN chats c ON c.jid = m.chat_jid
 		WHERE m.direction = 'in' AND m.verb IN ('', 'message', 'mention', 'reply') AND `
-	queryMarkable       = markableRow + `m.id = ?`
-	queryMarkableOfTurn = markableRow + `m.turn_id = ? ORDER BY m.id`
-	queryAsleep         = `SELECT m.chat_jid, m.thread_id, m.topic, m.platform_id, m.sender, m.verb, m.addressed, ifnull(c.kind, '')
-		FROM messages m INDEXED BY messages_undecided LEFT JOIN chats c ON c.jid = m.chat_jid
-		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid >= ?1 AND m.chat_jid < ?2 AND m.received_at <= ?3 AND m.received_at > ?4
-		AND m.verb IN ('', 'message', 'mention', 'reply') AND m.platform_id IS NOT NULL
-		AND (m.addressed = 1 OR m.verb IN ('mention', 'reply') OR c.kind = 'dm')
-		AND NOT EXISTS (SELECT 1 FROM messages k INDEXED BY messages_target
-			WHERE k.chat_jid = m.chat_jid AND k.target_id = m.platform_id AND k.source = 'waiting' AND k.content = ?5)
-		ORDER BY m.id LIMIT 20`
-	updateCancelMark = `UPDATE messages SET out_state = 'cancelled' WHERE id = ? AND out_state = 'queued'`
-	queryReacted     = `SELECT EXISTS (SELECT 1 FROM messages m INDEXED BY messages_target WHERE m.chat_jid = ? AND m.target_id = ?
-		AND m.direction = 'out' AND m.kind = 'reaction' AND m.source IN ('tool', 'waiting') AND m.content NOT LIKE '-%' AND m.id > ?)`
+	queryMarkable = markableRow + `m.id = ?`
 )
 
 // MarkTurn returns false where the platform has no reactions.
@@ -46,7 +32,7 @@ func (tx *Tx) MarkCancelled(t *msg.Turn, by string, now int64) error {
 	if t.Kind != msg.Conversation || t.WorksForGroup() {
 		return nil
 	}
-	rows, err := All(Uncancelled(), tx.Reader, scanMarkable, queryMarkableOfTurn, t.ID)
+	rows, err := All(Uncancelled(), tx.Reader, scanMarkable, markableRow+`m.turn_id = ? ORDER BY m.id`, t.ID)
 	for i := range rows {
 		if m := &rows[i]; err == nil && m.sender != by && m.hasReactions() {
 			err = tx.putMark(m, t.ID, string(msg.MarkUnanswered), now)
@@ -81,7 +67,15 @@ func (tx *Tx) MarkAsleep(platform string, before, now int64) error {
 }
 
 func (r Reader) Asleep(ctx context.Context, platform string, before int64) ([]markable, error) {
-	return All(ctx, r, scanMarkable, queryAsleep, platform+":", platform+";", before, before-maxAsleep,
+	return All(ctx, r, scanMarkable, `SELECT m.chat_jid, m.thread_id, m.topic, m.platform_id, m.sender, m.verb, m.addressed, ifnull(c.kind, '')
+		FROM messages m INDEXED BY messages_undecided LEFT JOIN chats c ON c.jid = m.chat_jid
+		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid >= ?1 AND m.chat_jid < ?2 AND m.received_at <= ?3 AND m.received_at > ?4
+		AND m.verb IN ('', 'message', 'mention', 'reply') AND m.platform_id IS NOT NULL
+		AND (m.addressed = 1 OR m.verb IN ('mention', 'reply') OR c.kind = 'dm')
+		AND NOT EXISTS (SELECT 1 FROM messages k INDEXED BY messages_target
+			WHERE k.chat_jid = m.chat_jid AND k.target_id = m.platform_id AND k.source = 'waiting' AND k.content = ?5)
+		ORDER BY m.id LIMIT 20`,
+		platform+":", platform+";", before, before-maxAsleep,
 		string(msg.MarkAsleep))
 }
 
@@ -130,7 +124,9 @@ func (m *markable) hasReactions() bool {
 
 // markOf returns the newest row about a message's mark if that has one, else nil.
 func (tx *Tx) markOf(m *markable) (*msg.Message, error) {
-	last, err := First(tx.Messages(Uncancelled(), queryMarkOf, m.chat, m.platformID))
+	last, err := First(tx.Messages(Uncancelled(), `SELECT `+MessageColumns+` FROM messages m INDEXED BY messages_target
+		WHERE m.chat_jid = ? AND m.target_id = ? AND m.direction = 'out' AND m.source = 'waiting' ORDER BY m.id DESC LIMIT 1`,
+		m.chat, m.platformID))
 	if last != nil && (strings.HasPrefix(last.Content, "-") || last.OutState == msg.OutCancelled) {
 		last = nil
 	}
@@ -155,13 +151,15 @@ func (tx *Tx) Unmark(turnID, now int64) error {
 func (tx *Tx) removeMark(mark *msg.Message, now int64) error {
 	switch mark.OutState {
 	case msg.OutQueued:
-		return tx.Exec(updateCancelMark, mark.ID)
+		return tx.Exec(`UPDATE messages SET out_state = 'cancelled' WHERE id = ? AND out_state = 'queued'`, mark.ID)
 	case msg.OutCancelled, msg.OutFailed:
 		return nil
 	}
 	if msg.FamilyOf(mark.ChatJID) == "telegram" {
 		replaced := false
-		_, err := tx.Find([]any{&replaced}, queryReacted, mark.ChatJID, mark.TargetID, mark.ID)
+		_, err := tx.Find([]any{&replaced}, `SELECT EXISTS (SELECT 1 FROM messages m INDEXED BY messages_target WHERE m.chat_jid = ? AND m.target_id = ?
+			AND m.direction = 'out' AND m.kind = 'reaction' AND m.source IN ('tool', 'waiting') AND m.content NOT LIKE '-%' AND m.id > ?)`,
+			mark.ChatJID, mark.TargetID, mark.ID)
 		if err != nil || replaced {
 			return err
 		}

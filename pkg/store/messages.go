@@ -19,41 +19,15 @@ import (
 // index's condition, SQLite plans the statement again at every call. Hence ?+0,
 // a concatenation with an empty text, or a literal.
 const (
-	queryMessage      = `SELECT ` + MessageColumns + ` FROM messages m WHERE m.id = ?`
 	queryByPlatformID = `SELECT ` + MessageColumns + ` FROM messages m WHERE m.chat_jid = ? AND m.platform_id = ?`
-	queryByPart       = `SELECT ` + MessageColumns + ` FROM deliveries d JOIN messages m ON m.id = d.message_id
-		WHERE d.platform_id = ? AND m.chat_jid = ? LIMIT 1`
 	queryMessageID    = `SELECT id FROM messages WHERE chat_jid = ? AND platform_id = ?`
-	queryLastID       = `SELECT ifnull(max(id), 0) FROM messages`
-	queryTurnMessages = `SELECT ` + MessageColumns +
-		` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`
-	queryTurnReplies = `SELECT ` + MessageColumns +
-		` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' AND m.source <> 'waiting' ORDER BY m.id`
-	queryDerivedFrom = `SELECT ` + MessageColumns + ` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`
-	insertMessage    = `INSERT INTO messages (chat_jid, platform_id, direction, kind, sender, sender_name, is_bot_message,
+	insertMessage     = `INSERT INTO messages (chat_jid, platform_id, direction, kind, sender, sender_name, is_bot_message,
 		verb, content, attachments, topic, thread_id, reply_to_id, target_id, addressed, pending_files, timestamp,
 		received_at, source, derived_from, forwarded_from, turn_id, out_state, files_wanted, group_key, quote, on_behalf_of)
 		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 		ON CONFLICT (chat_jid, platform_id) WHERE platform_id IS NOT NULL DO NOTHING`
-	// A row of a quoted post gives its platform id to the post itself.
-	updateEndQuoted = `UPDATE messages SET platform_id = NULL, disposition = 'dropped', reason = 'duplicate'
-		WHERE chat_jid = ? AND platform_id = ? AND disposition = 'observed' AND reason = 'quoted'`
-	updateDecide = `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
-		error = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL RETURNING received_at`
-	updateOtherFiles = `UPDATE messages SET attachments = ?, pending_files = ?, files_wanted = 0 WHERE id = ? AND disposition IS NULL`
 	// See msg.Message.Decorates.
-	Decorates   = `(m.kind IN ('edit', 'reaction', 'delete') OR m.kind = 'poll' AND m.target_id IS NOT NULL)`
-	updateFiles = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
-	// The copy of a row that was sent, or decided, in its place.
-	queryCopyOf = `SELECT ifnull(max(n.id), 0) FROM messages n INDEXED BY messages_derived JOIN messages m ON m.id = n.derived_from
-		WHERE n.derived_from = ? AND n.direction = m.direction AND n.kind = m.kind
-		AND CASE n.direction WHEN 'in' THEN n.source = 'replay' ELSE n.source <> 'notice' END`
-	deleteTranscriptsOf = `DELETE FROM transcripts WHERE message_id = ?`
-	queryLastHome       = `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_chat
-		WHERE ` + Spoken + ` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE reason IN ('route', 'engaged', 'sticky_target', 'address') LIMIT 1`
-	queryLastUser = `SELECT id, sender FROM (SELECT id, sender, direction, is_bot_message, source, reason FROM messages INDEXED BY messages_chat
-		WHERE ` + Spoken + ` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE direction = 'in' AND is_bot_message = 0 AND source <> 'tool'
-		AND ifnull(reason, '') <> 'quoted' LIMIT 1`
+	Decorates = `(m.kind IN ('edit', 'reaction', 'delete') OR m.kind = 'poll' AND m.target_id IS NOT NULL)`
 	// Spoken is the condition of the index messages_thread, and asked of messages_chat alone: no votes, reactions,
 	// edits, joins. Any number of those leaves the newest rows of a chat as they are.
 	Spoken   = `verb IN ('', 'message', 'mention', 'reply') AND kind IN ('message', 'file', 'poll')`
@@ -63,9 +37,7 @@ const (
 	outChange = `(SELECT c.id FROM messages c INDEXED BY messages_derived WHERE c.derived_from = m.id
 		AND c.id <= ?2 AND c.direction = 'out' AND c.kind IN ('edit', 'delete') AND ifnull(c.out_state, '') NOT IN ('failed', 'cancelled')
 		ORDER BY c.id DESC LIMIT 1)`
-	LastChange  = `CASE m.direction WHEN 'in' THEN ` + inChange + ` ELSE ` + outChange + ` END`
-	queryChange = `SELECT e.verb = 'delete' OR e.kind = 'delete', CASE WHEN octet_length(e.content) <= 1048576 THEN e.content
-		ELSE substr(e.content, 1, 262144) END FROM messages m JOIN messages e ON e.id = ` + LastChange + ` WHERE m.id = ?1`
+	LastChange = `CASE m.direction WHEN 'in' THEN ` + inChange + ` ELSE ` + outChange + ` END`
 )
 
 // What programs of others stored is bounded where it is read: one row of hundreds
@@ -133,7 +105,7 @@ func (r Reader) Messages(ctx context.Context, query string, args ...any) ([]*msg
 
 // Message returns one row by id, nil if there is none.
 func (r Reader) Message(ctx context.Context, id int64) (*msg.Message, error) {
-	return First(r.Messages(ctx, queryMessage, id))
+	return First(r.Messages(ctx, `SELECT `+MessageColumns+` FROM messages m WHERE m.id = ?`, id))
 }
 
 // MessageByPlatformID finds a row of a chat by its platform id, or an outbound
@@ -143,7 +115,9 @@ func (r Reader) MessageByPlatformID(ctx context.Context, chatJID, platformID str
 	if m != nil || err != nil {
 		return m, err
 	}
-	m, err = First(r.Messages(ctx, queryByPart, platformID, chatJID))
+	m, err = First(r.Messages(ctx, `SELECT `+MessageColumns+` FROM deliveries d JOIN messages m ON m.id = d.message_id
+		WHERE d.platform_id = ? AND m.chat_jid = ? LIMIT 1`,
+		platformID, chatJID))
 	if m != nil || err != nil {
 		return m, err
 	}
@@ -159,13 +133,14 @@ func First[T any](all []*T, err error) (*T, error) {
 
 // LastMessageID is the highest row id, 0 in an empty table.
 func (r Reader) LastMessageID(ctx context.Context) (int64, error) {
-	return Value[int64](ctx, r, queryLastID)
+	return Value[int64](ctx, r, `SELECT ifnull(max(id), 0) FROM messages`)
 }
 
 // TurnMessages returns the rows of a turn in the order they were written; a
 // derived row is sorted as the row it is derived from.
 func (r Reader) TurnMessages(ctx context.Context, turnID int64) ([]*msg.Message, error) {
-	rows, err := r.Messages(ctx, queryTurnMessages, turnID)
+	rows, err := r.Messages(ctx, `SELECT `+MessageColumns+
+		` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`, turnID)
 	written := func(m *msg.Message) int64 {
 		if m.Source == msg.SourcePrefix || m.Source == msg.SourceCommand {
 			return m.DerivedFrom
@@ -178,25 +153,31 @@ func (r Reader) TurnMessages(ctx context.Context, turnID int64) ([]*msg.Message,
 
 // TurnReplies returns the outbound rows of a turn, oldest first.
 func (r Reader) TurnReplies(ctx context.Context, turnID int64) ([]*msg.Message, error) {
-	return r.Messages(ctx, queryTurnReplies, turnID)
+	return r.Messages(ctx, `SELECT `+MessageColumns+
+		` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' AND m.source <> 'waiting' ORDER BY m.id`, turnID)
 }
 
 // DerivedFrom returns the rows derived from a row, oldest first.
 func (r Reader) DerivedFrom(ctx context.Context, id int64) ([]*msg.Message, error) {
-	return r.Messages(ctx, queryDerivedFrom, id)
+	return r.Messages(ctx, `SELECT `+MessageColumns+` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`, id)
 }
 
 // LastUser is the newest message of a user among a chat's last 1,000 messages, and its sender; 0 and "" for none. What
 // agents inject is none, nor are quoted posts.
 func (r Reader) LastUser(ctx context.Context, chatJID string) (id int64, sender string, err error) {
-	_, err = r.Get(ctx, []any{&id, &sender}, queryLastUser, chatJID)
+	_, err = r.Get(ctx, []any{&id, &sender}, `SELECT id, sender FROM (SELECT id, sender, direction, is_bot_message, source, reason FROM messages INDEXED BY messages_chat
+		WHERE `+Spoken+` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE direction = 'in' AND is_bot_message = 0 AND source <> 'tool'
+		AND ifnull(reason, '') <> 'quoted' LIMIT 1`,
+		chatJID)
 	return id, sender, err
 }
 
 // LastHome is the folder that the newest of a chat's last 1,000 messages was routed
 // to by a route, engagement, pin or address, "" for none. The routes may have changed since.
 func (r Reader) LastHome(ctx context.Context, chatJID string) (string, error) {
-	return Value[string](ctx, r, queryLastHome, chatJID)
+	return Value[string](ctx, r, `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_chat
+		WHERE `+Spoken+` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE reason IN ('route', 'engaged', 'sticky_target', 'address') LIMIT 1`,
+		chatJID)
 }
 
 // PutMessage inserts a row of any kind and pokes the daemon that acts on it. If
@@ -274,7 +255,8 @@ func (tx *Tx) FetchedFiles(id int64, of, files []msg.Attachment) error {
 // PutFiles records the result of downloading a row's attachments, and pokes gated: the
 // row's turn waits for it. It returns ErrStale if a result is recorded already.
 func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
-	n, err := tx.Change(updateFiles, attachmentsJSON(cleanAttachments(files)), id)
+	n, err := tx.Change(`UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`,
+		attachmentsJSON(cleanAttachments(files)), id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("files of row %d: %w", id, ErrStale)
 	}
@@ -311,7 +293,9 @@ func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 		return err
 	}
 	var received int64
-	found, err := tx.Find([]any{&received}, updateDecide, d.Disposition, d.Reason, Null(d.RoutedTo), Null(d.TurnID),
+	found, err := tx.Find([]any{&received}, `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
+		error = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL RETURNING received_at`,
+		d.Disposition, d.Reason, Null(d.RoutedTo), Null(d.TurnID),
 		d.Topic, d.ThreadID, d.Error, now, seq, id)
 	if err == nil && !found {
 		err = fmt.Errorf("decide row %d: %w", id, ErrStale)
@@ -328,12 +312,13 @@ func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 // ReplaceFiles replaces the files of an undecided row. The adapter downloads the pending ones once they are wanted. It
 // returns ErrStale if the row is decided.
 func (tx *Tx) ReplaceFiles(id int64, files []msg.Attachment, pending int) error {
-	n, err := tx.Change(updateOtherFiles, attachmentsJSON(cleanAttachments(files)), pending, id)
+	n, err := tx.Change(`UPDATE messages SET attachments = ?, pending_files = ?, files_wanted = 0 WHERE id = ? AND disposition IS NULL`,
+		attachmentsJSON(cleanAttachments(files)), pending, id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("replace files of row %d: %w", id, ErrStale)
 	}
 	if err == nil {
-		err = tx.Exec(deleteTranscriptsOf, id)
+		err = tx.Exec(`DELETE FROM transcripts WHERE message_id = ?`, id)
 	}
 	return err
 }
@@ -367,7 +352,10 @@ func forwardedJSON(a *msg.ReturnAddress) any {
 // insertInPlaceOfQuoted inserts a row if the one with its platform id is that of a quoted post,
 // which then is no longer shown.
 func (tx *Tx) insertInPlaceOfQuoted(m *msg.Message) (inserted bool, err error) {
-	n, err := tx.Change(updateEndQuoted, m.ChatJID, m.PlatformID)
+	// A row of a quoted post gives its platform id to the post itself.
+	n, err := tx.Change(`UPDATE messages SET platform_id = NULL, disposition = 'dropped', reason = 'duplicate'
+		WHERE chat_jid = ? AND platform_id = ? AND disposition = 'observed' AND reason = 'quoted'`,
+		m.ChatJID, m.PlatformID)
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -383,7 +371,9 @@ type Change struct {
 // LastChange returns the last change of a row up to a row id, nil if there is none.
 func (r Reader) LastChange(ctx context.Context, id, upto int64) (*Change, error) {
 	var c Change
-	found, err := r.Get(ctx, []any{&c.Deleted, &c.Content}, queryChange, id, upto)
+	found, err := r.Get(ctx, []any{&c.Deleted, &c.Content}, `SELECT e.verb = 'delete' OR e.kind = 'delete', CASE WHEN octet_length(e.content) <= 1048576 THEN e.content
+		ELSE substr(e.content, 1, 262144) END FROM messages m JOIN messages e ON e.id = `+LastChange+` WHERE m.id = ?1`,
+		id, upto)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -402,5 +392,8 @@ const AllChanges = math.MaxInt64
 
 // CopyOf is the last copy of a row that was sent, or decided, in its place; 0 if there is none.
 func (r Reader) CopyOf(ctx context.Context, id int64) (int64, error) {
-	return Value[int64](ctx, r, queryCopyOf, id)
+	return Value[int64](ctx, r, `SELECT ifnull(max(n.id), 0) FROM messages n INDEXED BY messages_derived JOIN messages m ON m.id = n.derived_from
+		WHERE n.derived_from = ? AND n.direction = m.direction AND n.kind = m.kind
+		AND CASE n.direction WHEN 'in' THEN n.source = 'replay' ELSE n.source <> 'notice' END`,
+		id)
 }

@@ -9,13 +9,9 @@ import (
 )
 
 const (
-	deleteEndedOfChat    = `DELETE FROM context_objects WHERE chat_id = ? AND active_until <= ?`
 	deleteUnmovedContext = `DELETE FROM context_objects WHERE chat_id = ?`
-	putAlias             = `INSERT INTO chat_aliases (old_jid, new_jid, moving) VALUES (?,?,1)
-		ON CONFLICT (old_jid) DO UPDATE SET new_jid = excluded.new_jid, moving = 1`
-	deleteAlias  = `DELETE FROM chat_aliases WHERE old_jid = ?`
-	updateMoving = `UPDATE chat_aliases SET moving = ?1 WHERE old_jid = ?2 AND moving <> ?1`
-	queryAliases = `SELECT old_jid, new_jid, moving FROM chat_aliases`
+	deleteAlias          = `DELETE FROM chat_aliases WHERE old_jid = ?`
+	queryAliases         = `SELECT old_jid, new_jid, moving FROM chat_aliases`
 	// All former addresses: there are few.
 	queryUnmoved = `SELECT a.old_jid FROM chat_aliases a WHERE a.moving = 1
 		OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_chat WHERE chat_jid = a.old_jid)
@@ -29,24 +25,7 @@ const (
 	queryMessageIDs  = `SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ? ORDER BY id LIMIT ?+0`
 	queryOpenTurnIDs = `SELECT id FROM turns INDEXED BY turns_open
 		WHERE state IN ('queued', 'running') AND chat_jid = ? ORDER BY id LIMIT ?+0`
-	queryTurnIDs = `SELECT id FROM turns INDEXED BY turns_chat WHERE chat_jid = ? ORDER BY id LIMIT ?+0`
-	// Whether the new address has the message already: an undecided row of the former
-	// address is a duplicate then.
-	queryMovedBefore = `SELECT EXISTS (SELECT 1 FROM messages o WHERE o.chat_jid = ? AND o.platform_id = 'old:' || m.platform_id)
-		FROM messages m WHERE m.id = ? AND m.direction = 'in' AND m.disposition IS NULL AND m.platform_id IS NOT NULL`
-	updateMoveMessage = `UPDATE messages SET chat_jid = ?1, reply_to_id = 'old:' || reply_to_id, target_id = 'old:' || target_id,
-		platform_id = CASE WHEN EXISTS (SELECT 1 FROM messages o WHERE o.chat_jid = ?1 AND o.platform_id = 'old:' || messages.platform_id)
-		THEN 'old:' || platform_id || ':' || id ELSE 'old:' || platform_id END WHERE id = ?2`
-	updateMoveDeliveries = `UPDATE deliveries SET platform_id = 'old:' || platform_id WHERE message_id = ? AND platform_id IS NOT NULL`
-	updateMoveTurn       = `UPDATE turns SET chat_jid = ?, reply_to = 'old:' || reply_to WHERE id = ?`
-	updateMovePreviews   = `UPDATE previews SET chat_jid = ?, platform_id = 'old:' || platform_id WHERE state = 'open' AND turn_id = ?`
-	updateMoveRuns       = `UPDATE runs SET chat_jid = ? WHERE chat_jid = ? AND ended_at IS NULL`
-	// A chat that moves: if both addresses have a pending request, one ends; that which is being
-	// approved stays, else that of the new address.
-	updateMergeRequests = `UPDATE onboarding_requests SET state = 'expired', decided_by = 'move', decided_at = ?3
-		WHERE state = 'pending' AND chat_jid = (SELECT CASE WHEN o.folder IS NOT NULL AND n.folder IS NULL THEN ?2 ELSE ?1 END
-			FROM onboarding_requests o, onboarding_requests n
-			WHERE o.state = 'pending' AND o.chat_jid = ?1 AND n.state = 'pending' AND n.chat_jid = ?2)`
+	queryTurnIDs   = `SELECT id FROM turns INDEXED BY turns_chat WHERE chat_jid = ? ORDER BY id LIMIT ?+0`
 	QueryParkedIDs = `SELECT id FROM messages INDEXED BY messages_parked
 		WHERE disposition = 'onboarding' AND chat_jid = ? ORDER BY id LIMIT ?+0`
 )
@@ -70,6 +49,9 @@ var moved = []struct{ table, column, single string }{
 	{"stops", "chat_jid", "FALSE"},
 	{"forks", "chat_jid", "o.topic = forks.topic"},
 }
+
+// moveTable moves the rows of a table of moved.
+const moveTable = `UPDATE %[1]s SET %[2]s = ?1 WHERE %[2]s = ?2 AND NOT EXISTS (SELECT 1 FROM %[1]s o WHERE o.%[2]s = ?1 AND %[3]s)`
 
 // MoveChat changes a chat's address, as when a Telegram group becomes a
 // supergroup. All rows that refer to the chat move, including those of tables
@@ -95,7 +77,9 @@ func (tx *Tx) MoveChat(from, to string, now int64) error {
 			return fmt.Errorf("move chat %s: %w", from, err)
 		}
 	}
-	if err := tx.Exec(putAlias, from, to); err != nil {
+	if err := tx.Exec(`INSERT INTO chat_aliases (old_jid, new_jid, moving) VALUES (?,?,1)
+		ON CONFLICT (old_jid) DO UPDATE SET new_jid = excluded.new_jid, moving = 1`,
+		from, to); err != nil {
 		return fmt.Errorf("move chat %s: %w", from, err)
 	}
 	routes, err := tx.moveRoutes(from, to)
@@ -221,7 +205,8 @@ func (tx *Tx) moveSome(from string, now int64) (more bool, err error) {
 		left -= len(ids)
 	}
 	more = left == 0
-	if err := tx.Exec(updateMoving, more, from); err != nil {
+	if err := tx.Exec(`UPDATE chat_aliases SET moving = ?1 WHERE old_jid = ?2 AND moving <> ?1`,
+		more, from); err != nil {
 		return false, err
 	}
 	if !more {
@@ -236,7 +221,11 @@ func (tx *Tx) moveSome(from string, now int64) (more bool, err error) {
 // new address already has come twice.
 func (tx *Tx) moveUndecided(id int64, to string, now int64) error {
 	var again bool
-	if _, err := tx.Find([]any{&again}, queryMovedBefore, to, id); err != nil {
+	// Whether the new address has the message already: an undecided row of the former
+	// address is a duplicate then.
+	if _, err := tx.Find([]any{&again}, `SELECT EXISTS (SELECT 1 FROM messages o WHERE o.chat_jid = ? AND o.platform_id = 'old:' || m.platform_id)
+		FROM messages m WHERE m.id = ? AND m.direction = 'in' AND m.disposition IS NULL AND m.platform_id IS NOT NULL`,
+		to, id); err != nil {
 		return err
 	}
 	if again {
@@ -253,42 +242,52 @@ func (tx *Tx) moveUndecided(id int64, to string, now int64) error {
 }
 
 func (tx *Tx) moveMessage(id int64, to string, _ int64) error {
-	if err := tx.Exec(updateMoveDeliveries, id); err != nil {
+	if err := tx.Exec(`UPDATE deliveries SET platform_id = 'old:' || platform_id WHERE message_id = ? AND platform_id IS NOT NULL`,
+		id); err != nil {
 		return err
 	}
-	return tx.Exec(updateMoveMessage, to, id)
+	return tx.Exec(`UPDATE messages SET chat_jid = ?1, reply_to_id = 'old:' || reply_to_id, target_id = 'old:' || target_id,
+		platform_id = CASE WHEN EXISTS (SELECT 1 FROM messages o WHERE o.chat_jid = ?1 AND o.platform_id = 'old:' || messages.platform_id)
+		THEN 'old:' || platform_id || ':' || id ELSE 'old:' || platform_id END WHERE id = ?2`,
+		to, id)
 }
 
 func (tx *Tx) moveTurn(id int64, to string, _ int64) error {
-	if err := tx.Exec(updateMovePreviews, to, id); err != nil {
+	if err := tx.Exec(`UPDATE previews SET chat_jid = ?, platform_id = 'old:' || platform_id WHERE state = 'open' AND turn_id = ?`,
+		to, id); err != nil {
 		return err
 	}
-	return tx.Exec(updateMoveTurn, to, id)
+	return tx.Exec(`UPDATE turns SET chat_jid = ?, reply_to = 'old:' || reply_to WHERE id = ?`, to, id)
 }
 
 func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 	if err := tx.moveChatRow(from, to); err != nil {
 		return err
 	}
-	if err := tx.Exec(updateMoveRuns, to, from); err != nil {
+	if err := tx.Exec(`UPDATE runs SET chat_jid = ? WHERE chat_jid = ? AND ended_at IS NULL`, to, from); err != nil {
 		return err
 	}
 	if err := tx.noteMerged(from, to, now); err != nil {
 		return err
 	}
-	if err := tx.Exec(updateMergeRequests, from, to, now); err != nil {
+	// A chat that moves: if both addresses have a pending request, one ends; that which is being
+	// approved stays, else that of the new address.
+	if err := tx.Exec(`UPDATE onboarding_requests SET state = 'expired', decided_by = 'move', decided_at = ?3
+		WHERE state = 'pending' AND chat_jid = (SELECT CASE WHEN o.folder IS NOT NULL AND n.folder IS NULL THEN ?2 ELSE ?1 END
+			FROM onboarding_requests o, onboarding_requests n
+			WHERE o.state = 'pending' AND o.chat_jid = ?1 AND n.state = 'pending' AND n.chat_jid = ?2)`,
+		from, to, now); err != nil {
 		return fmt.Errorf("onboarding_requests: %w", err)
 	}
 	if err := tx.moveSpend(from, to); err != nil {
 		return fmt.Errorf("spend: %w", err)
 	}
 	// An ended object at the new address does not stand in the way of an active one.
-	if err := tx.Exec(deleteEndedOfChat, to, now); err != nil {
+	if err := tx.Exec(`DELETE FROM context_objects WHERE chat_id = ? AND active_until <= ?`, to, now); err != nil {
 		return fmt.Errorf("context_objects: %w", err)
 	}
 	for _, m := range moved {
-		err := tx.Exec(`UPDATE `+m.table+` SET `+m.column+` = ?1 WHERE `+m.column+` = ?2
-			AND NOT EXISTS (SELECT 1 FROM `+m.table+` o WHERE o.`+m.column+` = ?1 AND `+m.single+`)`, to, from)
+		err := tx.Exec(fmt.Sprintf(moveTable, m.table, m.column, m.single), to, from)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.table, err)
 		}
@@ -304,12 +303,14 @@ func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 
 // moveChatRow keeps the old chat's pins if the new chat has a row already.
 func (tx *Tx) moveChatRow(from, to string) error {
-	if err := tx.Exec(`UPDATE chats SET jid = ?1 WHERE jid = ?2 AND NOT EXISTS (SELECT 1 FROM chats o WHERE o.jid = ?1)`, to, from); err != nil {
+	if err := tx.Exec(`UPDATE chats SET jid = ?1 WHERE jid = ?2 AND NOT EXISTS (SELECT 1 FROM chats o WHERE o.jid = ?1)`,
+		to, from); err != nil {
 		return err
 	}
 	err := tx.Exec(`UPDATE chats SET sticky_topic = ifnull(nullif(chats.sticky_topic, ''), o.sticky_topic),
 		sticky_group = ifnull(nullif(chats.sticky_group, ''), o.sticky_group), sticky_at = ifnull(chats.sticky_at, o.sticky_at)
-		FROM chats o WHERE chats.jid = ?1 AND o.jid = ?2`, to, from)
+		FROM chats o WHERE chats.jid = ?1 AND o.jid = ?2`,
+		to, from)
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/pg"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/wake"
 )
 
 // pokesOf receives the pokes of a daemon and has taken the first one, that of the connect.
-func pokesOf(t testing.TB, database, daemon string, failed func(error)) *store.Pokes {
+func pokesOf(t testing.TB, database, daemon string, failed func(error)) *pg.Pokes {
 	t.Helper()
 	p := storetest.Must(store.ListenForPokes(database, daemon, failed))(t)
 	t.Cleanup(func() { _ = p.Close() })

@@ -12,15 +12,9 @@ import (
 const (
 	PollColumns = `p.id, p.message_id, p.folder, p.chat_jid, p.topic, p.question, p.options, p.multiple, ifnull(p.closes_at, 0),
 		p.state, p.created_at, ifnull(p.closed_at, 0), p.end_pending, p.result`
-	queryPollByMessage = `SELECT ` + PollColumns + ` FROM polls p WHERE p.message_id = ?`
-	queryVoteRows      = `SELECT sender, sender_name, content FROM messages INDEXED BY messages_target
-		WHERE chat_jid = ? AND target_id = ? AND direction = 'in' AND verb = 'vote' ORDER BY id`
-	queryPollVotes = `SELECT voter, name, options, at FROM poll_votes WHERE poll_id = ?`
 	// Options that count of a poll's votes: of several in a poll that takes one, the last.
 	CountedOptions = `FROM poll_votes v CROSS JOIN json_each(v.options) o ON TRUE WHERE v.poll_id = ?1 AND json_type(v.options) = 'array' AND o.type = 'integer'
 		AND (?2 OR o.key = json_array_length(v.options) - 1)`
-	queryPollCounts     = `SELECT o.value, count(*) ` + CountedOptions + ` GROUP BY o.value`
-	queryPollVoterCount = `SELECT count(*) FROM poll_votes WHERE poll_id = ? AND json_array_length(options) > 0`
 )
 
 func scanPoll(scan Scan) (*msg.StoredPoll, error) {
@@ -48,7 +42,7 @@ func (r Reader) Polls(ctx context.Context, query string, args ...any) ([]*msg.St
 
 // PollOfMessage returns the poll that an outbound row is, nil if it is none.
 func (r Reader) PollOfMessage(ctx context.Context, messageID int64) (*msg.StoredPoll, error) {
-	return First(r.Polls(ctx, queryPollByMessage, messageID))
+	return First(r.Polls(ctx, `SELECT `+PollColumns+` FROM polls p WHERE p.message_id = ?`, messageID))
 }
 
 // PollVotes returns what each voter chooses in a poll, in no order.
@@ -60,7 +54,7 @@ func (r Reader) PollVotes(ctx context.Context, pollID int64) ([]msg.PollVote, er
 			v.Options = nil
 		}
 		return v, err
-	}, queryPollVotes, pollID)
+	}, `SELECT voter, name, options, at FROM poll_votes WHERE poll_id = ?`, pollID)
 }
 
 // PollVotesStored returns by voter what each chooses in the poll of an outbound row once all votes that are
@@ -72,7 +66,9 @@ func (r Reader) PollVotesStored(ctx context.Context, pollID int64, m *msg.Messag
 		return v,
 			scan(&v.sender, &v.name, &v.content)
 	},
-		queryVoteRows, m.ChatJID, m.PlatformID)
+		`SELECT sender, sender_name, content FROM messages INDEXED BY messages_target
+			WHERE chat_jid = ? AND target_id = ? AND direction = 'in' AND verb = 'vote' ORDER BY id`,
+		m.ChatJID, m.PlatformID)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +100,10 @@ func (r Reader) PollResult(ctx context.Context, p *msg.StoredPoll) (*msg.PollRes
 			result.Counts[option-1] = votes
 		}
 		return err == nil, err
-	}, queryPollCounts, p.ID, p.Poll.Multiple)
+	}, `SELECT o.value, count(*) `+CountedOptions+` GROUP BY o.value`, p.ID, p.Poll.Multiple)
 	if err == nil {
-		_, err = r.Get(ctx, []any{&result.Voters}, queryPollVoterCount, p.ID)
+		_, err = r.Get(ctx, []any{&result.Voters}, `SELECT count(*) FROM poll_votes WHERE poll_id = ? AND json_array_length(options) > 0`,
+			p.ID)
 	}
 	return result, err
 }

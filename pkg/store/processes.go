@@ -7,11 +7,6 @@ import (
 	"time"
 )
 
-const (
-	queryProcess  = `SELECT 1 FROM processes WHERE id = ?`
-	updateRenewed = `UPDATE processes SET until = clock_ms() + ?2+0 WHERE id = ?1`
-)
-
 // LeaseTime is how long a process may work after it last renewed its lease. Then another process may take over what it
 // has: within 15 s of its end, with the time that the other one takes to notice and to connect.
 const LeaseTime = 12 * time.Second

@@ -10,7 +10,6 @@ const (
 	reminderColumns = `SELECT r.id, r.folder, r.chat_jid, r.thread_id, r.topic, r.kind, r.body, ifnull(r.due_at, 0), ifnull(r.cron, ''), r.time_zone,
 		r.missed, r.state, ifnull(r.next_slot, 0), r.created_by, r.updated_by, r.error, r.created_at, r.updated_at,
 		ifnull(r.root_turn_id, 0), r.depth FROM reminders r`
-	queryReminder        = reminderColumns + ` WHERE r.id = ?`
 	queryFolderReminders = reminderColumns +
 		` INDEXED BY reminders_folder WHERE r.folder = ? AND r.state = ? AND r.id > ? ORDER BY r.id LIMIT ?+0`
 	queryChatReminders = reminderColumns +
@@ -19,8 +18,6 @@ const (
 		` INDEXED BY reminders_active WHERE r.state = 'active' AND r.id > ? ORDER BY r.id LIMIT ?+0`
 	queryDueReminders = reminderColumns + ` INDEXED BY reminders_due WHERE r.state = 'active' AND r.next_slot <= ?
 		ORDER BY r.next_slot, r.id LIMIT ?+0`
-	queryLastSlot   = `SELECT slot, ifnull(message_id, 0) FROM reminder_slots WHERE reminder_id = ? ORDER BY slot DESC LIMIT 1`
-	queryReminderOf = `SELECT reminder_id, slot FROM reminder_slots WHERE message_id = ?`
 )
 
 func scanReminder(scan Scan) (*msg.Reminder, error) {
@@ -33,7 +30,7 @@ func scanReminder(scan Scan) (*msg.Reminder, error) {
 
 // Reminder returns a reminder by id, nil if there is none.
 func (r Reader) Reminder(ctx context.Context, id int64) (*msg.Reminder, error) {
-	return First(All(ctx, r, scanReminder, queryReminder, id))
+	return First(All(ctx, r, scanReminder, reminderColumns+` WHERE r.id = ?`, id))
 }
 
 // ReminderList is which reminders are listed: those of a group or those of a chat in a state; else those that are
@@ -64,14 +61,16 @@ func (r Reader) Reminders(ctx context.Context, l ReminderList) ([]*msg.Reminder,
 // LastSlot returns the last slot for which a reminder fired, in unix ms, and the row that it made; 0 for
 // none, or one that was deleted since.
 func (r Reader) LastSlot(ctx context.Context, reminder int64) (slot, message int64, err error) {
-	_, err = r.Get(ctx, []any{&slot, &message}, queryLastSlot, reminder)
+	_, err = r.Get(ctx, []any{&slot, &message}, `SELECT slot, ifnull(message_id, 0) FROM reminder_slots WHERE reminder_id = ? ORDER BY slot DESC LIMIT 1`,
+		reminder)
 	return slot, message, err
 }
 
 // ReminderOf returns the reminder that made a row, and the slot, in unix ms; nil if none did.
 func (r Reader) ReminderOf(ctx context.Context, message int64) (made *msg.Reminder, slot int64, err error) {
 	var id int64
-	found, err := r.Get(ctx, []any{&id, &slot}, queryReminderOf, message)
+	found, err := r.Get(ctx, []any{&id, &slot}, `SELECT reminder_id, slot FROM reminder_slots WHERE message_id = ?`,
+		message)
 	if err != nil || !found {
 		return nil, 0, err
 	}

@@ -15,17 +15,10 @@ const (
 	RequestChat         = ` LEFT JOIN chats c ON c.jid = r.chat_jid`
 	queryPendingRequest = RequestColumns + ` INDEXED BY onboarding_pending` + RequestChat +
 		` WHERE r.state = 'pending' AND r.chat_jid = ?`
-	queryLastDecided = RequestColumns + ` INDEXED BY onboarding_chat` + RequestChat +
-		` WHERE r.chat_jid = ? AND r.state <> 'pending'
-		ORDER BY r.created_at DESC LIMIT 1`
-	queryRequests = RequestColumns + ` INDEXED BY onboarding_created` + RequestChat + ` WHERE (?1 = '' OR r.state = ?1)
-		ORDER BY r.created_at DESC LIMIT ?2+0`
 	// Of a platform's direct chats the one with the sender's newest message.
 	queryDirectChat = `SELECT c.jid FROM chats c JOIN messages m ON m.id = (SELECT max(i.id) FROM messages i INDEXED BY messages_chat
 		WHERE i.chat_jid = c.jid AND i.direction = 'in')
 		WHERE c.kind = 'dm' AND c.platform = ? AND m.sender = ? ORDER BY m.id DESC LIMIT 1`
-	queryLastVerb = `SELECT verb FROM messages INDEXED BY messages_chat WHERE chat_jid = ? AND direction = 'in' ORDER BY id DESC LIMIT 1`
-	insertAudit   = `INSERT INTO audit (at, who, what, detail) VALUES (?,?,?,?)`
 )
 
 // RequestState is the state of a request.
@@ -99,12 +92,17 @@ func (r Reader) LastDecidedRequest(ctx context.Context, chatJID string) (*Reques
 	if err != nil {
 		return nil, err
 	}
-	return First(r.ReadRequests(ctx, queryLastDecided, jid))
+	return First(r.ReadRequests(ctx, RequestColumns+` INDEXED BY onboarding_chat`+RequestChat+
+		` WHERE r.chat_jid = ? AND r.state <> 'pending'
+			ORDER BY r.created_at DESC LIMIT 1`,
+		jid))
 }
 
 // Requests returns the newest requests in a state, "" for all states; at most limit.
 func (r Reader) Requests(ctx context.Context, state RequestState, limit int) ([]*Request, error) {
-	return r.ReadRequests(ctx, queryRequests, state, limit)
+	return r.ReadRequests(ctx, RequestColumns+` INDEXED BY onboarding_created`+RequestChat+` WHERE (?1 = '' OR r.state = ?1)
+		ORDER BY r.created_at DESC LIMIT ?2+0`,
+		state, limit)
 }
 
 // DirectChat returns the direct chat in which a user can be reached: that with the user's own
@@ -123,7 +121,8 @@ func (r Reader) DirectChat(ctx context.Context, sender string) (jid string, err 
 		}
 	}
 	last := ""
-	if _, err = r.Get(ctx, []any{&last}, queryLastVerb, jid); err != nil || last == msg.VerbLeave {
+	if _, err = r.Get(ctx, []any{&last}, `SELECT verb FROM messages INDEXED BY messages_chat WHERE chat_jid = ? AND direction = 'in' ORDER BY id DESC LIMIT 1`,
+		jid); err != nil || last == msg.VerbLeave {
 		return "", err
 	}
 	return jid, nil
@@ -158,5 +157,6 @@ func (tx *Tx) PutAudit(who, what, detail string, now int64) error {
 	if who == "" || what == "" {
 		return errors.New("an audit row needs who and what")
 	}
-	return tx.Exec(insertAudit, now, CleanName(who), CleanName(what), CleanName(detail))
+	return tx.Exec(`INSERT INTO audit (at, who, what, detail) VALUES (?,?,?,?)`,
+		now, CleanName(who), CleanName(what), CleanName(detail))
 }

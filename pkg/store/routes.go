@@ -10,10 +10,6 @@ import (
 	"arizuko/pkg/msg"
 )
 
-const (
-	queryRoutingVersion = `SELECT value FROM counters WHERE name = 'routing'`
-)
-
 func scanRoute(scan Scan) (r msg.Route, err error) {
 	var impulse string
 	if err = scan(&r.ID, &r.Seq, &r.Match, &r.Target, &impulse); err != nil {
@@ -58,7 +54,8 @@ func (tx *Tx) SeqBefore(id int64) (seq int64, err error) {
 	var crowded bool // rows of the same seq come before it
 	_, err = tx.Find([]any{&seq, &crowded},
 		`SELECT r.seq, EXISTS (SELECT 1 FROM routes o WHERE o.seq = r.seq AND o.id < r.id)
-		FROM routes r WHERE r.id = ?`, id)
+			FROM routes r WHERE r.id = ?`,
+		id)
 	if err != nil || !crowded && seq > math.MinInt64 {
 		return seq - 1, err
 	}
@@ -70,7 +67,7 @@ var errNoCounter = errors.New("the table counters lacks its row 'routing': chang
 
 // RoutingVersion grows with each change of routes or groups, also by other processes or by SQL.
 func (r Reader) RoutingVersion(ctx context.Context) (version int64, err error) {
-	found, err := r.Get(ctx, []any{&version}, queryRoutingVersion)
+	found, err := r.Get(ctx, []any{&version}, `SELECT value FROM counters WHERE name = 'routing'`)
 	if err == nil && !found {
 		err = errNoCounter
 	}
@@ -106,6 +103,7 @@ func (r Reader) Group(ctx context.Context, folder string) (*msg.Group, error) {
 // changes and fresh is false.
 func (tx *Tx) PutGroup(g *msg.Group) (fresh bool, err error) {
 	n, err := tx.Change(`INSERT INTO registered_groups (folder, name, created_at, config) VALUES (?,?,?,?)
-		ON CONFLICT (folder) DO NOTHING`, g.Folder, g.Name, g.CreatedAt, string(g.Config))
+		ON CONFLICT (folder) DO NOTHING`,
+		g.Folder, g.Name, g.CreatedAt, string(g.Config))
 	return n > 0, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"arizuko/migrations"
+	"arizuko/pkg/store/pg"
 )
 
 // schemaPoll is how often a waiting daemon reads the schema's version.
@@ -125,17 +126,13 @@ func openReading(database string) (*sql.DB, error) {
 	if !IsServer(database) {
 		return sql.Open("sqlite3", dsn(database, "ro", readerCacheKiB)+"&_query_only=true")
 	}
-	config, err := postgresConfig(database)
-	if err != nil {
-		return nil, err
-	}
-	return openPool(reading(config), readers), nil
+	return pg.OpenReading(database, readers)
 }
 
 // dialectOf is the dialect of a database that is only read.
 func dialectOf(database string) dialect {
 	if IsServer(database) {
-		return &postgres{}
+		return &server{}
 	}
 	return &sqlite{}
 }
@@ -170,7 +167,7 @@ func OpenReadOnly(ctx context.Context, path string, built int) (*ReadOnly, error
 	if err != nil {
 		return nil, err
 	}
-	return &ReadOnly{Reader{&statements{prepare: db.PrepareContext, dialect: dialectOf(path)}}, db}, nil
+	return &ReadOnly{newReader(db, dialectOf(path)), db}, nil
 }
 
 // Close closes the file.

@@ -167,5 +167,5 @@ func TestWaitSchema_ContextEnded_ReadsOnce(t *testing.T) {
 
 func TestQueryPlans(t *testing.T) {
 	t.Parallel()
-	storetest.CheckPlans(t, store.AllPlans())
+	storetest.CheckStatements(t)
 }

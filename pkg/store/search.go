@@ -7,13 +7,9 @@ import (
 )
 
 const (
-	QuerySearchState = `SELECT indexed FROM search_state`
-	// The next rows to index, with the bytes that are read for each.
-	querySearchNext    = `SELECT id, min(octet_length(content), 65536) FROM messages WHERE id > ? ORDER BY id LIMIT ?+0`
+	QuerySearchState   = `SELECT indexed FROM search_state`
 	updateSearchState  = `UPDATE search_state SET indexed = ?`
 	QuerySearchDeleted = `SELECT ifnull(max(id), 0), count(*) FROM (SELECT id FROM search_deleted ORDER BY id LIMIT ?+0) d`
-	deleteSearchRows   = `DELETE FROM message_search WHERE docid IN (SELECT id FROM search_deleted WHERE id <= ?)`
-	deleteSearchTexts  = `DELETE FROM search_deleted WHERE id <= ?`
 	QuerySearchHits    = `SELECT docid, docid FROM message_search WHERE message_search MATCH ?1 AND docid < ?2 AND docid >= ?3 ORDER BY docid DESC LIMIT ?4+0`
 	// The rows of ?1, a JSON list of ids, that the other filters of a list leave.
 	listFilter = `(?3 = '' OR m.chat_jid = ?3) AND (?4 = '' OR m.routed_to = ?4) AND (?5 = '' OR m.sender = ?5) AND (?6 = '' OR m.direction = ?6)
@@ -62,7 +58,9 @@ func (tx *Tx) IndexMessages() (rows int, more bool, err error) {
 		}
 		added, size = added+1, size+bytes
 		return size < searchBatchBytes, nil
-	}, querySearchNext, indexed, searchBatchRows)
+		// The next rows to index, with the bytes that are read for each.
+	}, `SELECT id, min(octet_length(content), 65536) FROM messages WHERE id > ? ORDER BY id LIMIT ?+0`,
+		indexed, searchBatchRows)
 	if err != nil || added == 0 {
 		return removed, false, err
 	}
@@ -79,13 +77,14 @@ func (tx *Tx) unindexDeleted() (n int, err error) {
 	if _, err := tx.Find([]any{&last, &n}, QuerySearchDeleted, searchBatchRows); err != nil || n == 0 {
 		return 0, err
 	}
-	if err := tx.Exec(deleteSearchRows, last); err != nil {
+	if err := tx.Exec(`DELETE FROM message_search WHERE docid IN (SELECT id FROM search_deleted WHERE id <= ?)`,
+		last); err != nil {
 		return 0, err
 	}
 	if err := tx.q.dialect.reindexRows(tx.q, last); err != nil {
 		return 0, err
 	}
-	err = tx.Exec(deleteSearchTexts, last)
+	err = tx.Exec(`DELETE FROM search_deleted WHERE id <= ?`, last)
 	return n, err
 }
 

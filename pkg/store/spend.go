@@ -6,11 +6,6 @@ import (
 )
 
 const (
-	upsertMovedSpend = `INSERT INTO spend (day, folder, chat_jid, turns, input_tokens, output_tokens, cost_usd)
-		SELECT day, folder, ?2, turns, input_tokens, output_tokens, cost_usd FROM spend INDEXED BY spend_chat WHERE chat_jid = ?1
-		ON CONFLICT (day, folder, chat_jid) DO UPDATE SET turns = spend.turns + excluded.turns, input_tokens = spend.input_tokens + excluded.input_tokens,
-		output_tokens = spend.output_tokens + excluded.output_tokens, cost_usd = spend.cost_usd + excluded.cost_usd`
-	deleteChatSpend       = `DELETE FROM spend WHERE chat_jid = ?`
 	spendSums             = `, sum(turns), sum(input_tokens), sum(output_tokens), sum(cost_usd) FROM spend`
 	inDays                = ` WHERE day >= ?1 AND day <= ?2`
 	ofFolder              = ` INDEXED BY spend_folder` + inDays + ` AND folder = ?3`
@@ -102,8 +97,12 @@ func (r Reader) FolderSpend(ctx context.Context, folder, from, to string) (s Spe
 
 // moveSpend adds what was used in a chat to that of its next address.
 func (tx *Tx) moveSpend(from, to string) error {
-	if err := tx.Exec(upsertMovedSpend, from, to); err != nil {
+	if err := tx.Exec(`INSERT INTO spend (day, folder, chat_jid, turns, input_tokens, output_tokens, cost_usd)
+		SELECT day, folder, ?2, turns, input_tokens, output_tokens, cost_usd FROM spend INDEXED BY spend_chat WHERE chat_jid = ?1
+		ON CONFLICT (day, folder, chat_jid) DO UPDATE SET turns = spend.turns + excluded.turns, input_tokens = spend.input_tokens + excluded.input_tokens,
+		output_tokens = spend.output_tokens + excluded.output_tokens, cost_usd = spend.cost_usd + excluded.cost_usd`,
+		from, to); err != nil {
 		return err
 	}
-	return tx.Exec(deleteChatSpend, from)
+	return tx.Exec(`DELETE FROM spend WHERE chat_jid = ?`, from)
 }

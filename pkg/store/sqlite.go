@@ -13,10 +13,6 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the database/sql driver
 )
 
-const (
-	insertSearchRows = `INSERT INTO message_search (docid, content) SELECT id, substr(content, 1, 16384) FROM messages WHERE id > ? AND id <= ? AND content <> ''`
-)
-
 // sqlite is the engine of a database file.
 type sqlite struct {
 	path   string
@@ -64,7 +60,7 @@ func (e *sqlite) open(ctx context.Context, o Options) (err error) {
 	}
 	e.read.SetMaxOpenConns(readers)
 	e.read.SetMaxIdleConns(readers)
-	e.st = &statements{prepare: e.conn.PrepareContext, dialect: e, uncancelled: true}
+	e.st = &statements{runner: &prepared{prepare: e.conn.PrepareContext, dialect: e}, dialect: e, uncancelled: true}
 	return nil
 }
 
@@ -87,7 +83,8 @@ func (e *sqlite) insert(st *statements, query string, args []any) (id int64, ins
 }
 
 func (e *sqlite) indexRows(st *statements, after, last int64) error {
-	_, err := st.exec(insertSearchRows, after, last)
+	_, err := st.exec(`INSERT INTO message_search (docid, content) SELECT id, substr(content, 1, 16384) FROM messages WHERE id > ? AND id <= ? AND content <> ''`,
+		after, last)
 	return err
 }
 
@@ -112,7 +109,7 @@ func (e *sqlite) begin(timeout time.Duration, process int64, waited func()) (*st
 	if process == 0 {
 		return e.st, nil
 	}
-	known, err := e.st.get(Uncancelled(), []any{new(int)}, queryProcess, process)
+	known, err := e.st.get(Uncancelled(), []any{new(int)}, `SELECT 1 FROM processes WHERE id = ?`, process)
 	if err == nil && !known {
 		err = ErrFenced
 	}
@@ -143,13 +140,8 @@ func (e *sqlite) rollback(st *statements) {
 	e.lock.release()
 }
 
-// dataVersion reads PRAGMA data_version, which counts for a connection.
-type dataVersion struct {
-	db   *sql.DB
-	conn *sql.Conn
-}
-
-func (e *sqlite) watch(ctx context.Context) (versionReader, error) {
+// watch reads PRAGMA data_version, which counts for a connection.
+func (e *sqlite) watch(ctx context.Context) (*Watch, error) {
 	db, err := sql.Open("sqlite3", dsn(e.path, "ro", 0)+"&_query_only=true")
 	if err != nil {
 		return nil, err
@@ -159,15 +151,14 @@ func (e *sqlite) watch(ctx context.Context) (versionReader, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("watch %s: %w", e.path, Explain(err))
 	}
-	return &dataVersion{db, conn}, nil
+	return &Watch{
+		version: func(ctx context.Context) (version string, err error) {
+			err = conn.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+			return version, err
+		},
+		close: func() error { return errors.Join(conn.Close(), db.Close()) },
+	}, nil
 }
-
-func (v *dataVersion) version(ctx context.Context) (version string, err error) {
-	err = v.conn.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
-	return version, err
-}
-
-func (v *dataVersion) Close() error { return errors.Join(v.conn.Close(), v.db.Close()) }
 
 func (e *sqlite) giveUp() {} // a file always says what became of a commit
 

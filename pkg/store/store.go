@@ -115,7 +115,7 @@ func (s *Store) open(ctx context.Context, o Options) (err error) {
 	if s.engine, err = openEngine(ctx, o); err != nil {
 		return err
 	}
-	s.Reader = Reader{&statements{prepare: s.engine.readers().PrepareContext, dialect: s.engine}}
+	s.Reader = newReader(s.engine.readers(), s.engine)
 	return s.engine.readers().PingContext(ctx)
 }
 
@@ -172,21 +172,105 @@ func (r Reader) Get(ctx context.Context, dest []any, query string, args ...any) 
 	return r.q.get(ctx, dest, query, args...)
 }
 
-// statements prepares each query once.
-//
-// The driver never gets a context that can end: for one it starts a goroutine
-// per row, which costs a third of a short read. Every statement is short, so
-// the context is checked before it and between its rows.
+// statements are the runner of a pool that reads, or of a transaction.
 type statements struct {
-	prepare     func(context.Context, string) (*sql.Stmt, error)
+	runner
 	dialect     dialect
-	failed      error     // in a transaction: the first error of a statement since the write began
-	uncancelled bool      // in a transaction: the end of a caller's context stops no read
-	cache       sync.Map  // query → *sql.Stmt
-	pipe        *pipeline // in a transaction of a server, in place of prepare
+	failed      error // in a transaction: the first error of a statement since the write began
+	uncancelled bool  // in a transaction: the end of a caller's context stops no read
 }
 
-func (p *statements) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+// runner runs statements.
+type runner interface {
+	// exec runs a statement that writes.
+	exec(query string, args []any) (sql.Result, error)
+	// later runs a statement that writes and whose result is not needed. A server gets it with the next one: its error
+	// then fails the write.
+	later(query string, args []any) error
+	// query calls row for every row of a query, until row returns false or an error. The end of the context stops the
+	// step between two rows.
+	query(ctx context.Context, row func(Scan) (more bool, err error), query string, args []any) error
+	// savepoint begins a part of a transaction that undo takes back. It has a single level.
+	savepoint() error
+	// settle fails with the error of a statement of the part that was not sent yet.
+	settle() error
+	// undo goes back to the savepoint.
+	undo() error
+	// release ends the part.
+	release() error
+}
+
+func newReader(db *sql.DB, d dialect) Reader {
+	return Reader{&statements{runner: &prepared{prepare: db.PrepareContext, dialect: d}, dialect: d}}
+}
+
+// ended returns the context's error if reads are to stop for it.
+func (p *statements) ended(ctx context.Context) error {
+	if p.uncancelled {
+		return nil
+	}
+	return ctx.Err()
+}
+
+// exec runs a statement that writes.
+func (p *statements) exec(query string, args ...any) (result sql.Result, err error) {
+	defer p.note(&err)
+	return p.runner.exec(query, args)
+}
+
+// later runs a statement that writes and whose result is not needed.
+func (p *statements) later(query string, args ...any) (err error) {
+	defer p.note(&err)
+	return p.runner.later(query, args)
+}
+
+// note keeps the first error of a write's statements: it fails the write, whatever the writer makes of it.
+func (p *statements) note(err *error) {
+	if p.uncancelled && p.failed == nil && *err != nil {
+		p.failed = *err
+	}
+}
+
+// scan calls row for every row of a query, until row returns false or an error; if interrupts, the end of the context
+// stops a step between two rows, too.
+//
+// The driver of SQLite gets no other context that can end: for one it starts a goroutine per row, which costs a third of
+// a short read. Every statement is short, so the context is checked before it and between its rows.
+func (p *statements) scan(ctx context.Context, interrupts bool, row func(scan Scan) (more bool, err error),
+	query string, args ...any) (err error) {
+	defer p.note(&err)
+	if err := p.ended(ctx); err != nil {
+		return err
+	}
+	driver := ctx
+	if !interrupts {
+		driver = context.WithoutCancel(ctx)
+	}
+	return p.query(driver, func(scan Scan) (bool, error) {
+		if err := p.ended(ctx); err != nil {
+			return false, err
+		}
+		return row(scan)
+	}, query, args)
+}
+
+// get scans one row into dest and reports whether there was one.
+func (p *statements) get(ctx context.Context, dest []any, query string, args ...any) (found bool, err error) {
+	err = p.scan(ctx, false, func(scan Scan) (bool, error) {
+		found = true
+		return false, scan(dest...)
+	}, query, args...)
+	return found && err == nil, err
+}
+
+// prepared runs statements by database/sql, and prepares each query once.
+type prepared struct {
+	prepare func(context.Context, string) (*sql.Stmt, error)
+	dialect dialect
+	cache   sync.Map // query → *sql.Stmt
+}
+
+func (p *prepared) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st, ok := p.cache.Load(query); ok {
 		return st.(*sql.Stmt), nil
 	}
@@ -201,57 +285,7 @@ func (p *statements) stmt(ctx context.Context, query string) (*sql.Stmt, error) 
 	return st, nil
 }
 
-// savepoint begins a part of a transaction that undo takes back. It has a single level.
-func (p *statements) savepoint() error {
-	if p.pipe != nil {
-		p.pipe.savepoint()
-		return nil
-	}
-	_, err := p.exec("SAVEPOINT verb")
-	return err
-}
-
-// settle fails with the error of a statement of the part that was not sent yet.
-func (p *statements) settle() error {
-	if p.pipe == nil {
-		return nil
-	}
-	return p.pipe.settle()
-}
-
-// undo goes back to the savepoint.
-func (p *statements) undo() error {
-	if p.pipe != nil {
-		return p.pipe.undo()
-	}
-	_, err := p.exec("ROLLBACK TO verb")
-	return err
-}
-
-// release ends the part.
-func (p *statements) release() error {
-	if p.pipe != nil {
-		p.pipe.release()
-		return nil
-	}
-	_, err := p.exec("RELEASE verb")
-	return err
-}
-
-// ended returns the context's error if reads are to stop for it.
-func (p *statements) ended(ctx context.Context) error {
-	if p.uncancelled {
-		return nil
-	}
-	return ctx.Err()
-}
-
-// exec runs a statement that writes.
-func (p *statements) exec(query string, args ...any) (result sql.Result, err error) {
-	defer p.note(&err)
-	if p.pipe != nil {
-		return p.pipe.exec(p.pipe.text(p.dialect, query), p.dialect.arguments(args))
-	}
+func (p *prepared) exec(query string, args []any) (sql.Result, error) {
 	st, err := p.stmt(Uncancelled(), query)
 	if err != nil {
 		return nil, err
@@ -259,52 +293,22 @@ func (p *statements) exec(query string, args ...any) (result sql.Result, err err
 	return st.ExecContext(Uncancelled(), p.dialect.arguments(args)...)
 }
 
-// later runs a statement that writes and whose result is not needed. A server gets it with the next one: its error then
-// fails the write.
-func (p *statements) later(query string, args ...any) error {
-	if p.pipe != nil {
-		p.pipe.later(p.pipe.text(p.dialect, query), p.dialect.arguments(args)...)
-		return nil
-	}
-	_, err := p.exec(query, args...)
+func (p *prepared) later(query string, args []any) error {
+	_, err := p.exec(query, args)
 	return err
 }
 
-// note keeps the first error of a write's statements: it fails the write, whatever the writer makes of it.
-func (p *statements) note(err *error) {
-	if p.uncancelled && p.failed == nil && *err != nil {
-		p.failed = *err
-	}
-}
-
-// scan calls row for every row of a query, until row returns false or an error; if interrupts, the end of the context stops a step between two rows, too.
-func (p *statements) scan(ctx context.Context, interrupts bool, row func(scan Scan) (more bool, err error),
-	query string, args ...any) (err error) {
-	defer p.note(&err)
-	if err := p.ended(ctx); err != nil {
-		return err
-	}
-	if p.pipe != nil {
-		return p.pipe.query(row, p.pipe.text(p.dialect, query), p.dialect.arguments(args))
-	}
-	driver := ctx
-	if !interrupts {
-		driver = context.WithoutCancel(ctx)
-	}
-	st, err := p.stmt(driver, query)
+func (p *prepared) query(ctx context.Context, row func(Scan) (bool, error), query string, args []any) error {
+	st, err := p.stmt(ctx, query)
 	if err != nil {
 		return err
 	}
-	rows, err := st.QueryContext(driver, p.dialect.arguments(args)...)
+	rows, err := st.QueryContext(ctx, p.dialect.arguments(args)...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-
 	for more := true; more && rows.Next(); {
-		if err := p.ended(ctx); err != nil {
-			return err
-		}
 		if more, err = row(rows.Scan); err != nil {
 			return err
 		}
@@ -312,32 +316,10 @@ func (p *statements) scan(ctx context.Context, interrupts bool, row func(scan Sc
 	return rows.Err()
 }
 
-// get scans one row into dest and reports whether there was one.
-func (p *statements) get(ctx context.Context, dest []any, query string, args ...any) (found bool, err error) {
-	defer p.note(&err)
-	if err := p.ended(ctx); err != nil {
-		return false, err
-	}
-	if p.pipe != nil {
-		err = p.pipe.query(func(scan Scan) (bool, error) {
-			found = true
-			return false, scan(dest...)
-		}, p.pipe.text(p.dialect, query), p.dialect.arguments(args))
-		return found && err == nil, err
-	}
-	driver := context.WithoutCancel(ctx)
-	st, err := p.stmt(driver, query)
-	if err != nil {
-		return false, err
-	}
-	switch err := st.QueryRowContext(driver, p.dialect.arguments(args)...).Scan(dest...); {
-	case errors.Is(err, sql.ErrNoRows):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	return true, nil
-}
+func (p *prepared) savepoint() error { return p.later("SAVEPOINT verb", nil) }
+func (p *prepared) settle() error    { return nil }
+func (p *prepared) undo() error      { return p.later("ROLLBACK TO verb", nil) }
+func (p *prepared) release() error   { return p.later("RELEASE verb", nil) }
 
 // Scan is the Scan method of a row.
 type Scan = func(dest ...any) error

@@ -10,14 +10,6 @@ import (
 )
 
 const (
-	queryToolCalls = `SELECT tool, result, created_at FROM tool_calls WHERE turn_id = ? ORDER BY created_at`
-	// Of attachments that are stored. Other daemons may have written JSON of another shape.
-	queryChatFileBytes = `SELECT ifnull(sum(CASE WHEN a.type = 'object' AND json_extract(a.value, '$.path') <> '' AND CAST(json_extract(a.value, '$.size') AS INTEGER) > 0
-		THEN CAST(json_extract(a.value, '$.size') AS INTEGER) END), 0) FROM messages m INDEXED BY messages_files CROSS JOIN json_each(m.attachments) a ON TRUE
-		WHERE m.attachments IS NOT NULL AND m.chat_jid = ? AND m.received_at > ?`
-	queryTurn      = `SELECT ` + TurnColumns + ` FROM turns t WHERE t.id = ?`
-	queryOpenTurns = `SELECT ` + TurnColumns +
-		` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') ORDER BY t.id`
 	queryTurns = `SELECT ` + TurnColumns +
 		` FROM turns t WHERE (?1 = '' OR t.state = ?1) AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3+0`
 	queryOpenState = `SELECT ` + TurnColumns +
@@ -26,22 +18,8 @@ const (
 	queryFailedState = `SELECT ` + TurnColumns +
 		` FROM turns t INDEXED BY turns_state WHERE t.state IN ('failed', 'cancelled') AND t.state = ?1||''
 		AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3+0`
-	queryChatTurns = `SELECT ` + TurnColumns +
-		` FROM turns t INDEXED BY turns_chat WHERE t.chat_jid = ?1 AND (?2 = '' OR t.state = ?2)
-		AND t.id < ?3 ORDER BY t.id DESC LIMIT ?4+0`
-	queryFolderTurns = `SELECT ` + TurnColumns +
-		` FROM turns t INDEXED BY turns_folder WHERE t.folder = ?1 AND t.started_at IS NOT NULL
-		AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3+0`
-	queryFoldedInto = `SELECT ` + TurnColumns + ` FROM turns t WHERE t.answered_with = ? ORDER BY t.id`
-	queryProgress   = `SELECT state, text, plan, tools, updated_at FROM turn_progress WHERE turn_id = ?`
-	queryUsage      = `SELECT ifnull(input_tokens, 0), ifnull(output_tokens, 0), ifnull(cost_usd, 0), ifnull(context_used, 0), ifnull(context_size, 0)
-		FROM turns WHERE id = ?`
 	// an empty table, but for seconds
-	queryFailing     = `SELECT folder, problem, count, since, probe_at FROM group_failures WHERE count >= ? ORDER BY folder`
-	queryUnended     = `SELECT ` + RunColumns + ` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL`
-	querySession     = `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`
-	queryAgentModels = `SELECT models, current FROM agent_models WHERE folder = ? AND agent = ?`
-	insertSystem     = `INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`
+	queryFailing = `SELECT folder, problem, count, since, probe_at FROM group_failures WHERE count >= ? ORDER BY folder`
 )
 
 const TurnColumns = `t.id, ifnull(t.run_id,0), t.kind, t.folder, t.chat_jid, t.topic, t.thread_id, t.place,
@@ -64,12 +42,13 @@ func (r Reader) ReadTurns(ctx context.Context, query string, args ...any) ([]*ms
 
 // Turn returns a turn by id, nil if there is none.
 func (r Reader) Turn(ctx context.Context, id int64) (*msg.Turn, error) {
-	return First(r.ReadTurns(ctx, queryTurn, id))
+	return First(r.ReadTurns(ctx, `SELECT `+TurnColumns+` FROM turns t WHERE t.id = ?`, id))
 }
 
 // OpenTurns returns every turn that has not ended, oldest first.
 func (r Reader) OpenTurns(ctx context.Context) ([]*msg.Turn, error) {
-	return r.ReadTurns(ctx, queryOpenTurns)
+	return r.ReadTurns(ctx, `SELECT `+TurnColumns+
+		` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') ORDER BY t.id`)
 }
 
 // TurnList is which turns Turns lists. Of State, ChatJID and Folder what is "" does not count.
@@ -86,9 +65,15 @@ func (r Reader) Turns(ctx context.Context, l TurnList) ([]*msg.Turn, error) {
 	before := OrNewest(l.Before)
 	switch {
 	case l.ChatJID != "":
-		return r.ReadTurns(ctx, queryChatTurns, l.ChatJID, l.State, before, l.Limit)
+		return r.ReadTurns(ctx, `SELECT `+TurnColumns+
+			` FROM turns t INDEXED BY turns_chat WHERE t.chat_jid = ?1 AND (?2 = '' OR t.state = ?2)
+				AND t.id < ?3 ORDER BY t.id DESC LIMIT ?4+0`,
+			l.ChatJID, l.State, before, l.Limit)
 	case l.Folder != "":
-		return r.ReadTurns(ctx, queryFolderTurns, l.Folder, before, l.Limit)
+		return r.ReadTurns(ctx, `SELECT `+TurnColumns+
+			` FROM turns t INDEXED BY turns_folder WHERE t.folder = ?1 AND t.started_at IS NOT NULL
+				AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3+0`,
+			l.Folder, before, l.Limit)
 	}
 	query := queryTurns // most turns are done: it stops when the page is full
 	switch l.State {
@@ -102,7 +87,7 @@ func (r Reader) Turns(ctx context.Context, l TurnList) ([]*msg.Turn, error) {
 
 // FoldedInto returns the turns that were answered with a turn's answer, oldest first.
 func (r Reader) FoldedInto(ctx context.Context, turnID int64) ([]*msg.Turn, error) {
-	return r.ReadTurns(ctx, queryFoldedInto, turnID)
+	return r.ReadTurns(ctx, `SELECT `+TurnColumns+` FROM turns t WHERE t.answered_with = ? ORDER BY t.id`, turnID)
 }
 
 const RunColumns = `r.id, r.folder, r.topic, r.chat_jid, r.thread_id, r.runtime, ifnull(r.pid,0), ifnull(r.pid_start,0),
@@ -117,7 +102,7 @@ func ScanRun(scan Scan) (*msg.Run, error) {
 
 // UnendedRuns returns the runs whose process may still be running.
 func (r Reader) UnendedRuns(ctx context.Context) ([]*msg.Run, error) {
-	return All(ctx, r, ScanRun, queryUnended)
+	return All(ctx, r, ScanRun, `SELECT `+RunColumns+` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL`)
 }
 
 // OutStateOf is the initial state of a chat's outbound rows. Between groups there
@@ -163,7 +148,8 @@ type Progress struct {
 func (r Reader) Progress(ctx context.Context, turnID int64) (*Progress, error) {
 	var p Progress
 	var plan, tools []byte
-	found, err := r.Get(ctx, []any{&p.State, &p.Text, &plan, &tools, &p.UpdatedAt}, queryProgress, turnID)
+	found, err := r.Get(ctx, []any{&p.State, &p.Text, &plan, &tools, &p.UpdatedAt}, `SELECT state, text, plan, tools, updated_at FROM turn_progress WHERE turn_id = ?`,
+		turnID)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -178,7 +164,9 @@ func (r Reader) Progress(ctx context.Context, turnID int64) (*Progress, error) {
 
 // Usage returns what a turn has used; zero if its agent said nothing.
 func (r Reader) Usage(ctx context.Context, turnID int64) (u agentproto.Usage, err error) {
-	_, err = r.Get(ctx, []any{&u.Input, &u.Output, &u.CostUSD, &u.ContextUsed, &u.ContextSize}, queryUsage, turnID)
+	_, err = r.Get(ctx, []any{&u.Input, &u.Output, &u.CostUSD, &u.ContextUsed, &u.ContextSize}, `SELECT ifnull(input_tokens, 0), ifnull(output_tokens, 0), ifnull(cost_usd, 0), ifnull(context_used, 0), ifnull(context_size, 0)
+		FROM turns WHERE id = ?`,
+		turnID)
 	return u, err
 }
 
@@ -196,30 +184,36 @@ func (r Reader) ToolCalls(ctx context.Context, turnID int64) ([]ToolCall, error)
 		err = scan(&c.Tool, &result, &c.CreatedAt)
 		c.Result = json.RawMessage(result)
 		return c, err
-	}, queryToolCalls, turnID)
+	}, `SELECT tool, result, created_at FROM tool_calls WHERE turn_id = ? ORDER BY created_at`, turnID)
 }
 
 // ChatFileBytes is the size of the stored files of a chat's messages since a time, in unix ms, in both
 // directions together, in bytes.
 func (r Reader) ChatFileBytes(ctx context.Context, chatJID string, since int64) (int64, error) {
-	return Value[int64](ctx, r, queryChatFileBytes, chatJID, since)
+	// Of attachments that are stored. Other daemons may have written JSON of another shape.
+	return Value[int64](ctx, r, `SELECT ifnull(sum(CASE WHEN a.type = 'object' AND json_extract(a.value, '$.path') <> '' AND CAST(json_extract(a.value, '$.size') AS INTEGER) > 0
+		THEN CAST(json_extract(a.value, '$.size') AS INTEGER) END), 0) FROM messages m INDEXED BY messages_files CROSS JOIN json_each(m.attachments) a ON TRUE
+		WHERE m.attachments IS NOT NULL AND m.chat_jid = ? AND m.received_at > ?`,
+		chatJID, since)
 }
 
 // Session is the stored session of a folder's topic, "" if there is none.
 func (r Reader) Session(ctx context.Context, folder, topic string) (string, error) {
-	return Value[string](ctx, r, querySession, folder, topic)
+	return Value[string](ctx, r, `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`, folder, topic)
 }
 
 // PutSystemMessage queues a line for a folder's next prompt.
 func (tx *Tx) PutSystemMessage(folder, origin, event, body string, now int64) error {
-	return tx.Exec(insertSystem, folder, origin, event, body, now)
+	return tx.Exec(`INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`,
+		folder, origin, event, body, now)
 }
 
 // AgentModels are the models that an agent has offered to a group last; none if it has not offered any. agent is its
 // name in AGENTS, "" for the default one.
 func (r Reader) AgentModels(ctx context.Context, folder, agent string) (m agentproto.Models, err error) {
 	var list []byte
-	found, err := r.Get(ctx, []any{&list, &m.Current}, queryAgentModels, folder, agent)
+	found, err := r.Get(ctx, []any{&list, &m.Current}, `SELECT models, current FROM agent_models WHERE folder = ? AND agent = ?`,
+		folder, agent)
 	if err != nil || !found {
 		return m, err
 	}

@@ -22,6 +22,7 @@ import (
 	"arizuko/pkg/disk"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/pg"
 )
 
 // Stdout is the target, and the source, that is not a file.
@@ -190,7 +191,8 @@ func (c Creation) requireCurrent(ctx context.Context) error {
 // databaseSize is about how large a copy of the database gets.
 func (c Creation) databaseSize(ctx context.Context) (int64, error) {
 	if c.Server != "" {
-		return store.ServerSize(ctx, c.Server)
+		size, err := pg.Size(ctx, c.Server)
+		return size, store.Explain(err)
 	}
 	info, err := os.Stat(filepath.Join(c.Data, databaseName))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/pg"
 )
 
 // checkServer checks the settings of a Postgres server, and the database file that is unused because of it.
@@ -14,8 +15,8 @@ func checkServer(ctx context.Context, e *examination, database string) {
 	if !store.IsServer(database) {
 		return
 	}
-	if s, err := store.ReadServer(ctx, database); err != nil {
-		e.unreadable(err)
+	if s, err := pg.ReadServer(ctx, database); err != nil {
+		e.unreadable(store.Explain(err))
 	} else {
 		checkServerSettings(e, s)
 	}
@@ -26,7 +27,7 @@ func checkServer(ctx context.Context, e *examination, database string) {
 	}
 }
 
-func checkServerSettings(e *examination, s store.Server) {
+func checkServerSettings(e *examination, s pg.Server) {
 	e.looked(fmt.Sprintf("server: Postgres %s, %d of %d connections", s.Version, s.Connections, s.MaxConnections))
 	var off []string
 	for name, value := range map[string]string{"fsync": s.Fsync, "full_page_writes": s.FullPageWrites,

@@ -7,7 +7,7 @@ import (
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/config"
 	"arizuko/pkg/facts"
-	"arizuko/pkg/store"
+	"arizuko/pkg/store/pg"
 	"arizuko/pkg/store/storetest"
 )
 
@@ -61,11 +61,11 @@ func TestExamine_FileBesideAServer_IsFound(t *testing.T) {
 
 func TestExamine_ServerSettings_Warn(t *testing.T) {
 	t.Parallel()
-	good := store.Server{Version: "15.6", Fsync: "on", FullPageWrites: "on", SyncCommit: "remote_apply", Connections: 89, MaxConnections: 100}
-	for want, change := range map[string]func(*store.Server){
-		"": func(*store.Server) {},
-		"(full_page_writes, synchronous_commit off)": func(s *store.Server) { s.SyncCommit, s.FullPageWrites = "off", "off" },
-		"90 of at most 100 connections":              func(s *store.Server) { s.Connections++ },
+	good := pg.Server{Version: "15.6", Fsync: "on", FullPageWrites: "on", SyncCommit: "remote_apply", Connections: 89, MaxConnections: 100}
+	for want, change := range map[string]func(*pg.Server){
+		"": func(*pg.Server) {},
+		"(full_page_writes, synchronous_commit off)": func(s *pg.Server) { s.SyncCommit, s.FullPageWrites = "off", "off" },
+		"90 of at most 100 connections":              func(s *pg.Server) { s.Connections++ },
 	} {
 		s, e := good, &examination{redact: config.NewRedactor()}
 		change(&s)

@@ -13,12 +13,12 @@ import (
 // maxIndexedWord is the longest word of the index, in bytes, as in queries.
 const maxIndexedWord = maxWordLength
 
-func (e *postgres) indexRows(st *statements, after, last int64) error {
-	return indexTexts(st, queryPostgresTexts, after, last)
+func (e *server) indexRows(st *statements, after, last int64) error {
+	return indexTexts(st, postgresTexts, after, last)
 }
 
-func (e *postgres) reindexRows(st *statements, last int64) error {
-	return indexTexts(st, queryPostgresChanged, last)
+func (e *server) reindexRows(st *statements, last int64) error {
+	return indexTexts(st, postgresChanged, last)
 }
 
 // indexTexts puts the rows of a query into the index.
@@ -37,7 +37,7 @@ func indexTexts(st *statements, query string, args ...any) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	return st.later(insertPostgresWords, ids, vectors)
+	return st.later(postgresWords, ids, vectors)
 }
 
 // vector is the text of a tsvector: the words with their places.
@@ -56,7 +56,7 @@ func vector(text string) string {
 }
 
 // match makes a tsquery of phrases in double quotes whose words may end in a *.
-func (e *postgres) match(expression string) string {
+func (e *server) match(expression string) string {
 	if strings.Count(expression, `"`)%2 == 1 {
 		return "&" // an error, as the expression is in SQLite
 	}

@@ -9,6 +9,8 @@ import (
 	"net"
 	"strings"
 
+	"arizuko/pkg/store/pg"
+
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -66,5 +68,5 @@ func lost(err error) bool {
 	var network net.Error
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
 		errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, errRolledBack)
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, pg.ErrRolledBack)
 }

@@ -1,4 +1,4 @@
-package store
+package pg
 
 import (
 	"context"
@@ -34,10 +34,10 @@ type Pokes struct {
 	count  int       // of pokes in it
 }
 
-// ListenForPokes receives the pokes of a daemon until Close. failed is called once for each time that the connection is
+// Listen receives the pokes of a daemon until Close. failed is called once for each time that the connection is
 // lost or cannot be made, with the first error.
-func ListenForPokes(database, daemon string, failed func(error)) (*Pokes, error) {
-	config, err := postgresConfig(database)
+func Listen(database, daemon string, failed func(error)) (*Pokes, error) {
+	config, err := parse(database)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (p *Pokes) run(ctx context.Context) {
 			retry, known = minPokeRetry, false
 		}
 		if ctx.Err() == nil && !known {
-			p.failed(Explain(err))
+			p.failed(err)
 			known = true
 		}
 		select {

@@ -1,16 +1,16 @@
-package store
+package pg
 
 import "context"
 
-// ServerSize is about how large a server's database is, in bytes; a copy of it is smaller.
-func ServerSize(ctx context.Context, database string) (size int64, err error) {
-	db, err := openReading(database)
+// Size is about how large a server's database is, in bytes; a copy of it is smaller.
+func Size(ctx context.Context, database string) (size int64, err error) {
+	db, err := OpenReading(database, 1)
 	if err != nil {
 		return 0, err
 	}
 	defer db.Close()
 	err = db.QueryRowContext(ctx, `SELECT pg_database_size(current_database())`).Scan(&size)
-	return size, Explain(err)
+	return size, err
 }
 
 // Server is what a server says about itself.
@@ -26,7 +26,7 @@ type Server struct {
 
 // ReadServer asks the server of a database.
 func ReadServer(ctx context.Context, database string) (s Server, err error) {
-	db, err := openReading(database)
+	db, err := OpenReading(database, 1)
 	if err != nil {
 		return s, err
 	}
@@ -38,5 +38,5 @@ func ReadServer(ctx context.Context, database string) (s Server, err error) {
 			AND EXISTS (SELECT 1 FROM pg_roles WHERE rolcanlogin AND NOT rolsuper AND rolname <> current_user)`).
 		Scan(&s.Version, &s.Fsync, &s.FullPageWrites, &s.SyncCommit, &s.Connections, &s.MaxConnections,
 			&s.Public)
-	return s, Explain(err)
+	return s, err
 }

@@ -1,9 +1,10 @@
-package store
+package pg
 
 import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -17,6 +18,9 @@ import (
 	"arizuko/migrations"
 )
 
+// ErrURL means that the URL of a database is wrong.
+var ErrURL = errors.New("ARIZUKO_DB is not a URL such as postgres://user:password@host/database")
+
 // Timeouts of connections to a server. A server or network that does not answer for answerTimeout is given up: that is
 // longer than a commit waits for a standby that is being replaced.
 const (
@@ -26,7 +30,7 @@ const (
 
 // writerParameters are settings of connections that write, unless the URL has others. A process that stalls within a
 // transaction, or whose machine has died, loses the connection, so that the others write on before their wait for the
-// lock, lockTimeout, has ended.
+// lock has ended.
 var writerParameters = map[string]string{
 	"idle_in_transaction_session_timeout": "3000", // ms
 	"tcp_keepalives_idle":                 "4",    // s
@@ -35,8 +39,8 @@ var writerParameters = map[string]string{
 	"tcp_user_timeout":                    "8000", // ms
 }
 
-// postgresConfig reads the URL of a database. Its errors do not contain the password.
-func postgresConfig(url string) (*pgx.ConnConfig, error) {
+// parse reads the URL of a database. Its errors do not contain the password.
+func parse(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrURL, err)
@@ -125,4 +129,13 @@ func openPool(config *pgx.ConnConfig, size int) *sql.DB {
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	return db
+}
+
+// OpenReading opens the pool of a number of connections that only read.
+func OpenReading(url string, size int) (*sql.DB, error) {
+	config, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	return openPool(reading(config), size), nil
 }

@@ -1,4 +1,4 @@
-package store
+package pg
 
 import (
 	"context"
@@ -27,17 +27,17 @@ func newMark(now time.Time) string { return markBefore(now) + "/" + rand.Text() 
 func markBefore(at time.Time) string { return fmt.Sprintf("%s%013d", markPrefix, at.UnixMilli()) }
 
 // putMark stores the mark and removes old ones.
-func (e *postgres) putMark(ctx context.Context) error {
-	_, err := e.st.pipe.conn.Exec(ctx, "DELETE FROM counters WHERE name > $1 AND name < $2", markPrefix,
+func (e *DB) putMark(ctx context.Context) error {
+	_, err := e.pipe.conn.Exec(ctx, "DELETE FROM counters WHERE name > $1 AND name < $2", markPrefix,
 		markBefore(time.Now().Add(-markMaxAge)))
 	if err == nil {
-		_, err = e.st.pipe.conn.Exec(ctx, setMark, e.mark, e.next())
+		_, err = e.pipe.conn.Exec(ctx, setMark, e.mark, e.next())
 	}
 	return err
 }
 
 // removeMark is for a process that writes no more. That it fails does no harm.
-func (e *postgres) removeMark() {
+func (e *DB) removeMark() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_, _ = e.runContext(ctx, "DELETE FROM counters WHERE name = '"+e.mark+"'")
@@ -50,7 +50,7 @@ const setMark = `INSERT INTO counters (name, value) VALUES ($1, $2) ON CONFLICT 
 
 // resolve finds out whether a transaction was committed whose end the lost connection did not say. It retries until the
 // server says so: neither answer may be guessed.
-func (e *postgres) resolve(cause error) error {
+func (e *DB) resolve(cause error) error {
 	for {
 		e.disconnect()
 		committed, err := e.wasCommitted(e.count)
@@ -77,7 +77,7 @@ func (e *postgres) resolve(cause error) error {
 // committed is on the synchronous standby, too, if there is one: a commit whose wait for it was ended, as by a restart
 // of the server, can be seen although it is on the primary alone, and is lost if that fails. A commit after it waits
 // for both.
-func (e *postgres) wasCommitted(number int64) (bool, error) {
+func (e *DB) wasCommitted(number int64) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	if err := e.connect(ctx); err != nil {

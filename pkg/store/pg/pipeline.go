@@ -1,25 +1,25 @@
-package store
+package pg
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// pipeline runs the statements of transactions on one connection with as few round trips as it can: one whose result is
+// Scan is the Scan method of a row.
+type Scan = func(dest ...any) error
+
+// Pipeline runs the statements of transactions on one connection with as few round trips as it can: one whose result is
 // not needed is sent with the next one whose result is, or with the COMMIT.
-type pipeline struct {
+type Pipeline struct {
 	conn      *pgx.Conn
 	pending   []statement
 	opening   int  // so many of pending begin the transaction
 	open      bool // the server has begun it
 	onOpen    func()
-	flushes   int      // how often pending was sent
-	unsettled int      // so many of pending may fail
-	texts     sync.Map // query → its translation
+	flushes   int // how often pending was sent
+	unsettled int // so many of pending may fail
 
 	savedAt, savedLength int // flushes and the length of pending at the last savepoint
 }
@@ -30,55 +30,44 @@ type statement struct {
 }
 
 // begin queues what begins a transaction. opened is called once the server has begun it, or could not.
-func (p *pipeline) begin(opened func(), opening ...statement) {
+func (p *Pipeline) begin(opened func(), opening ...statement) {
 	p.unsettled = 0
 	p.pending, p.opening, p.open, p.onOpen = append(p.pending[:0], opening...), len(opening), false, opened
 }
 
-// later queues a statement; its error is that of a later one.
-func (p *pipeline) later(text string, args ...any) {
+// Later queues a statement; its error is that of a later one.
+func (p *Pipeline) Later(text string, args []any) {
 	p.unsettled++
 	p.queue(text, args...)
 }
 
-func (p *pipeline) queue(text string, args ...any) {
+func (p *Pipeline) queue(text string, args ...any) {
 	p.pending = append(p.pending, statement{text, args})
 }
 
-// text returns a query as the server gets it.
-func (p *pipeline) text(d dialect, query string) string {
-	if text, ok := p.texts.Load(query); ok {
-		return text.(string)
-	}
-	text := d.translate(query)
-	p.texts.Store(query, text)
-	return text
-}
-
 // flush sends what is queued.
-func (p *pipeline) flush() error {
+func (p *Pipeline) flush() error {
 	if len(p.pending) == 0 {
 		return nil
 	}
 	return p.send(len(p.pending), func(pgx.BatchResults) error { return nil })
 }
 
-// exec runs a statement and returns how many rows it has changed.
-func (p *pipeline) exec(text string, args []any) (driver.RowsAffected, error) {
-	var changed int64
-	p.later(text, args...)
+// Exec runs a statement and returns how many rows it has changed.
+func (p *Pipeline) Exec(text string, args []any) (changed int64, err error) {
+	p.Later(text, args)
 	last := len(p.pending) - 1
-	err := p.send(last, func(results pgx.BatchResults) error {
+	err = p.send(last, func(results pgx.BatchResults) error {
 		tag, err := results.Exec()
 		changed = tag.RowsAffected()
 		return err
 	})
-	return driver.RowsAffected(changed), err
+	return changed, err
 }
 
-// query runs a query and calls row for each row until it returns false or an error.
-func (p *pipeline) query(row func(scan Scan) (more bool, err error), text string, args []any) error {
-	p.later(text, args...)
+// Query runs a query and calls row for each row until it returns false or an error.
+func (p *Pipeline) Query(row func(scan Scan) (more bool, err error), text string, args []any) error {
+	p.Later(text, args)
 	last := len(p.pending) - 1
 	return p.send(last, func(results pgx.BatchResults) error {
 		rows, err := results.Query()
@@ -97,7 +86,7 @@ func (p *pipeline) query(row func(scan Scan) (more bool, err error), text string
 }
 
 // send sends what is queued, reads the results of the first n itself and leaves the others to read.
-func (p *pipeline) send(n int, read func(pgx.BatchResults) error) (err error) {
+func (p *Pipeline) send(n int, read func(pgx.BatchResults) error) (err error) {
 	batch := &pgx.Batch{}
 	for _, s := range p.pending {
 		batch.Queue(s.text, s.args...)
@@ -125,23 +114,25 @@ func (p *pipeline) send(n int, read func(pgx.BatchResults) error) (err error) {
 	return read(results)
 }
 
-// settle sends what is queued if it has statements that may fail.
-func (p *pipeline) settle() error {
+// Settle sends what is queued if it has statements that may fail.
+func (p *Pipeline) Settle() error {
 	if p.unsettled == 0 {
 		return nil
 	}
 	return p.flush()
 }
 
-func (p *pipeline) savepoint() {
+// Savepoint begins a part of the transaction that Undo takes back.
+func (p *Pipeline) Savepoint() {
 	p.savedAt, p.savedLength = p.flushes, len(p.pending)
 	p.queue("SAVEPOINT verb")
 }
 
-func (p *pipeline) release() { p.queue("RELEASE verb") }
+// Release ends the part.
+func (p *Pipeline) Release() { p.queue("RELEASE verb") }
 
-// undo goes back to the last savepoint.
-func (p *pipeline) undo() error {
+// Undo goes back to the last savepoint.
+func (p *Pipeline) Undo() error {
 	p.unsettled = 0
 	if p.savedAt == p.flushes { // the server does not know of it
 		p.pending = p.pending[:p.savedLength+1]
@@ -155,7 +146,7 @@ func (p *pipeline) undo() error {
 }
 
 // commit sends what is queued with a COMMIT and returns the server's tag for that.
-func (p *pipeline) commit() (tag string, err error) {
+func (p *Pipeline) commit() (tag string, err error) {
 	p.queue("COMMIT")
 	err = p.send(len(p.pending)-1, func(results pgx.BatchResults) error {
 		command, err := results.Exec()
@@ -166,16 +157,16 @@ func (p *pipeline) commit() (tag string, err error) {
 }
 
 // run runs a statement alone.
-func (p *pipeline) run(text string) error {
+func (p *Pipeline) run(text string) error {
 	_, err := p.conn.PgConn().Exec(context.Background(), text).ReadAll()
 	return err
 }
 
 // inTransaction reports whether the server has a transaction of this connection.
-func (p *pipeline) inTransaction() bool { return p.conn.PgConn().TxStatus() != 'I' }
+func (p *Pipeline) inTransaction() bool { return p.conn.PgConn().TxStatus() != 'I' }
 
 // usable returns an error if the transaction cannot go on: the connection is lost, or the server has not begun it.
-func (p *pipeline) usable() error {
+func (p *Pipeline) usable() error {
 	switch {
 	case p.conn.IsClosed():
 		return errConnectionLost
