@@ -95,8 +95,7 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 	tx.Note(failpoint.PutAsk)
 	a := &msg.Ask{
 		TurnID: t.ID, AskID: q.AskID, Question: oneLine(q.Question), Options: q.Options, PayloadHash: q.PayloadHash,
-		Who:   q.Who,
-		State: msg.AskOpen, CreatedAt: now, ExpiresAt: q.ExpiresAt,
+		Who: q.Who, State: msg.AskOpen, CreatedAt: now, ExpiresAt: q.ExpiresAt,
 	}
 	if detail := strings.TrimRight(q.Detail, "\n"); detail != "" {
 		a.Question += "\n" + detail
@@ -114,8 +113,7 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 	}
 	row := &msg.Message{
 		ChatJID: t.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(t.Folder), SenderName: q.Name,
-		Content:   a.Text(q.Name),
-		ReplyToID: t.ReplyTo, Topic: t.Place, ThreadID: t.ThreadID, TurnID: t.ID,
+		Content: a.Text(q.Name), ReplyToID: t.ReplyTo, Topic: t.Place, ThreadID: t.ThreadID, TurnID: t.ID,
 		Source:    cmp.Or(q.Source, msg.SourceTool),
 		Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(t.ChatJID),
 	}

@@ -13,8 +13,7 @@ func scanContextObject(scan store.Scan) (*msg.ContextObject, error) {
 	var o msg.ContextObject
 	var reasons string
 	err := scan(&o.ChatJID, &o.ID, &o.Kind, &o.Topic, &o.SourceMessageID, &o.Label, &o.URL, &o.CreatedAt,
-		&o.LastTouchedAt,
-		&reasons, &o.CreatedBy, &o.CreatedByBot, &o.ClosedAt, &o.DueAt, &o.ActiveUntil)
+		&o.LastTouchedAt, &reasons, &o.CreatedBy, &o.CreatedByBot, &o.ClosedAt, &o.DueAt, &o.ActiveUntil)
 	if err == nil {
 		err = json.Unmarshal([]byte(reasons), &o.Reasons)
 	}
@@ -87,10 +86,8 @@ func PutContextObject(tx *store.Tx, o *msg.ContextObject, limit int, now int64) 
 		return err
 	}
 	err = tx.Exec(putContextObject, o.ChatJID, o.ID, o.Kind, o.Topic, store.Null(o.SourceMessageID), o.Label, o.URL,
-		o.CreatedAt,
-		o.LastTouchedAt, string(reasons), store.Null(o.CreatedBy), o.CreatedByBot, store.Null(o.ClosedAt),
-		store.Null(o.DueAt),
-		o.ActiveUntil, o.Kind.TTL())
+		o.CreatedAt, o.LastTouchedAt, string(reasons), store.Null(o.CreatedBy), o.CreatedByBot, store.Null(o.ClosedAt),
+		store.Null(o.DueAt), o.ActiveUntil, o.Kind.TTL())
 	if err != nil {
 		return fmt.Errorf("put context object %s: %w", o.ID, err)
 	}

@@ -28,7 +28,7 @@ type Lost struct {
 }
 
 // LostRows lists the rows that were queued since a time, in unix ms, and were not delivered, the newest
-// first, of one chat if chatJID is not empty.
+// first, of one chat if chatJID is not empty. It reads an index of such rows alone, however many others there are.
 func LostRows(ctx context.Context, r store.Reader, since int64, chatJID string, limit int) ([]Lost, error) {
 	// Of the parts, the first one that did not arrive says why.
 	const query = `SELECT m.id, m.chat_jid, m.thread_id, m.topic, m.kind, m.source, substr(m.content, 1, 200), m.out_state,
@@ -44,8 +44,7 @@ func LostRows(ctx context.Context, r store.Reader, since int64, chatJID string, 
 		ORDER BY m.received_at DESC, m.id DESC LIMIT ?3+0`
 	return store.All(ctx, r, func(scan store.Scan) (l Lost, err error) {
 		err = scan(&l.ID, &l.ChatJID, &l.ThreadID, &l.Topic, &l.Kind, &l.Source, &l.Content, &l.State, &l.Class,
-			&l.Error,
-			&l.Parts, &l.Sent, &l.QueuedAt, &l.EndedAt, &l.NoticeID, &l.CopyID)
+			&l.Error, &l.Parts, &l.Sent, &l.QueuedAt, &l.EndedAt, &l.NoticeID, &l.CopyID)
 		return l, err
 	}, query, since, chatJID, limit)
 }

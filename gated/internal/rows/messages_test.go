@@ -186,42 +186,30 @@ func TestReplaceContent(t *testing.T) {
 	refused(t, s, "of a decided row", edit)
 }
 
-func TestFiredEdit(t *testing.T) {
+func TestFiredEdit_LatestEdit(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	edit := func(target string, d store.Decision) {
-		m := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Verb: msg.VerbEdit, TargetID: target})
-		storetest.Decide(t, s, m.ID, d)
-	}
-	edit("1", store.Decision{Disposition: msg.Observed, Reason: msg.ReasonEditNote})
-	edit("2", store.Decision{Disposition: msg.Routed, Reason: msg.ReasonEditAddressed, RoutedTo: storetest.Folder})
-	for target, want := range map[string]bool{"1": false, "2": true, "3": false} {
-		if got := storetest.Must(rows.FiredEdit(t.Context(), s.Reader, storetest.Chat, target))(t); (got != nil) != want {
-			t.Errorf("%s: %v", target, got)
-		}
-	}
-	if storetest.Must(rows.FiredEdit(t.Context(), s.Reader, "telegram:-2", "2"))(t) != nil {
-		t.Error("of another chat")
-	}
-}
-
-func TestLatestEdit(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	change := func(verb, target, content string, reason msg.Reason) {
+	change := func(verb, target, content string, d msg.Disposition, reason msg.Reason) {
 		m := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Verb: verb, TargetID: target, Content: content})
-		storetest.Decide(t, s, m.ID, store.Decision{Disposition: msg.Observed, Reason: reason, RoutedTo: storetest.Folder})
+		storetest.Decide(t, s, m.ID, store.Decision{Disposition: d, Reason: reason, RoutedTo: storetest.Folder})
 	}
-	change(msg.VerbEdit, "1", "old", msg.ReasonEditSuperseded)
-	change(msg.VerbEdit, "1", "new", msg.ReasonEditNote)
-	change(msg.VerbEdit, "1", "dropped", msg.ReasonEditSame)
-	change(msg.VerbReaction, "1", "👍", msg.ReasonReactionOnly)
-	change(msg.VerbEdit, "2", "of another", msg.ReasonEditNote)
-	if m := storetest.Must(rows.LatestEdit(t.Context(), s.Reader, storetest.Chat, "1"))(t); m == nil || m.Content != "new" {
-		t.Errorf("the latest edit is %+v", m)
-	}
-	if m := storetest.Must(rows.LatestEdit(t.Context(), s.Reader, "telegram:-2", "1"))(t); m != nil {
-		t.Errorf("of another chat: %+v", m)
+	change(msg.VerbEdit, "1", "old", msg.Observed, msg.ReasonEditSuperseded)
+	change(msg.VerbEdit, "1", "new", msg.Observed, msg.ReasonEditNote)
+	change(msg.VerbEdit, "1", "dropped", msg.Observed, msg.ReasonEditSame)
+	change(msg.VerbReaction, "1", "👍", msg.Observed, msg.ReasonReactionOnly)
+	change(msg.VerbEdit, "2", "fires", msg.Routed, msg.ReasonEditAddressed)
+	for _, tt := range []struct{ chat, target, fired, latest string }{
+		{storetest.Chat, "1", "", "new"}, {storetest.Chat, "2", "fires", "fires"}, {storetest.Chat, "3", "", ""},
+		{"telegram:-2", "1", "", ""}, {"telegram:-2", "2", "", ""},
+	} {
+		fired := storetest.Must(rows.FiredEdit(t.Context(), s.Reader, tt.chat, tt.target))(t)
+		latest := storetest.Must(rows.LatestEdit(t.Context(), s.Reader, tt.chat, tt.target))(t)
+		for want, got := range map[string]*msg.Message{"fired " + tt.fired: fired, "latest " + tt.latest: latest} {
+			what, text, _ := strings.Cut(want, " ")
+			if (got != nil) != (text != "") || got != nil && got.Content != text {
+				t.Errorf("%s %s: the %s edit is %+v", tt.chat, tt.target, what, got)
+			}
+		}
 	}
 }
 

@@ -80,8 +80,7 @@ func PutPoll(tx *store.Tx, p *msg.StoredPoll) error {
 		VALUES (?,?,?,?,?,?,?,?,'open',?)`
 	options, _ := json.Marshal(p.Poll.Options) // plain strings: cannot fail
 	id, err := tx.Insert(query, p.MessageID, p.Folder, p.ChatJID, p.Topic, p.Poll.Question, string(options),
-		p.Poll.Multiple,
-		store.Null(p.Poll.ClosesAt), p.CreatedAt)
+		p.Poll.Multiple, store.Null(p.Poll.ClosesAt), p.CreatedAt)
 	if err != nil {
 		return fmt.Errorf("put poll: %w", err)
 	}

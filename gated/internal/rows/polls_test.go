@@ -191,23 +191,23 @@ func TestPolls_Lists(t *testing.T) {
 	storetest.Write(t, s, func(tx *store.Tx) error { return tx.SettleOutbound(lost.MessageID, msg.OutFailed, "") })
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.ClosePoll(tx, never.ID, 500) })
 
-	if got, want := ids(rows.PollsDue(t.Context(), s.Reader, 900, 10)), fmt.Sprint([]int64{soon.ID, late.ID}); got != want {
-		t.Errorf("due: %s, not %s", got, want)
+	of := func(folder string) string {
+		return ids(rows.PollsOf(t.Context(), s.Reader, storetest.Chat, folder, msg.PollOpen, 1<<62, 2))
 	}
-	if got, want := ids(rows.PollsDue(t.Context(), s.Reader, 899, 10)), fmt.Sprint([]int64{soon.ID}); got != want {
-		t.Errorf("due earlier: %s, not %s", got, want)
-	}
-	if got, want := ids(rows.PollsEnding(t.Context(), s.Reader, 0, 10)), fmt.Sprint([]int64{never.ID}); got != want {
-		t.Errorf("ending: %s, not %s", got, want)
-	}
-	if got, want := ids(rows.PollsUndelivered(t.Context(), s.Reader, 0, 10)), fmt.Sprint([]int64{lost.ID}); got != want {
-		t.Errorf("undelivered: %s, not %s", got, want)
-	}
-	if got, want := ids(rows.PollsOf(t.Context(), s.Reader, storetest.Chat, storetest.Folder, msg.PollOpen, 1<<62, 2)), fmt.Sprint([]int64{lost.ID, soon.ID}); got != want {
-		t.Errorf("open: %s, not %s", got, want)
-	}
-	if got := ids(rows.PollsOf(t.Context(), s.Reader, storetest.Chat, "other", msg.PollOpen, 1<<62, 2)); got != "[]" {
-		t.Errorf("of another group: %s", got)
+	for _, tt := range []struct {
+		what, got string
+		want      []int64
+	}{
+		{"due", ids(rows.PollsDue(t.Context(), s.Reader, 900, 10)), []int64{soon.ID, late.ID}},
+		{"due earlier", ids(rows.PollsDue(t.Context(), s.Reader, 899, 10)), []int64{soon.ID}},
+		{"ending", ids(rows.PollsEnding(t.Context(), s.Reader, 0, 10)), []int64{never.ID}},
+		{"undelivered", ids(rows.PollsUndelivered(t.Context(), s.Reader, 0, 10)), []int64{lost.ID}},
+		{"open", of(storetest.Folder), []int64{lost.ID, soon.ID}},
+		{"of another group", of("other"), nil},
+	} {
+		if want := fmt.Sprint(tt.want); tt.got != want {
+			t.Errorf("%s: %s, not %s", tt.what, tt.got, want)
+		}
 	}
 	if p := storetest.Must(s.PollOfMessage(t.Context(), soon.MessageID))(t); p == nil || p.ID != soon.ID || p.Topic != "#lunch" {
 		t.Errorf("by message: %+v", p)

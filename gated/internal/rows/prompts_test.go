@@ -44,22 +44,6 @@ func TestProgress(t *testing.T) {
 	refused(t, s, "a turn that is queued again", put(run, "late"))
 }
 
-func TestClaimSystemMessages_EndedTurn_ClaimsNone(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	turn := gatedtest.Queued(t, s)
-	storetest.Write(t, s, func(tx *store.Tx) error {
-		if err := rows.CancelTurn(tx, turn.ID, msg.ReasonCancelled, 1); err != nil {
-			return err
-		}
-		return tx.PutSystemMessage(storetest.Folder, "gated", "new_session", "", 1)
-	})
-	storetest.Write(t, s, func(tx *store.Tx) error { return rows.ClaimSystemMessages(tx, storetest.Folder, turn.ID) })
-	if !storetest.Must(rows.ReadPromptFacts(t.Context(), s.Reader, &msg.Turn{Folder: storetest.Folder}, 0, 0))(t).SystemWaits {
-		t.Error("the line is lost")
-	}
-}
-
 func TestSystemMessages(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -120,6 +104,8 @@ func TestSystemMessages(t *testing.T) {
 	storetest.Write(t, s, func(tx *store.Tx) error {
 		return rows.FinishTurn(tx, second, msg.TurnFailed, msg.ReasonAgentError, "broke", 310)
 	})
+	waits(true)
+	claim(first) // which has ended: it claims none
 	waits(true)
 	if n := storetest.Value[int](t, s, `SELECT count(*) FROM system_messages`); n != 2 {
 		t.Errorf("%d lines left, want the failed turn's and the other folder's", n)

@@ -15,7 +15,8 @@ type QueueBacklog struct {
 	Probe int           // for the next attempt of a group whose turns fail alike
 }
 
-// CountQueue counts queued turns at the time now, in unix ms.
+// CountQueue counts queued turns at the time now, in unix ms. It runs at each scrape of the metrics: it counts entries
+// of partial indexes, each up to the limit.
 func CountQueue(ctx context.Context, r store.Reader, now int64, limit int) (b QueueBacklog, err error) {
 	// Those that may start by ?1 with the oldest of them, then those that wait longer, by cause.
 	const query = `SELECT q.n, ifnull((SELECT created_at FROM turns WHERE id = q.oldest), 0), q.later,

@@ -98,8 +98,7 @@ func answerAsker(tx *store.Tx, t *msg.Turn, from *msg.ReturnAddress, text string
 	}
 	_, _, err = tx.PutMessage(&msg.Message{
 		ChatJID: msg.GroupJID(from.Folder), Direction: msg.In, Sender: msg.AgentSender(t.Folder), SenderName: t.Folder,
-		IsBot:   true,
-		Content: text, Timestamp: now, ReceivedAt: now,
+		IsBot: true, Content: text, Timestamp: now, ReceivedAt: now,
 		Source: msg.SourceDelegate, ForwardedFrom: &back, OnBehalfOf: payer,
 	})
 	return err

@@ -61,7 +61,8 @@ const queryMessageIsOld = `SELECT EXISTS (SELECT 1 FROM messages m WHERE m.id = 
 		AND NOT EXISTS (SELECT 1 FROM asks a WHERE a.message_id = ?1)
 		AND NOT EXISTS (SELECT 1 FROM chat_reply_state r WHERE r.jid = m.chat_jid AND r.last_reply_id = ?1))`
 
-// purgeQueries are the statements for one kind of history.
+// purgeQueries are the statements for one kind of history. A page of rows is read outside a transaction, then each row
+// is checked in the one that deletes it. ?1 is the id of a row, ?2 the time before which rows are deleted, in unix ms.
 type purgeQueries struct {
 	page    string
 	isOld   string

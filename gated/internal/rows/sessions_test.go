@@ -12,40 +12,12 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func TestSessions(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	talk := func(topic, id string) {
-		turn := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.Topic = topic })
-		run := gatedtest.Begun(t, s, turn)
-		frame := gatedtest.Answer(run, turn, "ok")
-		frame.SessionID = id
-		gatedtest.StoreReply(t, s, frame, 300)
-		storetest.Write(t, s, func(tx *store.Tx) error { return rows.EndRun(tx, run.ID, "", 400) })
-	}
-	talk("", "one")
-	talk("#a", "two")
-	talk("", "three")
-	for topic, want := range map[string]string{"": "three", "#a": "two", "#b": ""} {
-		if got := storetest.Must(s.Session(t.Context(), storetest.Folder, topic))(t); got != want {
-			t.Errorf("topic %q: %q, want %q", topic, got, want)
-		}
-	}
-	storetest.Write(t, s, func(tx *store.Tx) error { _, err := rows.EvictSession(tx, storetest.Folder, "", ""); return err })
-	if got := storetest.Must(s.Session(t.Context(), storetest.Folder, ""))(t); got != "" {
-		t.Errorf("evicted: %q", got)
-	}
-	if got := storetest.Must(s.Session(t.Context(), storetest.Folder, "#a"))(t); got != "two" {
-		t.Errorf("another topic: %q", got)
-	}
-}
-
 // A topic has one session for each agent, and the last of them is the topic's.
 func TestSessions_OfSeveralAgents_AreKept(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	talk := func(agent, id string) int64 {
-		turn := gatedtest.Queued(t, s)
+	inTopic := func(topic, agent, id string) int64 {
+		turn := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.Topic = topic })
 		run := &msg.Run{Folder: turn.Folder, Topic: turn.Topic, ChatJID: turn.ChatJID, Runtime: "process", Agent: agent, StartedAt: 200}
 		storetest.Write(t, s, func(tx *store.Tx) error { return rows.StartRun(tx, run, turn.ID) })
 		frame := gatedtest.Answer(run, turn, "ok")
@@ -54,6 +26,8 @@ func TestSessions_OfSeveralAgents_AreKept(t *testing.T) {
 		storetest.Write(t, s, func(tx *store.Tx) error { return rows.EndRun(tx, run.ID, "", 400) })
 		return run.ID
 	}
+	talk := func(agent, id string) int64 { return inTopic("", agent, id) }
+	inTopic("#a", "codex", "other")
 	check := func(when, topic, own, codex string) {
 		t.Helper()
 		got := []string{
@@ -88,6 +62,11 @@ func TestSessions_OfSeveralAgents_AreKept(t *testing.T) {
 	talk("codex", "c2")
 	storetest.Write(t, s, func(tx *store.Tx) error { _, err := rows.ResetSession(tx, storetest.Folder, "", 1); return err })
 	check("reset", "", "", "")
+	for topic, want := range map[string]string{"#a": "other", "#b": ""} {
+		if got := storetest.Must(s.Session(t.Context(), storetest.Folder, topic))(t); got != want {
+			t.Errorf("topic %q: %q, want %q", topic, got, want)
+		}
+	}
 }
 
 func TestSessionLog(t *testing.T) {

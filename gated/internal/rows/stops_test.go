@@ -15,7 +15,7 @@ import (
 func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	thread := "7"
+	thread, senders := "7", []string{"telegram:7", "telegram:8"}
 	running := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.Topic, turn.ThreadID = "#run", thread })
 	run := gatedtest.Begun(t, s, running)
 	backlog(t, s, 1200, `''`)
@@ -23,7 +23,7 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	var kept []int64 // one on each page
 	storetest.Write(t, s, func(tx *store.Tx) error {
 		for i := range 1300 {
-			m := &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: fmt.Sprintf("#%d", i), ThreadID: thread}
+			m := &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Sender: senders[i%2], Topic: fmt.Sprintf("#%d", i), ThreadID: thread}
 			if _, _, err := tx.PutMessage(m); err != nil {
 				return err
 			}
@@ -37,7 +37,7 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	var cancelled []*msg.Turn
 	var more bool
 	storetest.Write(t, s, func(tx *store.Tx) (err error) {
-		cancelled, more, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Thread: &thread, BeforeMessage: command, Except: kept}, 500)
+		cancelled, more, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Thread: &thread, Sender: &senders[0], BeforeMessage: command, Except: kept}, 500)
 		return err
 	})
 	// The running turn, and a page of 500 or as many as end within 50 ms.
@@ -52,9 +52,16 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 		t.Errorf("turn %d may start during the stop", next.Turn.ID)
 	}
 	stops := storetest.Must(rows.Stops(t.Context(), s.Reader, storetest.Chat))(t)
-	if len(stops) != 1 || !stops[0].CoversRow(&msg.Message{ID: 1, ThreadID: thread}, "") ||
-		stops[0].CoversRow(&msg.Message{ID: 1}, "") || stops[0].CoversRow(&msg.Message{ID: command, ThreadID: thread}, "") {
+	if len(stops) != 1 {
 		t.Fatalf("stops %+v", stops)
+	}
+	for _, m := range []msg.Message{
+		{ID: 1, ThreadID: thread, Sender: senders[0]}, // the only one that is covered
+		{ID: 1, Sender: senders[0]}, {ID: 1, ThreadID: thread, Sender: senders[1]}, {ID: command, ThreadID: thread, Sender: senders[0]},
+	} {
+		if got, want := stops[0].CoversRow(&m, ""), m.ID == 1 && m.ThreadID == thread && m.Sender == senders[0]; got != want {
+			t.Errorf("row %+v is covered: %t", m, got)
+		}
 	}
 	pages := 0
 	for ; len(stops) > 0; stops = storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t) {
@@ -70,64 +77,12 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	if n := storetest.Value[int](t, s, `SELECT count(*) FROM turns WHERE state = 'cancelled'`); n != 1201 {
 		t.Errorf("%d turns are cancelled", n)
 	}
-	if n := storetest.Value[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND topic <> '' AND thread_id = '7'`); n != 1300-len(kept) {
+	if n := storetest.Value[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND topic <> '' AND thread_id = '7'`); n != 650-len(kept) {
 		t.Errorf("%d rows are dropped, with topic and thread kept", n)
 	}
 	for _, id := range kept {
 		if m := storetest.Must(s.Message(t.Context(), id))(t); m.Disposition != "" {
 			t.Errorf("row %d, which another service decides, is %s", id, m.Disposition)
-		}
-	}
-}
-
-func TestStopChat_OneSender_KeepsRowsOfOthersOnAllPages(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	senders := []string{"telegram:7", "telegram:8"}
-	storetest.Write(t, s, func(tx *store.Tx) error {
-		for i := range 1200 {
-			if _, _, err := tx.PutMessage(&msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Sender: senders[i%2]}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	turn := gatedtest.Queued(t, s)
-	more := false
-	storetest.Write(t, s, func(tx *store.Tx) (err error) {
-		_, more, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Sender: &senders[0], BeforeMessage: 9999}, 500)
-		return err
-	})
-	stops := storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t)
-	if !more || len(stops) != 1 || stops[0].CoversRow(&msg.Message{ID: 1, Sender: senders[1]}, "") || !stops[0].CoversRow(&msg.Message{ID: 1, Sender: senders[0]}, "") {
-		t.Fatalf("more %t, stops %+v", more, stops)
-	}
-	for ; len(stops) > 0; stops = storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t) {
-		storetest.Write(t, s, func(tx *store.Tx) error { _, _, err := rows.ContinueStop(tx, stops[0], 600); return err })
-	}
-	for sender, want := range map[string]int{senders[0]: 600, senders[1]: 0} {
-		if n := storetest.Value[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND sender = '`+sender+`'`); n != want {
-			t.Errorf("%d rows of %s are dropped, want %d", n, sender, want)
-		}
-	}
-	if n := storetest.Value[int](t, s, fmt.Sprintf(`SELECT count(*) FROM turns WHERE state = 'cancelled' AND id = %d`, turn.ID)); n != 1 {
-		t.Error("the turn of the chat is not cancelled")
-	}
-}
-
-func TestStopChat_OneTopic_KeepsTheOthers(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	a := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#a"})
-	b := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#b"})
-	topic := "#a"
-	storetest.Write(t, s, func(tx *store.Tx) error {
-		_, _, err := rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Topic: &topic, BeforeMessage: 99}, 500)
-		return err
-	})
-	for id, want := range map[int64]msg.Reason{a.ID: msg.ReasonStopped, b.ID: ""} {
-		if got := storetest.Must(s.Message(t.Context(), id))(t); got.Reason != want {
-			t.Errorf("row %d: %q", id, got.Reason)
 		}
 	}
 }
@@ -191,7 +146,7 @@ func TestStopChat_WorkOfOtherGroups_EndsWithTheConversation(t *testing.T) {
 	}
 }
 
-func TestStopChat_CancelsOpenTurns(t *testing.T) {
+func TestStopChat_CancelsOpenTurnsAndRows(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	inTopic := func(topic string) func(*msg.Turn) { return func(turn *msg.Turn) { turn.Topic = topic } }
@@ -207,13 +162,16 @@ func TestStopChat_CancelsOpenTurns(t *testing.T) {
 	cancel := func(topic *string) (cancelled []*msg.Turn) {
 		t.Helper()
 		storetest.Write(t, s, func(tx *store.Tx) (err error) {
-			cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Topic: topic}, 500)
+			cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Topic: topic, BeforeMessage: 99}, 500)
 			return err
 		})
 		return cancelled
 	}
+	rowA := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#a"})
+	rowB := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#b"})
 	topic := "#a"
 	got := cancel(&topic)
+	differ(t, "rows after the stop of a topic", fates(t, s, rowA, rowB), []string{"dropped/stopped", "/"})
 	if !slices.Equal(turnIDs(got), []int64{running.ID, piped.ID}) || got[0].State != msg.TurnRunning || got[0].RunID != run.ID {
 		t.Errorf("of a topic: %v", turnIDs(got))
 	}

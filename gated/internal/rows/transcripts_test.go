@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -40,37 +38,27 @@ func wantedTranscripts(t *testing.T, s *store.Store) []rows.WantedTranscript {
 	return all
 }
 
+// The first time holds, and so does that of the files if it is later.
 func TestTranscripts_HeldOnce_TurnStartsThen(t *testing.T) {
 	t.Parallel()
-	s := storetest.Open(t)
-	m, turn := voiceTurn(t, s)
-	all := wantedTranscripts(t, s)
-	want := []rows.WantedTranscript{{ID: 1, MessageID: m.ID, TurnID: turn.ID, N: 2, Folder: "main", TurnCreated: 1, TurnWaits: true, File: m.Attachments[1]}}
-	if diff := cmp.Diff(want, all); diff != "" {
-		t.Fatalf("the audio file that can be read (-want +got):\n%s", diff)
-	}
-	for _, until := range []int64{90_000, 120_000} { // the first time holds
-		storetest.Write(t, s, func(tx *store.Tx) error { return rows.HoldForTranscript(tx, all[0].ID, turn.ID, until, 2) })
-	}
-	if got := wantedTranscripts(t, s)[0].Until; got != 90_000 {
-		t.Errorf("held until %d", got)
-	}
-	if got, err := s.Turn(t.Context(), turn.ID); err != nil || got.NotBefore != 90_000 {
-		t.Errorf("the turn: %+v, %v", got, err)
-	}
-	storetest.Write(t, s, func(tx *store.Tx) error { return rows.EndWait(tx, turn.ID, msg.WaitsFiles) })
-	if got := wantedTranscripts(t, s); len(got) != 1 || got[0].TurnWaits {
-		t.Errorf("after the end of the wait: %+v", got)
-	}
-}
-
-func TestTranscripts_HeldEarlier_KeepsTheTimeOfFiles(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	_, turn := voiceTurn(t, s)
-	storetest.Write(t, s, func(tx *store.Tx) error { return rows.HoldForTranscript(tx, 1, turn.ID, 30_000, 2) })
-	if got, err := s.Turn(t.Context(), turn.ID); err != nil || got.NotBefore != 60_000 {
-		t.Errorf("the turn: %+v, %v", got, err)
+	for until, starts := range map[int64]int64{90_000: 90_000, 30_000: 60_000} {
+		s := storetest.Open(t)
+		m, turn := voiceTurn(t, s)
+		want := []rows.WantedTranscript{{ID: 1, MessageID: m.ID, TurnID: turn.ID, N: 2, Folder: "main", TurnCreated: 1, TurnWaits: true, File: m.Attachments[1]}}
+		differ(t, "the audio file that can be read", wantedTranscripts(t, s), want)
+		for _, until := range []int64{until, 120_000} {
+			storetest.Write(t, s, func(tx *store.Tx) error { return rows.HoldForTranscript(tx, 1, turn.ID, until, 2) })
+		}
+		if got := wantedTranscripts(t, s)[0].Until; got != until {
+			t.Errorf("held until %d, want %d", got, until)
+		}
+		if got := storetest.Turn(t, s, turn.ID); got.NotBefore != starts {
+			t.Errorf("the turn: %+v, want its start at %d", got, starts)
+		}
+		storetest.Write(t, s, func(tx *store.Tx) error { return rows.EndWait(tx, turn.ID, msg.WaitsFiles) })
+		if got := wantedTranscripts(t, s); len(got) != 1 || got[0].TurnWaits {
+			t.Errorf("after the end of the wait: %+v", got)
+		}
 	}
 }
 

@@ -45,8 +45,7 @@ func storeTurn(tx *store.Tx, t *msg.Turn) (err error) {
 	t.ID, err = tx.Insert(query,
 		store.Null(t.RunID), t.Kind, t.Folder, t.ChatJID, t.Topic, t.ThreadID, t.Place, store.Null(t.ReplyTo),
 		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.NotBefore, t.WaitsFor, t.RowCount,
-		t.RowBytes,
-		t.Depth, store.Null(t.RootTurnID), t.CreatedAt, store.Null(t.StartedAt))
+		t.RowBytes, t.Depth, store.Null(t.RootTurnID), t.CreatedAt, store.Null(t.StartedAt))
 	pokeForTurn(tx, t)
 	return err
 }

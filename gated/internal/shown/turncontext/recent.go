@@ -49,8 +49,7 @@ func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Mess
 		return "", err
 	}
 	return window.Text(window.Input{
-		Rows: rows, Except: except, You: trigger(q.Turn, batch),
-		Assistant: q.Group.AssistantName, Reserved: reserved,
+		Rows: rows, Except: except, You: trigger(q.Turn, batch), Assistant: q.Group.AssistantName, Reserved: reserved,
 	}), nil
 }
 

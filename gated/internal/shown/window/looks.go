@@ -89,9 +89,9 @@ func prototype(r rune) string {
 	return confusable.Skeleton(string(r)) + norm.NFKC.String(string(r))
 }
 
-// looks are texts for comparing names: two names that can be confused have one in common. They are the skeletons of UTS 39 without regard
-// to case, to marks, and to all that is no letter or digit. There are two, since a capital may look like a letter that
-// its small form does not look like.
+// looks are texts for comparing names: two names that can be confused have one in common. They are the skeletons of
+// UTS 39 without regard to case, to marks, and to all that is no letter or digit. There are two, since a capital may
+// look like a letter that its small form does not look like.
 func looks(name string) []string {
 	name = norm.NFKC.String(strings.Map(plainLetter, name))
 	fold := cases.Fold()

@@ -17,19 +17,13 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-const secret = "s3cret"
-
-// ask sends a request with a bearer, "" for none, and returns the status and the answer.
-func (h *harness) ask(bearer, method, path, body string) (int, string) {
+// ask sends a request and returns the status and the answer.
+func (h *harness) ask(method, path, body string) (int, string) {
 	h.t.Helper()
 	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
-	h.Mount(router.With(httpx.Bearer(secret)))
-	req := httptest.NewRequest(method, path, strings.NewReader(body))
-	if bearer != "" {
-		req.Header.Set("Authorization", "Bearer "+bearer)
-	}
+	h.Mount(router)
 	rec := httptest.NewRecorder()
-	router.ServeHTTP(rec, req)
+	router.ServeHTTP(rec, httptest.NewRequest(method, path, strings.NewReader(body)))
 	return rec.Code, rec.Body.String()
 }
 
@@ -57,37 +51,30 @@ func TestAPI_BadRequest_IsRefusedAndSendsNothing(t *testing.T) {
 		many[i] = fmt.Sprint("telegram:-", i)
 	}
 	for name, tc := range map[string]struct {
-		bearer, method, body string
-		status               int
-		says                 string
+		method, body string
+		status       int
+		says         string
 	}{
-		"no bearer":          {"", "POST", body(t, nil), 401, "Authorization"},
-		"wrong bearer":       {"other", "POST", body(t, nil), 401, "Authorization"},
-		"get":                {secret, "GET", "", 400, "does not take GET"},
-		"put":                {secret, "PUT", body(t, nil), 400, "does not take PUT"},
-		"no body":            {secret, "POST", "", 400, "body: empty"},
-		"cut JSON":           {secret, "POST", `{"chats":[`, 400, "cut off"},
-		"two values":         {secret, "POST", body(t, nil) + "{}", 400, "more than one"},
-		"unknown field":      {secret, "POST", body(t, map[string]any{"thread": "7"}), 400, "thread"},
-		"wrong type":         {secret, "POST", body(t, map[string]any{"chats": "telegram:-1"}), 400, "chats"},
-		"huge body":          {secret, "POST", body(t, map[string]any{"text": strings.Repeat("x", httpx.MaxBody)}), 400, "larger than"},
-		"no text":            {secret, "POST", body(t, map[string]any{"text": " \n"}), 400, "text is missing"},
-		"text too long":      {secret, "POST", body(t, map[string]any{"text": strings.Repeat("ä", MaxText+1)}), 400, "4001 characters, at most 4000"},
-		"NUL in the text":    {secret, "POST", body(t, map[string]any{"text": "a\x00b"}), 400, "without NUL"},
-		"no target":          {secret, "POST", body(t, map[string]any{"chats": nil}), 400, "give a folder"},
-		"two targets":        {secret, "POST", body(t, map[string]any{"folder": "main"}), 400, "give a folder"},
-		"too many chats":     {secret, "POST", body(t, map[string]any{"chats": many}), 400, "10001 chats, at most 10000"},
-		"no operator":        {secret, "POST", body(t, map[string]any{"by": nil}), 400, "by is missing"},
-		"operator too long":  {secret, "POST", body(t, map[string]any{"by": strings.Repeat("x", maxBy+1)}), 400, "longer than 200 bytes"},
-		"key too long":       {secret, "POST", body(t, map[string]any{"key": strings.Repeat("x", maxKey+1)}), 400, "key is longer than 200 bytes"},
-		"no address":         {secret, "POST", body(t, map[string]any{"chats": []string{"-1"}}), 400, "write platform:room"},
-		"an empty address":   {secret, "POST", body(t, map[string]any{"chats": []string{""}}), 400, "write platform:room"},
-		"unknown chat":       {secret, "POST", body(t, map[string]any{"chats": []string{"telegram:-1", "telegram:-99"}}), 404, "telegram:-99"},
-		"unknown group":      {secret, "POST", body(t, map[string]any{"chats": nil, "folder": "gone"}), 404, "gone"},
-		"path as the folder": {secret, "POST", body(t, map[string]any{"chats": nil, "folder": "../main"}), 404, "no group"},
+		"get":                {"GET", "", 400, "does not take GET"},
+		"unknown field":      {"POST", body(t, map[string]any{"thread": "7"}), 400, "thread"},
+		"wrong type":         {"POST", body(t, map[string]any{"chats": "telegram:-1"}), 400, "chats"},
+		"no text":            {"POST", body(t, map[string]any{"text": " \n"}), 400, "text is missing"},
+		"text too long":      {"POST", body(t, map[string]any{"text": strings.Repeat("ä", MaxText+1)}), 400, "4001 characters, at most 4000"},
+		"NUL in the text":    {"POST", body(t, map[string]any{"text": "a\x00b"}), 400, "without NUL"},
+		"no target":          {"POST", body(t, map[string]any{"chats": nil}), 400, "give a folder"},
+		"two targets":        {"POST", body(t, map[string]any{"folder": "main"}), 400, "give a folder"},
+		"too many chats":     {"POST", body(t, map[string]any{"chats": many}), 400, "10001 chats, at most 10000"},
+		"no operator":        {"POST", body(t, map[string]any{"by": nil}), 400, "by is missing"},
+		"operator too long":  {"POST", body(t, map[string]any{"by": strings.Repeat("x", maxBy+1)}), 400, "longer than 200 bytes"},
+		"key too long":       {"POST", body(t, map[string]any{"key": strings.Repeat("x", maxKey+1)}), 400, "key is longer than 200 bytes"},
+		"no address":         {"POST", body(t, map[string]any{"chats": []string{"-1"}}), 400, "write platform:room"},
+		"an empty address":   {"POST", body(t, map[string]any{"chats": []string{""}}), 400, "write platform:room"},
+		"unknown chat":       {"POST", body(t, map[string]any{"chats": []string{"telegram:-1", "telegram:-99"}}), 404, "telegram:-99"},
+		"unknown group":      {"POST", body(t, map[string]any{"chats": nil, "folder": "gone"}), 404, "gone"},
+		"path as the folder": {"POST", body(t, map[string]any{"chats": nil, "folder": "../main"}), 404, "no group"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if status, answer := h.ask(tc.bearer, tc.method, Path, tc.body); status != tc.status || !strings.Contains(answer, tc.says) {
+			if status, answer := h.ask(tc.method, Path, tc.body); status != tc.status || !strings.Contains(answer, tc.says) {
 				t.Errorf("%d %.300s, want %d %s", status, answer, tc.status, tc.says)
 			}
 		})
@@ -100,7 +87,7 @@ func TestAPI_BadRequest_IsRefusedAndSendsNothing(t *testing.T) {
 func TestAPI_LongestText_IsSent(t *testing.T) {
 	t.Parallel()
 	h, _ := harnessAt(t)
-	if status, answer := h.ask(secret, "POST", Path, body(t, map[string]any{"text": strings.Repeat("ä", MaxText)})); status != http.StatusAccepted {
+	if status, answer := h.ask("POST", Path, body(t, map[string]any{"text": strings.Repeat("ä", MaxText)})); status != http.StatusAccepted {
 		t.Errorf("%d %s", status, answer)
 	}
 }
@@ -110,7 +97,7 @@ func TestAPI_Repeated_HasOneAuditRow(t *testing.T) {
 	h, path := harnessAt(t)
 	request := body(t, map[string]any{"chats": []string{"telegram:-2", "telegram:-1", "telegram:-2"}, "key": "k1"})
 	for range 2 {
-		status, answer := h.ask(secret, "POST", Path, request)
+		status, answer := h.ask("POST", Path, request)
 		var got Sent
 		if err := json.Unmarshal([]byte(answer), &got); err != nil || status != http.StatusAccepted {
 			t.Fatalf("%d %s, %v", status, answer, err)
@@ -119,7 +106,7 @@ func TestAPI_Repeated_HasOneAuditRow(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if status, answer := h.ask(secret, "POST", Path, body(t, map[string]any{"text": "other", "key": "k1"})); status != http.StatusConflict || !strings.Contains(answer, "another text") {
+	if status, answer := h.ask("POST", Path, body(t, map[string]any{"text": "other", "key": "k1"})); status != http.StatusConflict || !strings.Contains(answer, "another text") {
 		t.Errorf("the key of another text: %d %s", status, answer)
 	}
 	if diff := cmp.Diff([]string{"web:op: broadcast: 2 chats: down at 5"}, storetest.Audit(t, path)); diff != "" {

@@ -58,38 +58,35 @@ func (c *Closer) Step(ctx context.Context) error {
 	return err
 }
 
-// closeDue closes open polls whose time has come, at that time: votes that arrived later do not count,
-// also if gated was down.
-func (c *Closer) closeDue(ctx context.Context, now time.Time) error {
-	for {
-		due, err := rows.PollsDue(ctx, c.Store.Reader, now.UnixMilli(), page)
-		if err != nil || len(due) == 0 {
+// each calls do for every poll that list returns after an id, page by page.
+func each(list func(after int64) ([]*msg.StoredPoll, error), do func(*msg.StoredPoll) error) error {
+	for after := int64(0); ; {
+		polls, err := list(after)
+		if err != nil || len(polls) == 0 {
 			return err
 		}
-		for _, p := range due {
-			if err := c.close(ctx, p, p.Poll.ClosesAt); err != nil {
+		for _, p := range polls {
+			after = p.ID
+			if err := do(p); err != nil {
 				return err
 			}
 		}
 	}
 }
 
+// closeDue closes open polls whose time has come, at that time: votes that arrived later do not count,
+// also if gated was down.
+func (c *Closer) closeDue(ctx context.Context, now time.Time) error {
+	return each(func(int64) ([]*msg.StoredPoll, error) {
+		return rows.PollsDue(ctx, c.Store.Reader, now.UnixMilli(), page)
+	}, func(p *msg.StoredPoll) error { return c.close(ctx, p, p.Poll.ClosesAt) })
+}
+
 // closeUndelivered closes open polls that no user can see.
 func (c *Closer) closeUndelivered(ctx context.Context, now time.Time) error {
-	for after := int64(0); ; {
-		lost, err := rows.PollsUndelivered(ctx, c.Store.Reader, after, page)
-		if err != nil || len(lost) == 0 {
-			return err
-		}
-		for _, p := range lost {
-			if after = p.ID; err == nil {
-				err = c.close(ctx, p, now.UnixMilli())
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return each(func(after int64) ([]*msg.StoredPoll, error) {
+		return rows.PollsUndelivered(ctx, c.Store.Reader, after, page)
+	}, func(p *msg.StoredPoll) error { return c.close(ctx, p, now.UnixMilli()) })
 }
 
 func (c *Closer) close(ctx context.Context, p *msg.StoredPoll, at int64) error {
@@ -110,18 +107,9 @@ func (c *Closer) close(ctx context.Context, p *msg.StoredPoll, at int64) error {
 
 // end closes the messages of closed polls, once the votes that came before are counted.
 func (c *Closer) end(ctx context.Context, now time.Time) error {
-	for after := int64(0); ; {
-		ending, err := rows.PollsEnding(ctx, c.Store.Reader, after, page)
-		if err != nil || len(ending) == 0 {
-			return err
-		}
-		for _, p := range ending {
-			after = p.ID
-			if err := c.endOne(ctx, p, now); err != nil {
-				return err
-			}
-		}
-	}
+	return each(func(after int64) ([]*msg.StoredPoll, error) {
+		return rows.PollsEnding(ctx, c.Store.Reader, after, page)
+	}, func(p *msg.StoredPoll) error { return c.endOne(ctx, p, now) })
 }
 
 func (c *Closer) endOne(ctx context.Context, p *msg.StoredPoll, now time.Time) error {

@@ -132,8 +132,7 @@ func (s *Scheduler) line(r *http.Request, m *msg.Reminder) (Line, error) {
 		ID: m.ID, Folder: m.Folder, ChatJID: m.ChatJID, ThreadID: m.ThreadID, Topic: m.Topic, Kind: m.Kind,
 		Body: m.Body, DueAt: m.DueAt, Cron: m.Cron,
 		TimeZone: ZoneText(m.TimeZone, time.UnixMilli(cmp.Or(m.NextSlot, m.CreatedAt))), Missed: m.Missed,
-		State: m.State, NextSlot: m.NextSlot, LastSlot: slot, LastRow: row,
-		CreatedBy: m.CreatedBy, Error: m.Error,
+		State: m.State, NextSlot: m.NextSlot, LastSlot: slot, LastRow: row, CreatedBy: m.CreatedBy, Error: m.Error,
 	}, err
 }
 

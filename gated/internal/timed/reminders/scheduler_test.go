@@ -297,26 +297,6 @@ func TestScheduler_CrashAtAnyStep_FiresOnce(t *testing.T) {
 	h.expect(1, msg.ReminderActive, r)
 }
 
-func TestScheduler_Cancelled_DoesNotFire(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	r := h.daily()
-	h.write(func(tx *store.Tx) error {
-		return rows.EndReminder(tx, r.ID, msg.ReminderCancelled, "agent:main", "", h.now.UnixMilli())
-	})
-	h.at("2026-11-23T09:00:00Z")
-	h.expect(0, msg.ReminderCancelled, r)
-}
-
-func TestScheduler_RouteGone_ReminderEnds(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	r := h.daily()
-	h.write(func(tx *store.Tx) error { return tx.Exec(`DELETE FROM routes WHERE id = 1`) })
-	h.at("2026-11-23T09:00:00Z")
-	h.expect(0, msg.ReminderCancelled, r)
-}
-
 func TestScheduler_ChatOfAnotherGroup_ReminderEndsByRoutesAlone(t *testing.T) {
 	t.Parallel()
 	pin := func(tx *store.Tx) error { return rows.PinGroup(tx, chatJID, "ops", 2) }
@@ -330,6 +310,7 @@ func TestScheduler_ChatOfAnotherGroup_ReminderEndsByRoutesAlone(t *testing.T) {
 		sent    int
 		state   msg.ReminderState
 	}{
+		"no group's":                           {[]func(*store.Tx) error{drop}, 0, msg.ReminderCancelled},
 		"pinned":                               {[]func(*store.Tx) error{pin}, 1, msg.ReminderActive},
 		"routed":                               {[]func(*store.Tx) error{drop, bySender, route("chat_jid="+chatJID, "ops")}, 0, msg.ReminderCancelled},
 		"no group's, but for a sender":         {[]func(*store.Tx) error{drop, bySender}, 1, msg.ReminderActive},

@@ -73,29 +73,46 @@ func (j *Job) purgeMedia(ctx context.Context, cutoff time.Time) (deleted int, er
 	return deleted, ctx.Err()
 }
 
-// oldFiles are the files below a folder of the data folder that were last written
-// before cutoff, by their slash-separated paths in the data folder.
-func (j *Job) oldFiles(folder string, cutoff time.Time) (map[string]bool, error) {
-	old := map[string]bool{}
-	root := filepath.Join(j.cfg.Data, folder)
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // the folder, or a file that was removed meanwhile
-		}
+// dataFile is a file of the data folder.
+type dataFile struct {
+	name    string // its slash-separated path in the data folder
+	size    int64
+	written time.Time
+}
+
+// files lists the files below a folder of the data folder. A folder, or a file, that is gone meanwhile has none.
+func (j *Job) files(folder string) (all []dataFile, err error) {
+	err = filepath.WalkDir(filepath.Join(j.cfg.Data, folder), func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return err
+			return ignoreGone(err)
 		}
 		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil || !info.ModTime().Before(cutoff) {
-			return err
+		if err != nil {
+			return ignoreGone(err)
 		}
 		relative, err := filepath.Rel(j.cfg.Data, name)
-		old[filepath.ToSlash(relative)] = true
+		all = append(all, dataFile{filepath.ToSlash(relative), info.Size(), info.ModTime()})
 		return err
 	})
+	return all, err
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// oldFiles are the names of the files below a folder that were last written before cutoff.
+func (j *Job) oldFiles(folder string, cutoff time.Time) (map[string]bool, error) {
+	all, err := j.files(folder)
+	old := map[string]bool{}
+	for _, f := range all {
+		if f.written.Before(cutoff) {
+			old[f.name] = true
+		}
+	}
 	return old, err
 }
 
@@ -104,8 +121,5 @@ func (j *Job) remove(name string) error {
 	if err == nil {
 		err = errors.Join(folder.Remove(path.Base(name)), folder.Close())
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return ignoreGone(err)
 }

@@ -3,10 +3,6 @@ package retention
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"path"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -24,17 +20,14 @@ const (
 	minOrphanAge = 24 * time.Hour
 )
 
-// mediaFile is a file of the media folder.
-type mediaFile struct {
-	name    string // its slash-separated path in the data folder
-	size    int64
-	written time.Time
-}
-
 // TrimMedia removes the oldest files of messages that no open turn and no unsent message needs, if all
 // together have nearly MEDIA_QUOTA bytes.
 func (j *Job) TrimMedia(ctx context.Context) (removed int, err error) {
-	files, used, err := j.mediaFiles()
+	files, err := j.files(mediaFolder)
+	used := int64(0)
+	for _, f := range files {
+		used += f.size
+	}
 	limit, to := j.cfg.MediaQuota/100*trimAbove, j.cfg.MediaQuota/100*trimTo
 	if err != nil || used <= limit {
 		j.mediaFull = false
@@ -44,9 +37,8 @@ func (j *Job) TrimMedia(ctx context.Context) (removed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	slices.SortFunc(files, func(a, b mediaFile) int {
-		return cmp.Or(a.written.Compare(b.written),
-			cmp.Compare(a.name, b.name))
+	slices.SortFunc(files, func(a, b dataFile) int {
+		return cmp.Or(a.written.Compare(b.written), cmp.Compare(a.name, b.name))
 	})
 	before := j.cfg.Now().Add(-minMediaAge)
 	for _, f := range files {
@@ -72,30 +64,4 @@ func (j *Job) TrimMedia(ctx context.Context) (removed int, err error) {
 	}
 	j.mediaFull = full
 	return removed, ctx.Err()
-}
-
-// mediaFiles lists the files of the media folder, and their size together.
-func (j *Job) mediaFiles() (files []mediaFile, used int64, err error) {
-	err = filepath.WalkDir(filepath.Join(j.cfg.Data, mediaFolder), func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return ignoreGone(err)
-		}
-		info, err := d.Info()
-		if err != nil {
-			return ignoreGone(err)
-		}
-		relative, err := filepath.Rel(j.cfg.Data, name)
-		files = append(files, mediaFile{path.Clean(filepath.ToSlash(relative)), info.Size(), info.ModTime()})
-		used += info.Size()
-		return err
-	})
-	return files, used, err
-}
-
-// ignoreGone is for a folder that is not there, and for files that were removed meanwhile.
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
