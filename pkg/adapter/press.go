@@ -103,7 +103,7 @@ func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string
 // examineCopy answers the press of a button of a message without a row. A preview has none either, and no such button.
 func (s *Shell) examineCopy(ctx context.Context, m *msg.Message, a *msg.Ask) (notice string, copied *msg.Ask,
 	err error) {
-	preview, err := s.Store.ShownPreview(ctx, m.ChatJID, m.TargetID)
+	preview, err := rows.ShownPreview(ctx, s.Store.Reader, m.ChatJID, m.TargetID)
 	switch {
 	case err != nil:
 		return "", nil, err
@@ -118,7 +118,7 @@ func (s *Shell) examineCopy(ctx context.Context, m *msg.Message, a *msg.Ask) (no
 // examineStop adds to the row of a press that stops a turn the place of its preview. The message that was pressed has
 // to be that preview, and the turn must not have ended.
 func (s *Shell) examineStop(ctx context.Context, m *msg.Message, turn int64) (notice string, err error) {
-	shown, err := s.Store.ShownPreview(ctx, m.ChatJID, m.TargetID)
+	shown, err := rows.ShownPreview(ctx, s.Store.Reader, m.ChatJID, m.TargetID)
 	if err != nil || shown == nil || shown.TurnID != turn {
 		return finishedNotice, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -28,7 +29,7 @@ func TestPreviewFacts_ModeIsOfGroupElseOfChat(t *testing.T) {
 		{msg.ChatDM, "", `{"progress":"status"}`, groupconfig.ProgressStatus},
 		{msg.ChatGroup, "", `{"progress":"live"}`, groupconfig.ProgressLive},
 	} {
-		turn := &store.PreviewTurn{ChatKind: test.kind, Lane: store.Lane{ChatJID: "telegram:1", ThreadID: test.thread}, Config: json.RawMessage(test.config)}
+		turn := &rows.PreviewTurn{ChatKind: test.kind, Lane: store.Lane{ChatJID: "telegram:1", ThreadID: test.thread}, Config: json.RawMessage(test.config)}
 		if got := p.factsOf(turn, nil).mode; got != test.want {
 			t.Errorf("%s, thread %q, config %q: %s, want %s", test.kind, test.thread, test.config, got, test.want)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
@@ -57,10 +58,10 @@ type previewStep struct {
 // previewFacts are what the next step depends on.
 type previewFacts struct {
 	now     time.Time
-	turn    *store.PreviewTurn // nil if it does not run
-	open    *store.Preview     // nil if there is none
-	waiting bool               // the lane has rows to deliver; not known if turn and open are nil
-	every   time.Duration      // see Previewer
+	turn    *rows.PreviewTurn // nil if it does not run
+	open    *rows.Preview     // nil if there is none
+	waiting bool              // the lane has rows to deliver; not known if turn and open are nil
+	every   time.Duration     // see Previewer
 	mode    groupconfig.Progress
 	known   knownPreview
 

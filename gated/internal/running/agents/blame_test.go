@@ -379,7 +379,7 @@ func TestStop_Backlog_IsCarriedOutInPages(t *testing.T) {
 	r.start()
 	diff(t, "written after the stop", r.answered(after), []string{"re: after"})
 	r.until("the rest is cancelled", func() bool { return r.turn(last.ID).State == msg.TurnCancelled })
-	r.until("the stop is over", func() bool { return len(must[[]rows.Stop](r)(rows.Stops(t.Context(), r.st.Reader))) == 0 })
+	r.until("the stop is over", func() bool { return len(must[[]rows.Stop](r)(rows.Stops(t.Context(), r.st.Reader, ""))) == 0 })
 	for _, g := range r.inputs("main") {
 		if slices.Contains(texts(g.prompt.Messages), "more") {
 			t.Error("a stopped turn was asked")

@@ -177,7 +177,7 @@ func (b *budgets) chatKnows(tx *store.Tx, t *msg.Turn, scope rows.BudgetScope, n
 			r.EndedAt > now {
 			continue
 		}
-		if noticed, err := rows.HasNotice(b.env.ctx, tx.Reader, r.ID); noticed || err != nil {
+		if noticed, err := rows.HasNotice(b.env.ctx, tx.Reader, r.ID, ""); noticed || err != nil {
 			return noticed, err
 		}
 	}

@@ -263,7 +263,7 @@ func (l *leftovers) waitForMachine(tx *store.Tx, t *msg.Turn, now int64) error {
 
 // noticeWait notifies a turn's chat that it waits, unless it has had a notice about it.
 func (l *leftovers) noticeWait(tx *store.Tx, t *msg.Turn, text string, now int64) error {
-	notified, err := rows.HasNotice(l.env.ctx, tx.Reader, t.ID)
+	notified, err := rows.HasNotice(l.env.ctx, tx.Reader, t.ID, "")
 	if err != nil || notified {
 		return err
 	}

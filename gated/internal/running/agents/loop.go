@@ -178,7 +178,7 @@ func (s *stops) carryOutPages(ctx context.Context) {
 	lanes := map[string]bool{}
 	defer func() { s.sched.changed(lanes) }() // once: a look at a lane walks over all that a /stop covers
 	for ctx.Err() == nil {
-		stops, err := rows.Stops(ctx, s.env.st.Reader)
+		stops, err := rows.Stops(ctx, s.env.st.Reader, "")
 		if err != nil || len(stops) == 0 {
 			return // the next sweep retries
 		}

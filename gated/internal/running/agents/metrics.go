@@ -102,7 +102,7 @@ func measureTurns(reg Metrics, st *store.Store, now func() time.Time, runtimes [
 		queued.WithLabelValues("probe").Set(float64(q.Probe))
 		queued.WithLabelValues("retry").Set(float64(max(q.Later-q.Files-q.Probe, 0)))
 		oldest.Set(metrics.Age(at, q.Ready.Oldest))
-		open, err := st.RunningBacklog(ctx)
+		open, err := st.Backlog(ctx, store.ForAgent, "", 0)
 		if err != nil {
 			return err
 		}

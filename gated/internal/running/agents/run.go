@@ -285,7 +285,7 @@ func (a *agent) leaveQueue(before phase) {
 	}
 }
 
-// catchUp handles the turns and cancellations of which the run was told before.
+// catchUp handles the turns and cancellations that the run received before.
 func (r *run) catchUp() {
 	select {
 	case t := <-r.inbox.piped:

@@ -16,6 +16,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -23,12 +24,11 @@ import (
 func (r *harness) configure(folder, config string) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
-		g := &msg.Group{Folder: folder, Config: []byte(config)}
-		if found, err := tx.UpdateGroup(g); err != nil || found {
+		fresh, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(config)})
+		if err != nil || fresh {
 			return err
 		}
-		_, err := tx.PutGroup(g)
-		return err
+		return storetest.SetConfig(tx, folder, []byte(config))
 	})
 }
 
