@@ -69,7 +69,7 @@ func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {
 	var reserved bool
 	if reply.Final && !r.agent.ending() && !r.settings.changed && r.turns.has(t.ID) &&
 		len(r.turns.unanswered) == len(turns) {
-		next, reserved = r.m.sched.next(r.row.ID, len(turns))
+		next, reserved = r.m.sched.queue.Next(r.row.ID, len(turns))
 	}
 	failpoint.At(failpoint.Framed)
 	turn, err := r.store(t, reply, next.ID)

@@ -10,7 +10,7 @@ import (
 )
 
 // liveRuns are the runs that Stop, Cancel, Drain and the queue reach. The mutex guards them; it is held for moments
-// only, never while the scheduler's is acquired.
+// only, never while the scheduler's or the queue's is acquired.
 type liveRuns struct {
 	wg sync.WaitGroup // of their goroutines
 
@@ -100,40 +100,19 @@ func (l *liveRuns) carryOut(a queue.Actions, start func(queue.Turn)) {
 }
 
 // scheduler makes the decisions of the queue and carries each out before the next one: those of two goroutines must
-// reach a run in their order.
+// reach a run in their order. The queue has a mutex of its own.
 type scheduler struct {
+	queue *queue.GroupQueue
 	live  *liveRuns
 	start func(queue.Turn)
 
-	mu    sync.Mutex // held from a decision until it is carried out
-	queue *queue.GroupQueue
+	mu sync.Mutex // held from a decision until it is carried out
 }
 
 func (s *scheduler) do(decide func(*queue.GroupQueue) queue.Actions) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live.carryOut(decide(s.queue), s.start)
-}
-
-// next reserves the queued turn that a run may take when it answers its last ones.
-func (s *scheduler) next(run int64, answers int) (t queue.Turn, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queue.Next(run, answers)
-}
-
-// drain keeps further turns from a run.
-func (s *scheduler) drain(run int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queue.Drain(run)
-}
-
-// busy is the number of busy agents.
-func (s *scheduler) busy() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queue.Busy()
 }
 
 // changed makes the queue read lanes again.

@@ -140,7 +140,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	}
 	m.sched = &scheduler{queue: queue.New(cfg.MaxAgents, cfg.Now, turnRows{e}), live: live, start: m.start}
 	m.stops = &stops{env: e, live: live, sched: m.sched, found: make(chan struct{}, 1)}
-	m.meter = newMeter(metrics, m.sched.busy, st, cfg.Now, runtimeNames(cfg.Runtimes))
+	m.meter = newMeter(metrics, m.sched.queue, st, cfg.Now, runtimeNames(cfg.Runtimes))
 	return m
 }
 
@@ -323,7 +323,7 @@ func (m *Manager) Changed(turns ...*msg.Turn) {
 
 // Drain lets a run whose session was reset finish, without further turns.
 func (m *Manager) Drain(runID int64) {
-	m.sched.drain(runID)
+	m.sched.queue.Drain(runID)
 	if r := m.live.get(runID); r != nil {
 		r.inbox.control(ctlDrain)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/gated/internal/running/queue"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
@@ -26,7 +27,7 @@ type meter struct {
 	notStarted   *prometheus.CounterVec
 }
 
-func newMeter(reg Metrics, busy func() int, st *store.Store, now func() time.Time, runtimes []string) *meter {
+func newMeter(reg Metrics, q *queue.GroupQueue, st *store.Store, now func() time.Time, runtimes []string) *meter {
 	m := &meter{
 		turns: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "arizuko_turn_seconds", Help: "Time from a turn's creation to the end of its answer.",
@@ -65,7 +66,7 @@ func newMeter(reg Metrics, busy func() int, st *store.Store, now func() time.Tim
 	reg.MustRegister(m.turns, m.waits, m.runs, m.failures, m.notStarted,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_agents_busy",
 			Help: "Lanes with an unanswered turn."},
-			func() float64 { return float64(busy()) }))
+			func() float64 { return float64(q.Busy()) }))
 	measureTurns(reg, st, now, runtimes)
 	return m
 }

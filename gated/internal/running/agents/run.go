@@ -96,7 +96,7 @@ func newRun(m *Manager, row msg.Run, setup setup) *run {
 		settings: settings{runInfo: info, groups: m.groups}, offers: offers{runInfo: info},
 		progress: progressList{runInfo: info, turns: map[int64]*progress{}, timer: stoppedTimer()},
 	}
-	r.agent = agent{runInfo: info, groups: m.groups, sched: m.sched, inbox: r.inbox, access: noTools{},
+	r.agent = agent{runInfo: info, groups: m.groups, queue: m.sched.queue, inbox: r.inbox, access: noTools{},
 		deadline: stoppedTimer()}
 	r.prompts = prompts{runInfo: info, files: m.files, settings: &r.settings, turns: &r.turns}
 	return r
@@ -113,7 +113,7 @@ func stoppedTimer() *time.Timer {
 type agent struct {
 	*runInfo
 	groups   *groups
-	sched    *scheduler
+	queue    *queue.GroupQueue
 	inbox    *mailbox // of its run
 	access   Access
 	proc     *runtime.Proc
@@ -278,7 +278,7 @@ func (a *agent) leaveQueue(before phase) {
 	if before > phaseServing {
 		return
 	}
-	a.sched.drain(a.row.ID)
+	a.queue.Drain(a.row.ID)
 	if err := a.env.st.Write(a.env.ctx, func(tx *store.Tx) error { return rows.DrainRun(tx, a.row.ID) }); err != nil &&
 		a.env.ctx.Err() == nil {
 		a.env.log.Warn("run not marked as draining", "run", a.row.ID, "err", err)

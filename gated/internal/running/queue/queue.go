@@ -6,6 +6,7 @@ package queue
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"arizuko/pkg/msg"
@@ -70,12 +71,12 @@ type Actions struct {
 	Close []int64 // let the idle run finish; then call Exited, or Kept if it has got a turn
 }
 
-// GroupQueue decides; one goroutine at a time may call it. Its methods do nothing themselves: they return Actions, which
-// must be carried out before the next call.
+// GroupQueue is the scheduler. Its methods do nothing themselves: they return Actions.
 //
 // Its view of runs may be out of date: a new turn may have been stored for
 // a run already. So every start, pipe and close may be refused.
 type GroupQueue struct {
+	mu    sync.Mutex
 	limit int
 	now   func() time.Time
 	rows  Rows
@@ -227,6 +228,8 @@ func (q *GroupQueue) Waits(runID int64, waits bool) Actions {
 // Next returns the queued turn that a run may take when it answers its last ones, as many as answers, and
 // reserves it for the run until Took.
 func (q *GroupQueue) Next(runID int64, answers int) (t Turn, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	r := q.runs[runID]
 	if r == nil || r.lane.run != r || r.load() != answers || r.lane.inRing || len(q.ring) > 0 && !q.inQuantum(r) {
 		return Turn{}, false
@@ -242,6 +245,8 @@ func (q *GroupQueue) Next(runID int64, answers int) (t Turn, ok bool) {
 
 // Drain takes a run out of use: it answers its turns and gets no more.
 func (q *GroupQueue) Drain(runID int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if r := q.runs[runID]; r != nil {
 		r.closing = true
 	}
@@ -300,6 +305,8 @@ func (q *GroupQueue) Tick(idle func(runID int64) time.Duration) Actions {
 
 // Busy returns how many agents are busy.
 func (q *GroupQueue) Busy() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	return q.busy
 }
 
@@ -332,6 +339,8 @@ func (q *GroupQueue) recount(r *run, wasBusy bool) {
 
 // update makes one change and returns the actions that follow from it.
 func (q *GroupQueue) update(change func()) Actions {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	change()
 	q.fill()
 	acts := q.acts
