@@ -34,10 +34,9 @@ func (r *run) startExit(a *process, method string) error {
 // errorKinds are names that agents give to failures of the model's API, in the data of an error.
 var errorKinds = map[string]agentproto.Kind{
 	"authentication_failed": agentproto.KindPermanent, "billing_error": agentproto.KindPermanent,
-	"invalid_request": agentproto.KindPermanent,
-	"model_not_found": agentproto.KindPermanent, "oauth_org_not_allowed": agentproto.KindPermanent,
-	"max_output_tokens": agentproto.KindPermanent,
-	"rate_limit":        agentproto.KindTransient, "overloaded": agentproto.KindTransient,
+	"invalid_request": agentproto.KindPermanent, "model_not_found": agentproto.KindPermanent,
+	"oauth_org_not_allowed": agentproto.KindPermanent, "max_output_tokens": agentproto.KindPermanent,
+	"rate_limit": agentproto.KindTransient, "overloaded": agentproto.KindTransient,
 	"server_error": agentproto.KindTransient,
 }
 

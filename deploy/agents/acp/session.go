@@ -221,11 +221,7 @@ func (r *run) request(ctx context.Context, method string, params any) (response 
 	for !returned {
 		select {
 		case m, more := <-a.program.Lines:
-			if !more {
-				r.abandon()
-				return response, r.startExit(a, method)
-			}
-			if err := r.receive(m); err != nil {
+			if err := r.starting(m, more, method); err != nil {
 				return response, err
 			}
 		case <-timeout.C:
@@ -241,6 +237,16 @@ func (r *run) request(ctx context.Context, method string, params any) (response 
 	return response, nil
 }
 
+// starting handles a message of an agent that has no prompt yet, or its end before the answer to a method.
+func (r *run) starting(m message, more bool, method string) error {
+	if more {
+		return r.receive(m)
+	}
+	a := r.agent
+	r.abandon()
+	return r.startExit(a, method)
+}
+
 // quiet waits until the agent says nothing more of the past: after a load, some send the conversation late.
 func (r *run) quiet(ctx context.Context) error {
 	if !r.late {
@@ -250,12 +256,7 @@ func (r *run) quiet(ctx context.Context) error {
 	for {
 		select {
 		case m, more := <-r.agent.program.Lines:
-			if !more {
-				a := r.agent
-				r.abandon()
-				return r.startExit(a, methodPrompt)
-			}
-			if err := r.receive(m); err != nil {
+			if err := r.starting(m, more, methodPrompt); err != nil {
 				return err
 			}
 			continue

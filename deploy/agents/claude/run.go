@@ -85,11 +85,7 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 		var err error
 		select {
 		case l, open := <-r.cli.program.Lines:
-			if open {
-				err = r.handleLine(l)
-			} else {
-				err = r.exited()
-			}
+			err = r.next(l, open)
 		case newer := <-w.Newer():
 			err = r.give(newer)
 		case decide := <-w.Decided:
@@ -160,11 +156,7 @@ func (r *run) idle(ctx context.Context) error {
 		var err error
 		select {
 		case l, open := <-r.cli.program.Lines:
-			if open {
-				err = r.handleLine(l)
-			} else {
-				err = r.exited()
-			}
+			err = r.next(l, open)
 		case <-ctx.Done():
 			return nil
 		}
@@ -224,6 +216,14 @@ func (r *run) launch() error {
 		return nil
 	}
 	return r.cli.program.Send(r.userLine(r.running.uuid, r.running.Prompt))
+}
+
+// next handles a line of the CLI, or its end.
+func (r *run) next(l line, open bool) error {
+	if open {
+		return r.handleLine(l)
+	}
+	return r.exited()
 }
 
 // handleLine handles a line of the CLI. Unknown types are ignored.

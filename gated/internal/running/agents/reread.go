@@ -28,7 +28,7 @@ func (r *run) reread() {
 	r.interruptCancelled()
 	r.noteChanges()
 	open, err := rows.RunTakes(r.env.ctx, r.env.st.Reader, r.row.ID)
-	if err == nil && !open && !r.agent.ending() { // it was closed, or a /stop cancelled a turn that it has just answered
+	if err == nil && !open && !r.agent.ending() { // it was closed, or a /stop cancelled a turn that it just answered
 		r.drain()
 	}
 	r.checkAsks() // the next sweep looks again for anything that could not be read

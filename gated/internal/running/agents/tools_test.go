@@ -91,12 +91,3 @@ func TestTools_EachRun_HasItsOwnToken(t *testing.T) {
 		t.Errorf("tokens %q, %q", first.Token, second.Token)
 	}
 }
-
-func TestTools_None_StartLineHasNoAccess(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t)
-	r.answered(r.ask("one"))
-	if access := r.inputs("main")[0].start().MCP; access != nil {
-		t.Errorf("access %+v", access)
-	}
-}
