@@ -253,9 +253,6 @@ func (c *Cluster) Addrs() (all []string) {
 	return all
 }
 
-// Name is that of a node, as Patroni's commands show it.
-func (c *Cluster) Name(n int) string { return c.nodes[n].name }
-
 // URL is that of the database postgres on the servers with these addresses, of which clients use the one that takes
 // writes. Its user may do anything.
 func URL(addrs []string) string {

@@ -61,14 +61,6 @@ func answerStatus(result any, err error, f Fault) int {
 // acts reports whether a call was carried out, for the first time, and did more than read.
 func (c *Call) acts() bool { return c.Accepted && !c.Repeated && !strings.HasPrefix(c.Route, "GET ") }
 
-// sends reports whether a call sends a message.
-func (c *Call) sends() bool { return c.Route == CreateMessage }
-
-// Answers matches, for Wait, a message of the bot in a place.
-func Answers(p Place) func(Call) bool {
-	return func(c Call) bool { return c.sends() && c.ChannelID == p.ChannelID }
-}
-
 // Typing is when the bot triggered the typing indicator in the place, oldest first.
 func (p Place) Typing() []time.Time {
 	var times []time.Time

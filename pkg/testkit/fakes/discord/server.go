@@ -7,7 +7,7 @@
 //	alice := dc.User("Alice", "alice")
 //	general := dc.Guild("Team", alice).Channel("general")
 //	general.Say(alice, dc.Me().Mention()+" hello")
-//	call, err := dc.Wait(ctx, discord.Answers(general))
+//	call, err := dc.Wait(ctx, func(c discord.Call) bool { return c.ChannelID == general.ChannelID && c.Text == "Hello Alice" })
 //
 // The methods of users return what they created. An impossible action, like an edit of a message
 // that does not exist, is a mistake of the test and panics; Post, TryEdit, TryThreadFrom and

@@ -91,19 +91,7 @@ func (c *Call) reads() bool {
 	return strings.HasSuffix(c.Method, ".info") || c.Method == "users.list"
 }
 
-// sends reports whether a call sends messages.
-func (c *Call) sends() bool {
-	return c.Method == "chat.postMessage" || c.Method == "files.completeUploadExternal"
-}
-
 // WaitConfirmed waits until the app has answered every event, command and interaction.
 func (s *Server) WaitConfirmed(ctx context.Context) error {
 	return s.Until(ctx, func() bool { return s.Pending() == 0 })
-}
-
-// Answers matches, for Wait, a message of the bot in a conversation, or in a thread of it.
-func Answers(p Place) func(Call) bool {
-	return func(c Call) bool {
-		return c.sends() && c.ChannelID == p.ChannelID && (p.ThreadTS == "" || c.ThreadTS == p.ThreadTS)
-	}
 }

@@ -42,7 +42,7 @@ func TestUpload_Files_SharedInOneMessage(t *testing.T) {
 	}
 	fakeservertest.Subset(t, r.must("files.info", "file", a).Fields, fmt.Sprintf(`{"file": {"name": "a.txt", "shares": {"public": {%q: [{"ts": %q, "thread_ts": %q}]}}}}`,
 		team.ChannelID, posted.TS, m.TS))
-	call, err := r.Wait(r.ctx, slack.Answers(team))
+	call, err := r.Wait(r.ctx, func(c slack.Call) bool { return c.Method == "files.completeUploadExternal" })
 	if err != nil || len(call.Files) != 2 || string(call.Files[1].Data) != "second" || call.TS != posted.TS || len(call.Pings) != 1 || call.ThreadTS != m.TS {
 		t.Errorf("recorded %+v, %v", call, err)
 	}

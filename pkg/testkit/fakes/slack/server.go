@@ -7,7 +7,7 @@
 //	alice := sl.User("Alice", "alice")
 //	team := sl.Channel("team", alice)
 //	team.Say(alice, sl.Me().Mention()+" hello")
-//	call, err := sl.Wait(ctx, slack.Answers(team))
+//	call, err := sl.Wait(ctx, func(c slack.Call) bool { return c.ChannelID == team.ChannelID && c.Text == "Hello Alice" })
 //
 // Texts are as on the wire, with <@U…> for mentions and &lt; for "<"; Encode converts a text as a
 // user types it. The methods of users return the message or user that they created. An impossible

@@ -109,11 +109,6 @@ func (s *Server) GetUpdatesCalls() int {
 	return s.polled
 }
 
-// sends reports whether a call sends messages.
-func (c *Call) sends() bool {
-	return strings.HasPrefix(c.Method, "send") && c.Method != "sendChatAction"
-}
-
 // WaitConfirmed waits until the bot has confirmed every update.
 func (s *Server) WaitConfirmed(ctx context.Context) error {
 	return s.Until(ctx, func() bool { return s.Pending() == 0 })
@@ -129,11 +124,4 @@ func (s *Server) Polling() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queue.poller != nil
-}
-
-// Answers matches, for Wait, a message of the bot in a chat, or in a topic of it.
-func Answers(p Place) func(Call) bool {
-	return func(c Call) bool {
-		return c.sends() && c.ChatID == p.ChatID && (p.ThreadID == 0 || c.ThreadID == p.ThreadID)
-	}
 }

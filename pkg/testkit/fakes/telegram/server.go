@@ -7,7 +7,7 @@
 //	alice := tg.User("Alice", "alice")
 //	team := tg.Supergroup("Team", alice)
 //	team.Say(alice, "@arizuko_bot hello")
-//	call, err := tg.Wait(ctx, telegram.Answers(team))
+//	call, err := tg.Wait(ctx, func(c telegram.Call) bool { return c.ChatID == team.ChatID && c.Text == "Hello Alice" })
 //
 // The methods of users return the message or user that they created. An impossible action, like an edit of a message
 // that does not exist, is a mistake of the test and panics; Post, TryEdit and SetReactions, which
