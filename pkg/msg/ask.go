@@ -94,6 +94,20 @@ func (a *Ask) IsPermission() bool { return a.PayloadHash != "" }
 // Takes reports whether an answer that came at a time, in unix ms, counts.
 func (a *Ask) Takes(at int64) bool { return a.State == AskOpen && at < a.ExpiresAt }
 
+// Judge decides whether an answer counts, given by a sender at a time, in unix ms. option counts from 1. A nil question
+// is none that the sender can mean. The reason is ReasonChosen, or why the answer does not count.
+func (a *Ask) Judge(sender string, isBot bool, option int, at int64) Reason {
+	switch {
+	case a == nil, option < 1, option > len(a.Options):
+		return ReasonChoiceUnknown
+	case !a.Who.May(sender), isBot:
+		return ReasonChoiceDenied
+	case !a.Takes(at):
+		return ReasonChoiceLate
+	}
+	return ReasonChosen
+}
+
 // label is what stands before an option: its number, or a letter if an option is a number itself, which may be that of
 // another one.
 func (a *Ask) label(i int) (label, kind string) {

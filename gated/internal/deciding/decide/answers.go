@@ -33,7 +33,10 @@ func (w *step) answers(r *Row) bool {
 	if c == nil {
 		return false
 	}
-	reason, disposition := c.reason(r), msg.Dropped
+	reason, disposition := c.Ask.Judge(r.Sender, r.IsBot, c.Option, r.ReceivedAt), msg.Dropped
+	if c.Stops {
+		reason = msg.ReasonStopLate
+	}
 	if reason == msg.ReasonChosen && w.chosen[c.Ask.ID] { // by a row before this one
 		reason = msg.ReasonChoiceLate
 	}
@@ -70,19 +73,4 @@ func (c *Choice) refusal(reason msg.Reason) string {
 		return textAskUnclear
 	}
 	return ""
-}
-
-// reason says what becomes of an answer.
-func (c *Choice) reason(r *Row) msg.Reason {
-	switch a := c.Ask; {
-	case c.Stops:
-		return msg.ReasonStopLate
-	case a == nil, c.Option < 1, c.Option > len(a.Options):
-		return msg.ReasonChoiceUnknown
-	case !a.Who.May(r.Sender), r.IsBot:
-		return msg.ReasonChoiceDenied
-	case !a.Takes(r.ReceivedAt):
-		return msg.ReasonChoiceLate
-	}
-	return msg.ReasonChosen
 }

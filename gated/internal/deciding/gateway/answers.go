@@ -13,18 +13,17 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// stop reads the press of a button that stops a turn, which is the command: what the button carries may be forged, so
-// it only counts in the chat of a turn that has not ended. It reports whether the row is such a press.
+// stop reads the press of a button that stops a turn, which is the command. It reports whether the row is such a press.
 func (f *reader) stop(ctx context.Context, r *decide.Row) (is bool, err error) {
 	press, _ := msg.ParsePress(r.Content)
 	if r.Verb != msg.VerbAnswer || press.Stop == 0 {
 		return false, nil
 	}
-	turn, err := f.st.Turn(ctx, press.Stop)
+	turn, err := f.st.Stoppable(ctx, r.ChatJID, press.Stop)
 	if err != nil {
 		return true, err
 	}
-	if turn == nil || turn.ChatJID != r.ChatJID || !turn.State.IsOpen() || r.Old || r.IsBot {
+	if turn == nil || r.Old || r.IsBot {
 		r.Choice = &decide.Choice{Stops: true}
 		return true, nil
 	}
@@ -38,7 +37,8 @@ func (f *reader) stop(ctx context.Context, r *decide.Row) (is bool, err error) {
 func (f *reader) choice(ctx context.Context, r *decide.Row) (*decide.Choice, error) {
 	switch {
 	case r.Verb == msg.VerbAnswer:
-		return f.pressed(ctx, r.Message)
+		a, option, err := f.st.Pressed(ctx, r.Message)
+		return &decide.Choice{Ask: a, Option: option}, err
 	case !r.Typed() || len(r.Content) > msg.MaxAnswer:
 		return nil, nil
 	}
@@ -89,7 +89,7 @@ var mention = regexp.MustCompile(`^\s*(?:@\S+|<@[^>]*>)[\s,:]*`)
 // more since it asked. A permission is not given before all of the question is there.
 func (f *reader) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool, error) {
 	if a.IsPermission() {
-		if sent, err := f.beingSent(ctx, a.ID, m.ChatJID); sent != nil || err != nil {
+		if sent, err := f.st.AskBeingSent(ctx, a.ID, m.ChatJID); sent != nil || err != nil {
 			return true, err
 		}
 	}
@@ -165,50 +165,4 @@ func (f *reader) inPlace(ctx context.Context, asks []*msg.Ask, place string) (th
 		}
 	}
 	return there, nil
-}
-
-// pressed reads the question of a pressed button. What the button carries may be forged, or stand on a copy of the
-// message: the question's own message has to be in this chat and, once its ids are known, the one that was pressed.
-func (f *reader) pressed(ctx context.Context, m *msg.Message) (*decide.Choice, error) {
-	press, ok := msg.ParsePress(m.Content)
-	var early *msg.Ask
-	if ok {
-		var err error
-		if early, err = f.beingSent(ctx, press.Ask, m.ChatJID); err != nil {
-			return nil, err
-		}
-	}
-	// Read after it: an id that is stored in between is found.
-	shown, err := f.st.AskOfTarget(ctx, m.ChatJID, m.TargetID)
-	if err != nil {
-		return nil, err
-	}
-	c := &decide.Choice{Ask: shown, Option: press.Option}
-	switch {
-	case !ok: // by a foreign adapter
-		c.Option = 0
-		if shown != nil {
-			c.Option, _ = shown.Number(m.Content)
-		}
-	case shown != nil && shown.ID != press.Ask:
-		c.Ask = nil
-	case shown == nil && m.TargetID != "":
-		c.Ask = early // it was pressed before the adapter has stored the id of the message
-	}
-	return c, nil
-}
-
-// beingSent returns a question whose message in a chat has no id yet, since its adapter is sending it, nil for any
-// other.
-func (f *reader) beingSent(ctx context.Context, id int64, chatJID string) (*msg.Ask, error) {
-	a, err := f.st.Ask(ctx, id)
-	if err != nil || a == nil {
-		return nil, err
-	}
-	row, err := f.st.Message(ctx, a.MessageID)
-	if err != nil || row == nil || row.ChatJID != chatJID ||
-		row.OutState != msg.OutSending && row.OutState != msg.OutQueued {
-		return nil, err
-	}
-	return a, nil
 }
