@@ -9,7 +9,6 @@ import (
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -113,9 +112,7 @@ func (p *previews) forget(facts map[int64]*previewFacts) {
 func (p *previews) factsOf(t *store.PreviewTurn, shown *store.Preview) *previewFacts {
 	f := &previewFacts{now: p.shell.Now(), turn: t, open: shown}
 	if t != nil {
-		config, _ := groupconfig.Parse(t.Config) // gated reports an invalid one; no agent runs then
-		f.mode = config.Progress.In(t.ChatKind == msg.ChatDM || t.ChatKind == msg.ChatWeb || t.Lane.ThreadID != "")
-		f.every, f.waiting = p.shell.previewer.PreviewEvery(t.Lane), t.Waiting
+		f.mode, f.every, f.waiting = t.Mode, p.shell.previewer.PreviewEvery(t.Lane), t.Waiting
 	}
 	return f
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
 )
 
@@ -61,7 +60,7 @@ type previewFacts struct {
 	open    *store.Preview     // nil if there is none
 	waiting bool               // the lane has rows to deliver; not known if turn and open are nil
 	every   time.Duration      // see Previewer
-	mode    groupconfig.Progress
+	mode    store.PreviewMode
 	known   knownPreview
 
 	progress *store.Progress // nil if the agent has said nothing, or if it was not read
@@ -85,16 +84,16 @@ func nextPreview(f *previewFacts) previewStep {
 		switch {
 		case p.PlatformID == "", strings.HasPrefix(p.PlatformID, previewOld):
 			return f.once(previewLose, f.known.waitUntil)
-		case p.Ending, f.turn != nil && (f.mode == groupconfig.ProgressOff || f.every == 0),
+		case p.Ending, f.turn != nil && (f.mode == store.PreviewOff || f.every == 0),
 			f.turn == nil && !f.waiting:
 			return f.once(previewRemove, f.known.waitUntil)
 		}
 	}
-	if f.turn == nil || f.waiting || f.mode == groupconfig.ProgressOff || f.every == 0 || f.known.refused {
+	if f.turn == nil || f.waiting || f.mode == store.PreviewOff || f.every == 0 || f.known.refused {
 		return previewStep{}
 	}
 	delay := liveDelay
-	if f.mode == groupconfig.ProgressStatus {
+	if f.mode == store.PreviewLine {
 		delay = statusDelay
 	}
 	if f.known.calledAt.After(f.now) { // the clock was set back
@@ -180,7 +179,7 @@ type content struct{ text, line string }
 
 // contentOf says in a few words what an agent does, with the answer so far in mode live. p is nil if it has said
 // nothing.
-func contentOf(p *store.Progress, mode groupconfig.Progress) content {
+func contentOf(p *store.Progress, mode store.PreviewMode) content {
 	if p == nil {
 		return content{}
 	}
@@ -194,10 +193,10 @@ func contentOf(p *store.Progress, mode groupconfig.Progress) content {
 	case doing != "":
 	case p.Text == "" && len(p.Tools)+len(p.Plan) > 0:
 		doing = PreviewStart
-	case p.Text != "" && mode == groupconfig.ProgressStatus:
+	case p.Text != "" && mode == store.PreviewLine:
 		doing = "Writing the answer…"
 	}
-	if mode == groupconfig.ProgressStatus {
+	if mode == store.PreviewLine {
 		return content{line: doing}
 	}
 	return content{text: p.Text, line: doing}

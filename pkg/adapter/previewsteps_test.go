@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
 )
 
@@ -16,7 +15,7 @@ func TestNextPreview(t *testing.T) {
 	running := func(since time.Duration) *store.PreviewTurn {
 		return &store.PreviewTurn{ID: 1, StartedAt: ago(since), ProgressAt: 7}
 	}
-	open, live, status := &store.Preview{PlatformID: "p"}, groupconfig.ProgressLive, groupconfig.ProgressStatus
+	open, live, status := &store.Preview{PlatformID: "p"}, store.PreviewText, store.PreviewLine
 	for name, tt := range map[string]struct {
 		facts previewFacts
 		want  previewStep
@@ -25,7 +24,7 @@ func TestNextPreview(t *testing.T) {
 		"of before a move":              {previewFacts{turn: running(time.Hour), open: &store.Preview{PlatformID: "old:5"}, every: messages, mode: live}, previewStep{do: previewLose}},
 		"overtaken":                     {previewFacts{turn: running(time.Hour), open: &store.Preview{PlatformID: "p", Ending: true}, every: messages, mode: live}, previewStep{do: previewRemove}},
 		"overtaken, while a row waits":  {previewFacts{waiting: true, open: &store.Preview{PlatformID: "p", Ending: true}}, previewStep{do: previewRemove}},
-		"switched off":                  {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: groupconfig.ProgressOff}, previewStep{do: previewRemove}},
+		"switched off":                  {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: store.PreviewOff}, previewStep{do: previewRemove}},
 		"of a turn that is over":        {previewFacts{open: open}, previewStep{do: previewRemove}},
 		"of one that is over, retried":  {previewFacts{open: open, known: knownPreview{waitUntil: now.Add(time.Second)}}, previewStep{wait: time.Second}},
 		"of one that is over, waiting":  {previewFacts{open: open, waiting: true}, previewStep{}},
@@ -81,7 +80,7 @@ func TestContentOf(t *testing.T) {
 		"tools ended":   {&store.Progress{Tools: []agentproto.Tool{tool("Read", agentproto.ToolDone)}}, content{line: PreviewStart}, content{line: PreviewStart}},
 		"waits for all": {&store.Progress{State: agentproto.StatusRequiresAction, Plan: []agentproto.Step{step}}, content{line: "Waiting for an answer…"}, content{line: "Waiting for an answer…"}},
 	} {
-		if live, status := contentOf(tt.p, groupconfig.ProgressLive), contentOf(tt.p, groupconfig.ProgressStatus); live != tt.live || status != tt.status {
+		if live, status := contentOf(tt.p, store.PreviewText), contentOf(tt.p, store.PreviewLine); live != tt.live || status != tt.status {
 			t.Errorf("%s: %+v and %+v, want %+v and %+v", name, live, status, tt.live, tt.status)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
 
@@ -22,6 +23,23 @@ type Preview struct {
 	CreatedAt  int64
 }
 
+// PreviewMode is how much users may see of a turn before it answers.
+type PreviewMode string
+
+// The modes.
+const (
+	PreviewText PreviewMode = "live"   // the answer as it grows
+	PreviewLine PreviewMode = "status" // one line that says what the agent does
+	PreviewOff  PreviewMode = "off"
+)
+
+// previewMode is the mode that a group's configuration sets, or else that of its kind of chat. gated reports an invalid
+// configuration; no agent runs then.
+func previewMode(config string, kind msg.ChatKind, in Lane) PreviewMode {
+	c, _ := groupconfig.Parse(json.RawMessage(config))
+	return PreviewMode(c.Progress.In(kind == msg.ChatDM || kind == msg.ChatWeb || in.ThreadID != ""))
+}
+
 // PreviewTurn is a running turn, with what decides whether and how its progress is shown.
 type PreviewTurn struct {
 	ID     int64
@@ -33,25 +51,24 @@ type PreviewTurn struct {
 	ReplyTo    string
 	Frames     int
 	StartedAt  int64
-	ProgressAt int64           // when its progress was stored last, unix ms, 0 for never
-	ChatKind   msg.ChatKind    // also of a chat that no adapter has described
-	Config     json.RawMessage // of its group, "" for none
-	Behind     bool            // its agent has an older turn
-	Waiting    bool            // its lane has rows to deliver
+	ProgressAt int64 // when its progress was stored last, unix ms, 0 for never
+	Mode       PreviewMode
+	Behind     bool // its agent has an older turn
+	Waiting    bool // its lane has rows to deliver
 }
 
 func scanPreviewTurn(scan Scan) (t PreviewTurn, err error) {
 	var config string
+	var chat msg.ChatKind
 	err = scan(&t.ID, &t.Kind, &t.Folder, &t.Topic, &t.Lane.ChatJID, &t.Lane.ThreadID, &t.ReplyTo, &t.Frames,
-		&t.StartedAt,
-		&t.ProgressAt, &t.ChatKind, &config, &t.Behind, &t.Waiting)
-	t.Config = json.RawMessage(config)
+		&t.StartedAt, &t.ProgressAt, &chat, &config, &t.Behind, &t.Waiting)
 	if t.Frames > 0 {
 		t.ReplyTo = ""
 	}
-	if t.ChatKind == "" {
-		t.ChatKind = msg.KindOfJID(t.Lane.ChatJID)
+	if chat == "" { // no adapter has described it
+		chat = msg.KindOfJID(t.Lane.ChatJID)
 	}
+	t.Mode = previewMode(config, chat, t.Lane)
 	return t, err
 }
 

@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -28,8 +27,7 @@ func halfAnswer(tx *store.Tx, s *Stop, t *msg.Turn, now int64) (*msg.Message, er
 	}
 	replyTo := shown.ReplyTo
 	if platform, _ := msg.SplitJID(t.ChatJID); platform != msg.PlatformWeb { // which has no previews to store
-		config, _ := groupconfig.Parse(shown.Config)
-		if config.Progress.In(shown.ChatKind == msg.ChatDM || t.ThreadID != "") != groupconfig.ProgressLive {
+		if shown.Mode != store.PreviewText {
 			return nil, nil
 		}
 		open, err := tx.LanePreviews(store.Uncancelled(), shown.Lane)

@@ -14,7 +14,6 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest/memnet"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -86,7 +85,7 @@ func (f *previewFixture) show(p adapter.Preview) string {
 func (f *previewFixture) try(p adapter.Preview) (string, error) {
 	p.Turn, p.In = f.turn, f.lane()
 	if p.Mode == "" {
-		p.Mode = groupconfig.ProgressLive
+		p.Mode = store.PreviewText
 	}
 	return f.ShowPreview(f.t.Context(), &p)
 }

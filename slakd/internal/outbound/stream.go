@@ -13,7 +13,6 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
 	"arizuko/slakd/internal/slackapi"
 )
@@ -48,7 +47,7 @@ type preview struct {
 // next returns the chunks that a stream lacks to show a preview. ok is false if it cannot show it.
 func (v *preview) next(p *adapter.Preview, now time.Time) (chunks []slackgo.StreamChunk, ok bool) {
 	text := harmless(p.Text)
-	if !v.isStream || v.isSpent || p.Mode != groupconfig.ProgressLive || now.Sub(v.began) > maxStreaming ||
+	if !v.isStream || v.isSpent || p.Mode != store.PreviewText || now.Sub(v.began) > maxStreaming ||
 		!strings.HasPrefix(text, v.text) || utf8.RuneCountInString(text) > maxStreamText {
 		return nil, false
 	}
