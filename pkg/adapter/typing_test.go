@@ -25,19 +25,29 @@ const refresh = 4 * time.Second
 // typist is a platform that notes what it shows, among what it sends.
 type typist struct {
 	*fake
-	how   outcome // of each Type; nil succeeds
-	began time.Time
+	how    outcome // of each indicator that is shown; nil succeeds
+	stays  bool    // the indicator does not expire
+	ending outcome // of each that is removed; nil succeeds
+	began  time.Time
 }
 
 func (p *typist) TypingFor() time.Duration { return refresh }
 
-func (p *typist) Type(ctx context.Context, in store.Lane) error {
-	p.note("type " + strings.TrimSuffix(in.ChatJID+" "+in.ThreadID, " "))
-	if p.how == nil {
+func (p *typist) Type(ctx context.Context, in store.Lane, works bool) error {
+	verb, how := "type ", p.how
+	if !works {
+		verb, how = "end ", p.ending
+	}
+	if works || p.stays {
+		p.note(verb + strings.TrimSuffix(in.ChatJID+" "+in.ThreadID, " "))
+	}
+	if how == nil {
 		return nil
 	}
-	defer p.note("typed")
-	return p.how(ctx)
+	if works {
+		defer p.note("typed")
+	}
+	return how(ctx)
 }
 
 func (p *typist) note(text string) {
@@ -59,6 +69,13 @@ func (p *typist) shown() (all []string) {
 func (r *fixture) typist(how outcome) *typist {
 	p := &typist{fake: r.platform, how: how, began: time.Now()}
 	r.as = p
+	return p
+}
+
+// endTypist is a typist whose indicator stays until it is removed.
+func (r *fixture) endTypist(ending outcome) *typist {
+	p := r.typist(nil)
+	p.stays, p.ending = true, ending
 	return p
 }
 
@@ -285,29 +302,9 @@ func TestTyping_TurnEndsBeforeCall_ShowsNothing(t *testing.T) {
 	})
 }
 
-// ender is a typist whose sign stays.
-type ender struct {
-	*typist
-	ending outcome // of each EndTyping; nil succeeds
-}
-
-func (p *ender) EndTyping(ctx context.Context, in store.Lane) error {
-	p.note("end " + strings.TrimSuffix(in.ChatJID+" "+in.ThreadID, " "))
-	if p.ending == nil {
-		return nil
-	}
-	return p.ending(ctx)
-}
-
-func (r *fixture) ender(ending outcome) *ender {
-	p := &ender{typist: r.typist(nil), ending: ending}
-	r.as = p
-	return p
-}
-
 func TestEndTyping_AfterTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.ender(nil)
+		p := r.endTypist(nil)
 		end, other := r.works(room, ""), r.works(room, "t")
 		r.start()
 		pass(time.Second)
@@ -328,7 +325,7 @@ func TestEndTyping_AfterTurn(t *testing.T) {
 // The next turn begins before the shell looks, and then after it has looked.
 func TestEndTyping_NextTurn_KeepsIndicator(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.ender(nil)
+		p := r.endTypist(nil)
 		end := r.works(room, "")
 		r.start()
 		pass(time.Second)
@@ -336,10 +333,10 @@ func TestEndTyping_NextTurn_KeepsIndicator(t *testing.T) {
 		end = r.works(room, "")
 		r.look()
 		pass(refresh)
-		expectShown(t, p.typist, "type irc:room 0s", "type irc:room 4s")
+		expectShown(t, p, "type irc:room 0s", "type irc:room 4s")
 		shown := r.running.typing()
 		shown.end(t.Context(), store.Lane{ChatJID: room})
-		expectShown(t, p.typist, "type irc:room 0s", "type irc:room 4s")
+		expectShown(t, p, "type irc:room 0s", "type irc:room 4s")
 		end("")
 	})
 }
@@ -347,7 +344,7 @@ func TestEndTyping_NextTurn_KeepsIndicator(t *testing.T) {
 // No indicator can appear in between.
 func TestEndTyping_WaitsForSend(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.ender(nil)
+		p := r.endTypist(nil)
 		end := r.works(room, "")
 		r.platform.script("slow", takes(10*time.Second))
 		r.start()
@@ -357,7 +354,7 @@ func TestEndTyping_WaitsForSend(t *testing.T) {
 		end("")
 		r.look()
 		pass(time.Hour)
-		expectShown(t, p.typist, "type irc:room 0s", "slow 1s", "end irc:room 11s")
+		expectShown(t, p, "type irc:room 0s", "slow 1s", "end irc:room 11s")
 	})
 }
 
@@ -369,7 +366,7 @@ func TestEndTyping_Fails_IsLogged(t *testing.T) {
 	} {
 		runInBubble(t, name, func(t *testing.T, r *fixture) {
 			var log strings.Builder
-			p := r.ender(how)
+			p := r.endTypist(how)
 			end := r.works(room, "")
 			r.start(logged(&log), redacting)
 			pass(time.Second)
@@ -391,7 +388,7 @@ func TestEndTyping_Fails_IsLogged(t *testing.T) {
 
 func TestTyping_AccountHasToWait_ShowsAndEndsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.ender(nil)
+		p := r.endTypist(nil)
 		ends := r.works(room, "")
 		r.start()
 		pass(time.Second)
@@ -401,7 +398,7 @@ func TestTyping_AccountHasToWait_ShowsAndEndsNothing(t *testing.T) {
 		r.works("irc:other", "")
 		ends("")
 		pass(29 * time.Second)
-		expectShown(t, p.typist, "type irc:room 0s", "flood 1s")
+		expectShown(t, p, "type irc:room 0s", "flood 1s")
 		pass(refresh)
 		r.look()
 		got := p.shown()[2:]

@@ -323,7 +323,7 @@ func TestSession_WhileAgentsWork(t *testing.T) {
 	in := store.Lane{ChatJID: b.chat(), ThreadID: one}
 	end := b.works(one, one)
 	for range 2 {
-		if err := b.Type(t.Context(), in); err != nil {
+		if err := b.Type(t.Context(), in, true); err != nil {
 			t.Error(err)
 		}
 	}
@@ -348,11 +348,11 @@ func TestSession_WhileAgentsWork(t *testing.T) {
 		t.Errorf("recorded: %v, %v", all, err)
 	}
 	end = b.works(one, one)
-	if err := b.Type(t.Context(), in); err != nil || thread.Session() != "processing" {
+	if err := b.Type(t.Context(), in, true); err != nil || thread.Session() != "processing" {
 		t.Errorf("again: %q, %v", thread.Session(), err)
 	}
 	end()
-	if err := b.EndTyping(t.Context(), in); err != nil || thread.Session() != "active" {
+	if err := b.Type(t.Context(), in, false); err != nil || thread.Session() != "active" {
 		t.Errorf("in the end: %q, %v", thread.Session(), err)
 	}
 }
@@ -363,7 +363,7 @@ func TestSession_NoAgent_NotAsked(t *testing.T) {
 	b.server.InjectFault(fake.Fault{Method: "agents.sessions.setStatus", Error: "not_an_agent", Times: -1})
 	for range 3 {
 		one := b.say()
-		if err := b.Type(t.Context(), store.Lane{ChatJID: b.chat(), ThreadID: one}); err != nil {
+		if err := b.Type(t.Context(), store.Lane{ChatJID: b.chat(), ThreadID: one}, true); err != nil {
 			t.Error(err)
 		}
 	}

@@ -327,7 +327,7 @@ func TestType_General_NamesItsTopic(t *testing.T) {
 	s, p := startSender(t)
 	typed := func(chat int64, thread string) string {
 		t.Helper()
-		if err := p.Type(t.Context(), store.Lane{ChatJID: telegramapi.JID("telegram", chat), ThreadID: thread}); err != nil {
+		if err := p.Type(t.Context(), store.Lane{ChatJID: telegramapi.JID("telegram", chat), ThreadID: thread}, true); err != nil {
 			t.Fatal(err)
 		}
 		all := s.Calls()
@@ -368,7 +368,7 @@ func TestType_GroupCannotBeAsked_IsAskedAgainAfterAMinute(t *testing.T) {
 	lane := store.Lane{ChatJID: telegramapi.JID("telegram", s.topic.ChatID)}
 	typed := func() string {
 		t.Helper()
-		if err := p.Type(t.Context(), lane); err != nil {
+		if err := p.Type(t.Context(), lane, true); err != nil {
 			t.Fatal(err)
 		}
 		all := s.Calls()

@@ -202,7 +202,10 @@ func (s *Sender) Mark(p adapter.Part) adapter.Part {
 }
 
 // Type implements adapter.Typist.
-func (s *Sender) Type(ctx context.Context, in store.Lane) error {
+func (s *Sender) Type(ctx context.Context, in store.Lane, works bool) error {
+	if !works { // it expires by itself
+		return nil
+	}
 	address, err := s.addressOf(&msg.Message{ChatJID: in.ChatJID, ThreadID: in.ThreadID})
 	if err != nil {
 		return err
