@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 )
 
@@ -38,18 +39,18 @@ func (c *sessionStarts) look(left int, own int64) (others bool) {
 }
 
 // watchStarts names another program that begins a session with the bot's token, until ctx ends.
-func (l *Listener) watchStarts(ctx context.Context, s *adapter.Shell) {
-	seen := sessionStarts{own: l.gateway.starts.Load(), left: -1}
+func watchStarts(ctx context.Context, s *adapter.Shell, api *discordapi.Client, g *Gateway) {
+	seen := sessionStarts{own: g.starts.Load(), left: -1}
 	for {
 		adapter.Pause(ctx, startsInterval)
 		if ctx.Err() != nil {
 			return
 		}
-		gateway, err := l.api.Gateway(ctx)
+		gateway, err := api.Gateway(ctx)
 		if err != nil {
 			continue // the next look compares with the last answer
 		}
-		if seen.look(gateway.Left, l.gateway.starts.Load()) {
+		if seen.look(gateway.Left, g.starts.Load()) {
 			s.CompeteFor(startsNamed, anotherSession)
 		}
 	}
