@@ -155,8 +155,8 @@ func (b *backfill) endedPolls(ctx context.Context, channel string, messages []js
 	return ended, nil
 }
 
-// storePage stores what a call about a gap returned, and returns the channel whose events need not wait for it any more,
-// "" for none. The session has other gaps if it is a new one.
+// storePage stores what a call about a gap returned, and returns the channel whose events no longer wait for it, "" for
+// none. The session has other gaps if it is a new one.
 func (b *backfill) storePage(ctx context.Context, s *adapter.Shell, p page) (done string, err error) {
 	g := p.gap
 	b.reads--

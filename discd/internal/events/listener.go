@@ -35,7 +35,7 @@ const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discord
 	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent |
 	discordgo.IntentGuildMessagePolls | discordgo.IntentDirectMessagePolls
 
-// Listener implements adapter.Listener. Its goroutine alone stores rows: calls run beside it, and hand it their results.
+// Listener implements adapter.Listener. Its goroutine alone stores rows; calls beside it hand over their results.
 type Listener struct {
 	api      *discordapi.Client
 	store    *store.Store
