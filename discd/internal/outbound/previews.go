@@ -85,7 +85,7 @@ func (s *Sender) TakeOver(part adapter.Part, platformID string) (adapter.Part, b
 	if !ok || !c.sends() || c.file != nil || c.body["content"] == nil || !discordapi.IsID(platformID) {
 		return nil, false
 	}
-	c = composer{}.TakeButtons(c)
+	c = c.withoutButtons()
 	c.method, c.path = http.MethodPatch, "/"+platformID
 	for _, field := range []string{"nonce", "enforce_nonce", referenceField} {
 		delete(c.body, field)
