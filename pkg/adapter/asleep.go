@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -30,8 +29,8 @@ func (s *Shell) asleep() func(context.Context) {
 		}
 		next = now.Add(asleepInterval)
 		before := now.UnixMilli() - msg.AsleepAfter*1000
-		waits, err := rows.Asleep(ctx, s.Store.Reader, s.Platform, before)
-		if err == nil && waits {
+		waiting, err := s.Store.Asleep(ctx, s.Platform, before)
+		if err == nil && len(waiting) > 0 {
 			err = s.Store.Write(ctx, func(tx *store.Tx) error {
 				return tx.MarkAsleep(s.Platform, before, now.UnixMilli())
 			})

@@ -238,7 +238,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	}
 	var row *store.Preview
 	stored := p.write(ctx, func(tx *store.Tx) (err error) {
-		row, err = rows.BeginPreview(tx, f.turn.ID, p.shell.Now().UnixMilli())
+		row, err = rows.BeginPreview(tx, f.turn.ID, p.nowMS())
 		return err
 	})
 	if !stored {
@@ -252,8 +252,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	switch failure := failureOf(err); {
 	case err == nil && id != "":
 		kept := p.write(ctx, func(tx *store.Tx) error {
-			return rows.KeepPreview(tx, row, id,
-				p.shell.Now().UnixMilli())
+			return rows.KeepPreview(tx, row, id, p.nowMS())
 		})
 		if !kept { // the chat was moved meanwhile, or the daemon stops
 			p.end(ctx, row, rows.PreviewLost)
@@ -285,8 +284,7 @@ func (p *previews) change(ctx context.Context, f *previewFacts) {
 		// The message may be there all the same. A change without an answer may even be carried out later, and must not
 		// replace an answer that has taken the message over.
 		p.write(ctx, func(tx *store.Tx) error {
-			return rows.OvertakePreview(tx, f.open.ID,
-				p.shell.Now().UnixMilli())
+			return rows.OvertakePreview(tx, f.open.ID, p.nowMS())
 		})
 		f.known.waitUntil = time.Time{}
 	}
@@ -375,10 +373,7 @@ func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lan
 
 // end stores how a preview has ended.
 func (p *previews) end(ctx context.Context, row *store.Preview, state store.PreviewState) {
-	if p.write(ctx, func(tx *store.Tx) error {
-		return rows.EndPreview(tx, row.ID, state,
-			p.shell.Now().UnixMilli())
-	}) {
+	if p.write(ctx, func(tx *store.Tx) error { return rows.EndPreview(tx, row.ID, state, p.nowMS()) }) {
 		p.shell.counters.previewEnded(state)
 	}
 }
@@ -387,3 +382,5 @@ func (p *previews) end(ctx context.Context, row *store.Preview, state store.Prev
 func (p *previews) write(ctx context.Context, fn func(*store.Tx) error) bool {
 	return p.shell.writeAlways(ctx, nil, fn) == nil
 }
+
+func (p *previews) nowMS() int64 { return p.shell.Now().UnixMilli() }
