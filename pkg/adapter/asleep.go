@@ -41,7 +41,7 @@ func (s *Shell) asleep() func(context.Context) {
 	}
 }
 
-// gatedNotice is what a user who presses a button reads while gated does not run, "" while it does.
+// gatedNotice is the notice for a user who presses a button while gated does not run, "" while it does.
 func (s *Shell) gatedNotice(ctx context.Context) (string, error) {
 	all, err := s.Store.Daemons(ctx)
 	for _, d := range all {

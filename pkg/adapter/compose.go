@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Composer makes parts of a platform's own type C out of what rows of each kind contain.
+// Composer makes parts of a platform's own type C from the contents of rows of each kind.
 type Composer[C any] interface {
 	// MessageID returns the message that a platform id names, "" if it names none. The ids of
 	// edits and reactions begin with that of their message.
@@ -24,8 +24,8 @@ type Composer[C any] interface {
 	Files(files []File, markdown string) []C
 	// Reaction adds or removes the bot's reaction.
 	Reaction(target, emoji string, remove bool) (C, error)
-	// Edit turns a part of an edited text into the edit of a message. If that showed a question which has ended, the edit
-	// takes its buttons away.
+	// Edit turns a part of an edited text into the edit of a message. If that showed a question which has ended, the
+	// edit takes its buttons away.
 	Edit(target string, text C, ended bool) C
 	Delete(target string) C
 	// Poll makes the parts of a poll or, with the message of one as target, those that close it.
@@ -88,8 +88,8 @@ func change[C any](c Composer[C], m *msg.Message) ([]C, error) {
 	return editParts(c, targets, c.Texts(m.Content, nil), m.Ask != nil), nil
 }
 
-// editParts edits the messages of a text, one after another. What does not fit into them follows, and
-// those that are no longer needed are deleted.
+// editParts edits the messages of a text, one after another. More messages follow if the text is longer now, and
+// messages that are no longer needed are deleted.
 func editParts[C any](c Composer[C], targets []string, texts []C, ended bool) []C {
 	if len(texts) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 const (
 	// quietFor is how long nothing was sent to a chat that cannot be at its own limit, of some messages a minute.
 	quietFor = time.Minute
-	// maxBusy is how many chats are remembered before those that have become quiet are forgotten: twice what may be
-	// busy at the 30 messages a second of the fastest platform.
+	// maxBusy is how many chats are remembered before those that have become quiet are forgotten: twice as many as
+	// can be busy at the 30 messages a second of the fastest platform.
 	maxBusy = 2 * 30 * 60
 )
 

@@ -21,7 +21,7 @@ type Pace struct {
 	Lane func(store.Lane) (key string, limits []Limit)
 }
 
-// maxKeys is how many keys of lanes are remembered at least before those whose limits are unused are forgotten.
+// maxKeys is how many keys of lanes are remembered at least before those with unused limits are forgotten.
 const maxKeys = 1000
 
 // pacer gives permits to send parts. It is safe for concurrent use.
@@ -232,7 +232,7 @@ func (p *pacer) meters(l store.Lane, now time.Time) []meter {
 	return meters
 }
 
-// forget removes the keys whose limits are unused.
+// forget removes the keys with unused limits.
 func (p *pacer) forget(now time.Time) {
 	for key, limits := range p.keys {
 		full := true

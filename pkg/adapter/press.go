@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// maxNotice is how long the answer to a press may be, in bytes: what Telegram takes.
+// maxNotice is how long the answer to a press may be, in bytes: Telegram's limit.
 const maxNotice = 200
 
 // These answer presses that do not count: of a button whose question is not open, and of one that stops a turn that has
@@ -22,8 +22,8 @@ const (
 )
 
 // ReceivePress stores the press of a button of a question, or of one that stops a turn, as ReceiveAlways does; its row
-// has the verb answer and a msg.Press. It returns what only the user who pressed is to read: "" if the press counts as
-// far as is known by now, and gated runs. A press that does not count is stored, too: gated decides, and the record
+// has the verb answer and a msg.Press. It returns a notice for the user who pressed, "" if the press counts as
+// far as is known by now, and gated runs. A press that does not count is also stored: gated decides, and the record
 // shows who tried.
 //
 // A crash between sending a question and storing its message's id leaves a copy that nothing names. The press of one

@@ -18,7 +18,7 @@ type Previewer interface {
 	// of the line PreviewStart alone, so that one which a crash leaves behind says nothing; its content comes with the
 	// next call, and so does a button that stops the turn, see msg.StopData, if a message can have one. An error is a
 	// *Failure. After a permanent one the message is removed, if there is one, and the turn gets no other. After an
-	// ambiguous one it is removed, too, and the turn gets another.
+	// ambiguous one it is also removed, and the turn gets another.
 	ShowPreview(ctx context.Context, p *Preview) (platformID string, err error)
 	// RemovePreview deletes the message of a preview. An error is a *Failure. After a permanent one, which is no error
 	// if the message is gone already, it is not tried again.
@@ -33,7 +33,7 @@ type Previewer interface {
 // PreviewStart is the whole text of a preview that was just made.
 const PreviewStart = "Working on it…"
 
-// Preview is what is shown of a turn. All texts are redacted.
+// Preview is the content of a turn's preview. All texts are redacted.
 type Preview struct {
 	Turn       int64 // its id
 	In         store.Lane
@@ -43,9 +43,9 @@ type Preview struct {
 	BeganAt    int64             // when the turn began, unix ms
 
 	Text string // the answer so far, in markdown, which may end anywhere; "" in mode status
-	Line string // what the agent does at the moment, one line of plain text; "" if Text says it all
+	Line string // the agent's present action, one line of plain text; "" if Text says it all
 
-	// What Line was made of, for platforms that show more.
+	// Line is made from these; some platforms show more of them.
 	State agentproto.Status
 	Plan  []agentproto.Step
 	Tools []agentproto.Tool

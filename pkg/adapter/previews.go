@@ -25,7 +25,7 @@ type previews struct {
 
 	mu    sync.Mutex
 	known map[int64]knownPreview // by turn
-	busy  map[int64]bool         // turns about whose preview a call is made; true: there may be news meanwhile
+	busy  map[int64]bool         // turns whose preview is being called for; true: there may be news meanwhile
 }
 
 func (s *Shell) previews() *previews {
@@ -158,7 +158,7 @@ func laneOf(f *previewFacts) store.Lane {
 }
 
 // act makes the call that is due about the preview of a turn, as the rows say while the lane is locked. It returns the
-// known state of the preview then, and whether nothing is to be done before the rows change.
+// known state of the preview then, and whether there is nothing more to do before the rows change.
 func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known knownPreview) (now knownPreview,
 	upToDate bool) {
 	unlock, free := p.shell.lanes.tryLock(lane)

@@ -8,7 +8,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// The preview of a turn is a table of states. nextPreview says what to do about it; it is pure.
+// The preview of a turn is a table of states. nextPreview returns the next step; it is pure.
 //
 //	a preview that is                             | is
 //	open without an id                            | lost: a crash, or a call without an answer, left it
@@ -25,7 +25,7 @@ import (
 const (
 	// liveDelay is how long a turn runs before its answer is shown as it grows: shorter ones need no preview.
 	liveDelay = time.Second
-	// statusDelay is the same of the line that says what the agent does.
+	// statusDelay is the same for a line about the agent's work.
 	statusDelay = 10 * time.Second
 	// quietDelay is how long an agent says nothing before its users hear that: its model may be overloaded, or gone.
 	quietDelay = time.Minute
@@ -35,25 +35,25 @@ const (
 	previewOld = "old:"
 )
 
-// previewDo is what to do about a preview.
+// previewDo is an action on a preview.
 type previewDo int
 
 // The actions.
 const (
 	previewLeave  previewDo = iota // nothing, until previewStep.wait has passed, if it is not 0
 	previewBegin                   // make it
-	previewChange                  // show what has changed
+	previewChange                  // show the changes
 	previewRemove                  // delete its message
 	previewLose                    // store that nothing more can be done about it
 )
 
-// previewStep is what to do about a preview, and when to look again if that is nothing yet.
+// previewStep is the next action on a preview, and when to look again if there is none yet.
 type previewStep struct {
 	do   previewDo
 	wait time.Duration
 }
 
-// previewFacts are what the next step depends on.
+// previewFacts are all that the next step depends on.
 type previewFacts struct {
 	now     time.Time
 	turn    *store.PreviewTurn // nil if it does not run
@@ -67,18 +67,18 @@ type previewFacts struct {
 	asked    string          // who may answer the question that the agent waits for, "" for none
 }
 
-// knownPreview is what this process remembers of the preview of a turn. It is nothing after a start.
+// knownPreview is this process's memory of the preview of a turn. It is empty after a start.
 type knownPreview struct {
 	calledAt   time.Time // of the last call for it
 	waitUntil  time.Time // no call before
 	permit     permit    // of the pacer, to remove it
 	progressAt int64     // of the progress that it shows, or that has nothing to show
-	given      content   // what it shows
+	given      content   // of the preview
 	quietSince time.Time // the last sign of the agent, once users have heard that there is none since
 	refused    bool      // the platform shows none for this turn
 }
 
-// nextPreview decides what to do about the preview of a turn.
+// nextPreview decides the next step for the preview of a turn.
 func nextPreview(f *previewFacts) previewStep {
 	if p := f.open; p != nil {
 		switch {
@@ -134,7 +134,7 @@ func (f *previewFacts) lastSign() time.Time {
 // quiet reports whether the agent has given no sign for long.
 func (f *previewFacts) quiet() bool { return !f.now.Before(f.lastSign().Add(quietDelay)) }
 
-// content is what a preview shows now.
+// content returns the content of the preview now.
 func (f *previewFacts) content() content {
 	c := contentOf(f.progress, f.mode)
 	switch {
@@ -169,15 +169,15 @@ const waitingLine = "Waiting for an answer…"
 // quietLine is the line of a turn whose agent gives no sign.
 const quietLine = "No sign of the agent or its model for over a minute…"
 
-// busy reports whether it is known what an agent waits for: a user, or a tool, which may take long.
+// busy reports whether an agent is known to wait for a user, or for a tool, which may take long.
 func busy(p *store.Progress) bool {
 	return p.State == agentproto.StatusRequiresAction || toolLine(p.Tools) != ""
 }
 
-// content is what a preview shows.
+// content is the content of a preview.
 type content struct{ text, line string }
 
-// contentOf says in a few words what an agent does, with the answer so far in mode live. p is nil if it has said
+// contentOf describes the agent's work in a few words, with the answer so far in mode live. p is nil if it has said
 // nothing.
 func contentOf(p *store.Progress, mode store.PreviewMode) content {
 	if p == nil {

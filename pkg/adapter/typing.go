@@ -15,7 +15,7 @@ type Typist interface {
 	// Type shows the indicator for a while in a thread of a chat where agents work. Once none works there, it removes
 	// one that would not expire by itself. An error is only logged.
 	Type(ctx context.Context, in store.Lane, works bool) error
-	// TypingFor is how often the indicator has to be shown again.
+	// TypingFor is how often the indicator must be shown again.
 	TypingFor() time.Duration
 }
 
@@ -42,7 +42,7 @@ func (s *Shell) typing() *typing {
 	return &typing{shell: s, typist: typist}
 }
 
-// due fires when an indicator has to be shown again.
+// due fires when an indicator must be shown again.
 func (t *typing) due() <-chan time.Time {
 	if t == nil || len(t.shown) == 0 {
 		return nil

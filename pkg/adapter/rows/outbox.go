@@ -62,8 +62,8 @@ func RecentThreads(ctx context.Context, r store.Reader, chatJID string, since in
 	return store.All(ctx, r, store.One[string], queryRecentThreads, chatJID, since)
 }
 
-// AbandonFork ends a fork whose own thread cannot be opened, if it is open: the group's next prompt says so. what
-// became of the message for it is a sentence of that.
+// AbandonFork ends a fork whose own thread cannot be opened, if it is open. The group's next prompt says so; what is a
+// sentence of it, on the message for that thread.
 func AbandonFork(tx *store.Tx, fork *msg.Fork, what string, now int64) error {
 	if fork.EndedAt != 0 {
 		return nil
@@ -204,7 +204,7 @@ const (
 	eventUndelivered = "undelivered"
 	// maxUndelivered is how many of these lines wait for a group's next prompt: an outage may cost a thousand rows.
 	maxUndelivered = 10
-	// maxProblem bounds what a line says of the reason, in bytes.
+	// maxProblem bounds the reason in a line, in bytes.
 	maxProblem = 300
 )
 

@@ -28,7 +28,7 @@ func PollsSending(ctx context.Context, r store.Reader, platform, chatJID string)
 	return store.All(ctx, r, store.One[int64], queryPollsSending, platform, chatJID)
 }
 
-// PutPollRef stores what a daemon's platform calls the poll of an outbound row.
+// PutPollRef stores the name of an outbound row's poll on a daemon's platform.
 func PutPollRef(tx *store.Tx, daemon, ref string, messageID int64) error {
 	return tx.Exec(insertPollRef, daemon, ref, messageID)
 }

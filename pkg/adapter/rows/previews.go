@@ -61,7 +61,7 @@ func EndPreview(tx *store.Tx, id int64, state store.PreviewState, now int64) err
 	return changePreview(tx, id, updateEndPreview, state, now, id)
 }
 
-// OvertakePreview stores that an open preview is to be removed.
+// OvertakePreview stores that an open preview must be removed.
 func OvertakePreview(tx *store.Tx, id, now int64) error {
 	return changePreview(tx, id, updateEndingPreview, now, id)
 }

@@ -76,7 +76,7 @@ const (
 		ON CONFLICT (daemon, ref) DO UPDATE SET message_id = excluded.message_id`
 )
 
-// The statements of adapters that compare rows with what a platform shows.
+// The statements of adapters that compare rows with the platform's messages.
 const (
 	queryPosts = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_platform_id
 		WHERE m.chat_jid = ? AND m.platform_id IS NOT NULL AND m.platform_id >= ? AND m.platform_id < ? ORDER BY m.platform_id LIMIT ?+0`
@@ -96,7 +96,7 @@ const (
 	insertPreview     = `INSERT INTO previews (turn_id, chat_jid, thread_id, reply_to, state, created_at, updated_at) VALUES (?1,?2,?3,?4,?5,?6,?6)`
 	updateKeepPreview = `UPDATE previews SET platform_id = ?, updated_at = ? WHERE id = ? AND state = 'open' AND chat_jid = ?`
 	updateEndPreview  = `UPDATE previews SET state = ?, updated_at = ? WHERE id = ? AND state = 'open'`
-	// The preview is to be removed, since a row goes out below it.
+	// The preview must be removed, since a row goes out below it.
 	updateEndingPreview = `UPDATE previews SET ending = 1, updated_at = ? WHERE id = ? AND state = 'open'`
 	updateReopenPreview = `UPDATE previews SET state = 'open', ending = 1, updated_at = ? WHERE turn_id = ? AND state = 'final' AND platform_id = ?`
 )
