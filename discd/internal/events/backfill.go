@@ -18,7 +18,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// page is what a call about a gap returned.
+// page is the result of a call about a gap.
 type page struct {
 	gap      *gap
 	messages []json.RawMessage
@@ -155,8 +155,8 @@ func (b *backfill) endedPolls(ctx context.Context, channel string, messages []js
 	return ended, nil
 }
 
-// storePage stores what a call about a gap returned, and returns the channel whose events no longer wait for it, "" for
-// none. The session has other gaps if it is a new one.
+// storePage stores the result of a call about a gap, and returns the channel whose events no longer wait for it, ""
+// for none. The session has other gaps if it is a new one.
 func (b *backfill) storePage(ctx context.Context, s *adapter.Shell, p page) (done string, err error) {
 	g := p.gap
 	b.reads--
@@ -259,7 +259,7 @@ func oneByOne(all adapter.Inbound) (each []adapter.Inbound) {
 	return append(first, each...)
 }
 
-// readFailed plans the next attempt at a gap. What Discord does not show is not read again before the bot's
+// readFailed plans the next attempt at a gap. A channel that Discord does not show is not read again before the bot's
 // permissions there change; a channel that is gone is forgotten. done is as for storePage.
 func (b *backfill) readFailed(ctx context.Context, s *adapter.Shell, g *gap, err error) (done string,
 	_ error) {

@@ -19,8 +19,8 @@ type commandMenu struct {
 }
 
 // register registers the application's commands, until that is done, Discord refuses it or ctx ends. Discord
-// takes only some at once: those that are there already are not sent again. What is left to do goes on with the next
-// connection.
+// takes only some at once: those that are there already are not sent again. The next connection
+// goes on with the rest.
 func (c *commandMenu) register(ctx context.Context, s *adapter.Shell) {
 	for delay := firstReadDelay; ; delay = min(2*delay, maxReadDelay) {
 		err := c.offer(ctx, s.Daemon)
@@ -46,7 +46,7 @@ func (c *commandMenu) register(ctx context.Context, s *adapter.Shell) {
 	}
 }
 
-// offer registers the commands, and keeps what was offered: later versions change only that.
+// offer registers the commands, and keeps a record of them: later versions change only those.
 func (c *commandMenu) offer(ctx context.Context, daemon string) error {
 	const key = "commands"
 	kept, err := c.store.DaemonCursor(ctx, daemon, key)

@@ -55,7 +55,7 @@ func (d *decoder) missed(s *adapter.Shell, e *discordgo.Event, pasted map[string
 	return u, in, ok
 }
 
-// learn caches what an event contains about guilds.
+// learn caches an event's facts about guilds.
 func (d *decoder) learn(s *adapter.Shell, u *discordapi.Update) {
 	s.Decode(u.Type, func() error { d.guilds.Learn(u, d.me); return nil })
 }

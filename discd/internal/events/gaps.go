@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxReads bounds the calls that read missed messages at once, and readInterval is the shortest time
-	// between two of them, so that most of the bot's calls are left for what it sends.
+	// between two of them, so that most of the bot's calls are left for sending.
 	maxReads     = 3
 	readInterval = 100 * time.Millisecond
 	// firstReadDelay is the pause after a call that fails; it doubles with each, up to maxReadDelay.

@@ -173,7 +173,7 @@ func (g *Gateway) handshake(ctx context.Context, address string) (*websocket.Con
 	return ws, nil
 }
 
-// Greeted returns an error unless what is at an address greets as the gateway does. It begins no session.
+// Greeted returns an error unless the server at an address greets as the gateway does. It begins no session.
 func (g *Gateway) Greeted(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
 	defer cancel()

@@ -95,7 +95,7 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	return l.loop(ctx, beside, s, broken)
 }
 
-// resumeCalls makes what waits for calls of the connection before wait for those of this one.
+// resumeCalls prepares for the calls of a connection, in place of those of the one before.
 func (l *Listener) resumeCalls(ctx, beside context.Context, s *adapter.Shell) error {
 	l.beside = beside
 	l.backfill.resume()
@@ -104,7 +104,7 @@ func (l *Listener) resumeCalls(ctx, beside context.Context, s *adapter.Shell) er
 	return l.releaseAll(ctx, s)
 }
 
-// loop receives events until the connection is broken. What calls beside it have read is stored between them.
+// loop receives events until the connection is broken. Results of the calls beside it are stored between them.
 func (l *Listener) loop(ctx, beside context.Context, s *adapter.Shell, broken <-chan struct{}) error {
 	probe := time.NewTicker(probeInterval)
 	defer probe.Stop()
@@ -281,7 +281,7 @@ func (l *Listener) receiveInteraction(ctx context.Context, s *adapter.Shell, i *
 	return nil
 }
 
-// ConnectionError says why a connection ended, and what an operator can do about it.
+// ConnectionError says why a connection ended, with advice for operators.
 func ConnectionError(err error) error {
 	var refused *discordapi.Error
 	if discordapi.TokenRefused(err) && errors.As(err, &refused) {

@@ -26,8 +26,8 @@ type sessionStarts struct {
 	left int   // at the last look, -1 if that is not to be compared
 }
 
-// look compares what is left with the last look. A look shortly after a start of discd's own is not compared with:
-// Discord may not have counted that yet.
+// look compares the number that is left with the last one. A look shortly after a start of discd's own is not compared
+// with: Discord may not have counted that yet.
 func (c *sessionStarts) look(left int, own int64) (others bool) {
 	quiet := own == c.own
 	others = quiet && left < c.left

@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// learnAndCatchUp caches what an event contains about guilds, and looks for missed messages where it makes channels
+// learnAndCatchUp caches an event's facts about guilds, and looks for missed messages where it makes channels
 // known or visible.
 func (l *Listener) learnAndCatchUp(ctx context.Context, s *adapter.Shell, u *discordapi.Update) error {
 	b := l.backfill
@@ -38,7 +38,7 @@ func (l *Listener) learnAndCatchUp(ctx context.Context, s *adapter.Shell, u *dis
 	return b.catchUp(ctx, s, fresh...)
 }
 
-// joinAddressed joins a new thread that began with a message to the bot, so that it hears what follows. The call runs
+// joinAddressed joins a new thread that began with a message to the bot, so that it hears the replies. The call runs
 // beside the receive loop; should it fail, the bot joins with its answer.
 func (l *Listener) joinAddressed(s *adapter.Shell, c *discordapi.Channel) {
 	if !c.IsThread() || !c.NewlyCreated || !discordapi.IsID(c.ParentID) {
@@ -90,7 +90,7 @@ func (b *backfill) unknownIn(u *discordapi.Update) (channels []discordapi.Channe
 	return slices.DeleteFunc(channels, func(c discordapi.Channel) bool { return b.decoder.guilds.Knows(c.ID) })
 }
 
-// forgetChannel removes what is stored about a channel that is deleted.
+// forgetChannel removes all that is stored about a deleted channel.
 func (b *backfill) forgetChannel(ctx context.Context, s *adapter.Shell, channel string) error {
 	gone := map[string]string{}
 	for _, k := range []string{bookmarkPrefix + channel, threadPrefix + channel, hiddenPrefix + channel} {

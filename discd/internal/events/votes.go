@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxVotePolls and maxVoteCalls bound what a session reads of the votes that were missed. A poll takes
-	// a call for each of its answers, at most ten, and one more for each hundred voters.
+	// maxVotePolls and maxVoteCalls bound how many polls with missed votes a session reads, and by how many calls. A
+	// poll takes a call for each of its answers, at most ten, and one more for each hundred voters.
 	maxVotePolls = 100
 	maxVoteCalls = 1000
 	// maxVoteDelay is the longest pause after a call that fails.

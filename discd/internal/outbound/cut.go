@@ -69,7 +69,7 @@ type call struct {
 	target    string // the message it is for
 	endsPoll  bool   // the target is a poll that is closed
 	respelled bool
-	entry     entry // what comes before it in its thread
+	entry     entry // its thread's first message comes before it
 }
 
 // route is the call's path in the API.

@@ -16,7 +16,7 @@ import (
 const (
 	// editEvery is how often the message of a preview is changed: a channel takes five edits in five seconds.
 	editEvery = 2 * time.Second
-	// doing begins the line about what the agent does.
+	// doing begins the line about the agent's work.
 	doing = "⏳ "
 )
 

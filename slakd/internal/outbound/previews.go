@@ -36,7 +36,7 @@ const (
 	// takes one over needs an edit, and Slack stops 20 streams a minute.
 	maxBegun   = 20
 	maxStarted = 15
-	// lineRoom is left in an edited preview for the line that says what the agent does.
+	// lineRoom is left in an edited preview for the line about the agent's work.
 	lineRoom = 600
 	// previewTag is the type of the metadata of previews. It tells a search that they are no parts of rows.
 	previewTag = "arizuko_preview"
@@ -140,7 +140,7 @@ func (s *Sender) recipient(ctx context.Context, turn int64) (user, team string, 
 	return user, team, err
 }
 
-// changePreview shows what is new.
+// changePreview shows the news.
 func (s *Sender) changePreview(ctx context.Context, p *adapter.Preview) error {
 	known := s.previews.of(p.PlatformID, p.In)
 	if chunks, ok := known.next(p, time.Now()); ok {
@@ -158,7 +158,7 @@ func (s *Sender) changePreview(ctx context.Context, p *adapter.Preview) error {
 		case isPermanent(err): // the stream has ended, or the piece is refused
 			s.previews.end(known, false)
 		default:
-			if slackapi.Failure(err).Class == msg.Ambiguous { // it is not known what the stream shows
+			if slackapi.Failure(err).Class == msg.Ambiguous { // the text of the stream is not known
 				s.previews.end(known, false)
 			}
 			return err
@@ -197,8 +197,8 @@ func (s *Sender) endStream(ctx context.Context, chatJID, ts string, known *previ
 	return nil
 }
 
-// previewText is what an edited preview shows above its button: the end of the answer so far, which may be longer than
-// a section, and what the agent does.
+// previewText is the text of an edited preview above its button: the end of the answer so far, which may be longer than
+// a section, and the line about the agent's work.
 func previewText(p *adapter.Preview) string {
 	var shown []string
 	if text := render.SlackTail(p.Text, maxSection-lineRoom); text != "" {

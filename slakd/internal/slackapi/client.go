@@ -1,4 +1,4 @@
-// Package slackapi adds to the library of Slack's Web API what needs more than one of its calls, and
+// Package slackapi adds methods of several calls to the library of Slack's Web API, and
 // classifies errors.
 package slackapi
 

@@ -65,7 +65,7 @@ type call struct {
 	field  string // of the file
 	text   string // the parameter that holds the text, "" for none
 	closes int64  // when a poll closes, unix ms, 0 for never
-	remark string // in what other form it is sent than the row asks for, "" for none
+	remark string // on another form in which it is sent than the row asks for, "" for none
 	of     marks
 }
 
@@ -252,7 +252,7 @@ func methodFor(f adapter.File) (method, field string) {
 	return "sendDocument", "document"
 }
 
-// Reaction sends a similar one in place of what Telegram does not accept.
+// Reaction sends a similar one in place of one that Telegram does not accept.
 func (composer) Reaction(target, given string, remove bool) (c call, err error) {
 	list := []map[string]string{}
 	accepted, same := emoji.Telegram(given)

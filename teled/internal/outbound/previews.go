@@ -15,7 +15,7 @@ import (
 const (
 	// editEvery is how often the message of a preview is changed: a group takes 20 messages and edits a minute.
 	editEvery = 3 * time.Second
-	// doing begins the line about what the agent does.
+	// doing begins the line about the agent's work.
 	doing = "⏳ "
 )
 
