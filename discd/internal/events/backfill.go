@@ -200,8 +200,8 @@ func (b *backfill) storeMissedMessages(ctx context.Context, s *adapter.Shell, p 
 			continue
 		}
 		if poll := p.ended[i]; poll != nil {
-			if _, counted, ok := b.decoder.missed(s, &discordgo.Event{Type: "MESSAGE_UPDATE", RawData: poll}, nil); ok &&
-				len(counted.Messages) > 0 && counted.Messages[0].Verb == msg.VerbPollEnd {
+			_, counted, ok := b.decoder.missed(s, &discordgo.Event{Type: "MESSAGE_UPDATE", RawData: poll}, nil)
+			if ok && len(counted.Messages) > 0 && counted.Messages[0].Verb == msg.VerbPollEnd {
 				in = counted
 			}
 		}
