@@ -14,7 +14,7 @@ import (
 )
 
 // delivery carries out the table of states.go for one outbound row: it reads the states of the parts, asks next for a
-// step, takes it, and stores the states that follow. The decisions are there; here are the calls and the transactions.
+// step, does it, and stores the states that follow. The decisions are there; here are the calls and the transactions.
 type delivery struct {
 	shell       *Shell
 	lane        *lane
@@ -387,7 +387,7 @@ func (d *delivery) follow(ctx context.Context, i int) []store.Delivery {
 	return changed
 }
 
-// permitNow takes a permit for a next part, if it is valid at once.
+// permitNow acquires a permit for a next part, if it is valid at once.
 func (s *Shell) permitNow(l store.Lane) bool {
 	if l.Decorations {
 		return s.pacer.spare(l)

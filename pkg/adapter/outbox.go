@@ -367,12 +367,12 @@ func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
 	return result{lane: l, verdict: v}
 }
 
-// permit takes the pacer's permit for the next part of a lane, and returns how long that has to wait. Decorations take
+// permit acquires the pacer's permit for the next part of a lane, and returns how long that has to wait. Decorations acquire
 // one that answers do not need soon.
 func (s *Shell) permit(l *lane) (wait time.Duration) {
 	switch {
 	case !l.Decorations:
-		return s.pacer.take(l.Lane, &l.permit)
+		return s.pacer.acquire(l.Lane, &l.permit)
 	case s.pacer.spare(l.Lane):
 		return 0
 	}

@@ -298,13 +298,13 @@ func (f *previewFacts) shown() {
 	}
 }
 
-// permit takes a permit of the pacer that no row needs soon.
+// permit acquires a permit of the pacer that no row needs soon.
 func (p *previews) permit(f *previewFacts) bool {
-	taken := p.shell.pacer.spare(f.turn.Lane)
-	if !taken {
+	ok := p.shell.pacer.spare(f.turn.Lane)
+	if !ok {
 		f.known.waitUntil = p.shell.Now().Add(previewBusy)
 	}
-	return taken
+	return ok
 }
 
 // show calls the platform, and notes how that ended.
@@ -337,7 +337,7 @@ func (p *previews) show(ctx context.Context, f *previewFacts, c content) (id str
 
 // remove deletes the message of a preview. It gets its turn among rows: users must not see it for long after its end.
 func (p *previews) remove(ctx context.Context, f *previewFacts) {
-	if wait := p.shell.pacer.take(f.open.Lane, &f.known.permit); wait > 0 {
+	if wait := p.shell.pacer.acquire(f.open.Lane, &f.known.permit); wait > 0 {
 		f.known.waitUntil = p.shell.Now().Add(wait)
 		return
 	}

@@ -39,7 +39,7 @@ type bookmarks struct {
 	archive map[string]string // the last message before those that archived threads may have, by channel
 	since   map[string]string // the last message that was read before the session, by guild
 	gaps    map[string]*gap   // by key
-	line    int               // the last place in the line of gaps
+	queued  int               // the last order of a gap
 }
 
 // newBookmarks makes them from the stored values, by key.

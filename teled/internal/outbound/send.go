@@ -84,7 +84,7 @@ func (s *Sender) flooded(m *msg.Message, f *adapter.Failure) *adapter.Failure {
 // taken notes that Telegram took a message for a chat.
 func (s *Sender) taken(m *msg.Message) {
 	chat, _ := telegramapi.CutTopic(m.ChatJID)
-	s.floods.Taken(chat)
+	s.floods.Accepted(chat)
 }
 
 // minLeft and maxLeft bound the time, from now on, in which Telegram closes a poll by itself: its limits are 5
