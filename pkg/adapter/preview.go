@@ -51,13 +51,14 @@ type Preview struct {
 	Tools []agentproto.Tool
 }
 
-// LineMarkdown is Line in markdown that forges nothing.
-func (p *Preview) LineMarkdown() string { return escapeMarkdown(p.Line) }
-
-// escapeMarkdown returns a line of plain text as markdown.
-func escapeMarkdown(line string) string {
+// LineMarkdown is Line in markdown that forges nothing, with a sign before it; "" without a line.
+func (p *Preview) LineMarkdown() string {
+	if p.Line == "" {
+		return ""
+	}
 	var b strings.Builder
-	for _, r := range line {
+	b.WriteString("⏳ ")
+	for _, r := range p.Line {
 		if r < 0x80 && strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", r) {
 			b.WriteByte('\\')
 		}

@@ -13,12 +13,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-const (
-	// editEvery is how often the message of a preview is changed: a channel takes five edits in five seconds.
-	editEvery = 2 * time.Second
-	// doing begins the line about the agent's work.
-	doing = "⏳ "
-)
+// editEvery is how often the message of a preview is changed: a channel takes five edits in five seconds.
+const editEvery = 2 * time.Second
 
 // PreviewEvery implements adapter.Previewer.
 func (s *Sender) PreviewEvery(store.Lane) time.Duration { return editEvery }
@@ -54,10 +50,7 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 
 // previewText is the text of a preview.
 func previewText(p *adapter.Preview) string {
-	line := ""
-	if p.Line != "" {
-		line = render.DiscordTail(doing+p.LineMarkdown(), maxText/2)
-	}
+	line := render.DiscordTail(p.LineMarkdown(), maxText/2)
 	text := render.DiscordTail(p.Text, maxText-utf8.RuneCountInString(line)-2)
 	if text == "" || line == "" {
 		return text + line

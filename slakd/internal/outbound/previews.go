@@ -153,7 +153,7 @@ func (s *Sender) changePreview(ctx context.Context, p *adapter.Preview) error {
 		case err == nil:
 			known.taken(chunks)
 			return nil
-		case slackapi.Code(err) == messageGone:
+		case slackapi.Code(err) == slackapi.MessageGone:
 			return err
 		case isPermanent(err): // the stream has ended, or the piece is refused
 			s.previews.end(known, false)
@@ -180,9 +180,6 @@ func (s *Sender) changePreview(ctx context.Context, p *adapter.Preview) error {
 	return err
 }
 
-// messageGone is Slack's code for a message that was deleted.
-const messageGone = "message_not_found"
-
 // endStream makes a message one that can be edited and deleted. After a start it is not known whether it is a stream.
 func (s *Sender) endStream(ctx context.Context, chatJID, ts string, known *preview) error {
 	if known != nil && !known.isStream {
@@ -204,8 +201,8 @@ func previewText(p *adapter.Preview) string {
 	if text := render.SlackTail(p.Text, maxSection-lineRoom); text != "" {
 		shown = append(shown, text)
 	}
-	if p.Line != "" {
-		shown = append(shown, render.SlackTail("⏳ "+p.LineMarkdown(), lineRoom-10))
+	if line := render.SlackTail(p.LineMarkdown(), lineRoom-10); line != "" {
+		shown = append(shown, line)
 	}
 	return cmp.Or(strings.Join(shown, "\n\n"), adapter.PreviewStart)
 }
@@ -216,7 +213,7 @@ func (s *Sender) RemovePreview(ctx context.Context, in store.Lane, platformID st
 	if err == nil {
 		err = s.API.Delete(ctx, channel(in.ChatJID), platformID)
 	}
-	if err != nil && slackapi.Code(err) != messageGone {
+	if err != nil && slackapi.Code(err) != slackapi.MessageGone {
 		return slackapi.Failure(fmt.Errorf("preview: %w", err))
 	}
 	s.previews.forget(platformID)
