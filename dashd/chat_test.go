@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/wake"
 )
@@ -308,7 +309,7 @@ func TestStatus_EachChat_HasAllFields(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data)
 	st := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil)
-	for daemons, err := st.Daemons(t.Context()); len(daemons) == 0 || daemons[0].Connection != "connected"; daemons, err = st.Daemons(t.Context()) {
+	for daemons, err := rows.Daemons(t.Context(), st.Reader); len(daemons) == 0 || daemons[0].Connection != "connected"; daemons, err = rows.Daemons(t.Context(), st.Reader) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 
 	"arizuko/dashd/internal/backup"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
 )
@@ -35,7 +37,7 @@ func (d *dashd) measure() {
 		Name: "arizuko_backup_timestamp_seconds", Help: "When the last backup was completed, as unix time; 0: none was.",
 	})
 	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
-		rows, err := d.Store.Daemons(ctx)
+		rows, err := daemonrows.Daemons(ctx, d.Store.Reader)
 		if err != nil {
 			return err
 		}
@@ -51,7 +53,7 @@ func (d *dashd) measure() {
 		if done, _ := backup.Last(d.cfg.Data); !done.IsZero() {
 			saved.Set(float64(done.Unix()))
 		}
-		platforms, err := d.Store.WaitingByPlatform(ctx)
+		platforms, err := factrows.UnsentByPlatform(ctx, d.Store.Reader)
 		oldest := 0.0
 		for _, w := range platforms {
 			if msg.DaemonOf(w.ChatJID) == "" {

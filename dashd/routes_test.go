@@ -90,13 +90,14 @@ func replace(tx *store.Tx, stored, routes []msg.Route) error {
 			if err := tx.PutRoute(&routes[i]); err != nil {
 				return err
 			}
-		} else if _, err := tx.UpdateRoute(&routes[i]); err != nil {
+		} else if err := tx.Exec(`UPDATE routes SET seq = ?, match = ?, target = ?, impulse_config = ? WHERE id = ?`, routes[i].Seq,
+			routes[i].Match, routes[i].Target, store.Null(string(routes[i].Impulse)), routes[i].ID); err != nil {
 			return err
 		}
 	}
 	for _, r := range stored {
 		if !kept[r.ID] {
-			if _, err := tx.DeleteRoute(r.ID); err != nil {
+			if err := tx.Exec(`DELETE FROM routes WHERE id = ?`, r.ID); err != nil {
 				return err
 			}
 		}

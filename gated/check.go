@@ -24,7 +24,32 @@ const checkWait = 30 * time.Second
 // choiceWait is the same for /agent, whose user waits.
 const choiceWait = 10 * time.Second
 
-// check returns what keeps gated from working.
+// programs are the agents' programs and what runs them.
+type programs struct {
+	defaults groupconfig.Config
+	runtimes map[groupconfig.Runtime]runtime.Runtime
+	users    *agentuser.Users
+}
+
+// programs returns those of the configuration. tools is the address of the tools' listener, host:port.
+func (c *Config) programs(tools string) (p programs, err error) {
+	root, rootErr := filepath.Abs(c.Data)
+	p.defaults, err = c.groupDefaults()
+	return p, errors.Join(rootErr, err, p.open(c, root, tools, slog.New(slog.DiscardHandler)))
+}
+
+// open sets runtimes and users. root is the absolute path of the data folder.
+func (p *programs) open(c *Config, root, tools string, log *slog.Logger) (err error) {
+	if p.runtimes, err = c.runtimes(root, tools, environ()); err != nil {
+		return err
+	}
+	if p.users, err = c.users(root, log); err != nil {
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
+	}
+	return nil
+}
+
+// check returns the reasons that keep gated from working, and prints how agents run and warnings.
 func check(ctx context.Context, out io.Writer) error {
 	cfg, err := loadConfig()
 	if err != nil {
@@ -34,100 +59,92 @@ func check(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	_, secretErr := cfg.Secret()
-	defaults, defaultsErr := cfg.groupDefaults()
-	root, rootErr := filepath.Abs(cfg.Data)
-	runtimes, runtimesErr := cfg.runtimes(root, forward(string(cfg.MCPAddr)), environ())
-	users, usersErr := cfg.users(root, slog.New(slog.DiscardHandler))
-	err = errors.Join(secretErr, defaultsErr, rootErr, runtimesErr, usersErr)
-	if err == nil {
-		err = checkAgents(ctx, defaults, runtimes, users)
+	p, err := cfg.programs(forward(string(cfg.MCPAddr)))
+	if err = errors.Join(secretErr, err); err == nil {
+		err = p.checkAgents(ctx)
 	}
 	if err != nil {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
-	agent := groupconfig.Config{}.Over(defaults).Agent
-	_, err = fmt.Fprintf(out, "agents run as %s: %s\nuser of the agents: %s\n%s\n", agent.Runtime,
-		cmp.Or(agent.Command, agent.Image), users.Describe(), cfg.describeTools())
-	if err != nil {
-		return err
+	agent := groupconfig.Config{}.Over(p.defaults).Agent
+	lines := []string{
+		fmt.Sprintf("agents run as %s: %s", agent.Runtime, cmp.Or(agent.Command, agent.Image)),
+		"user of the agents: " + p.users.Describe(),
+		cfg.describeTools(),
 	}
-	if len(defaults.Agents) > 0 {
-		if _, err := fmt.Fprintf(out, "agents that groups may name: %s\n",
-			strings.Join(defaults.Agents.Names(), ", ")); err != nil {
-			return err
-		}
+	if len(p.defaults.Agents) > 0 {
+		lines = append(lines, "agents that groups may name: "+strings.Join(p.defaults.Agents.Names(), ", "))
 	}
-	if err := limitsProblem(defaults, runtimes); err != nil {
-		if _, err := fmt.Fprintf(out, "agents run without all of their limits: %v\n", err); err != nil {
-			return err
-		}
+	if err := p.limitsProblem(); err != nil {
+		lines = append(lines, fmt.Sprintf("agents run without all of their limits: %v", err))
 	}
 	for _, line := range cfg.LinkedFolders() {
-		if _, err := fmt.Fprintln(out, "warning:", line); err != nil {
-			return err
-		}
+		lines = append(lines, "warning: "+line)
 	}
-	return warnOfGroups(ctx, cfg, defaults, out)
+	if _, err := fmt.Fprintln(out, strings.Join(lines, "\n")); err != nil {
+		return err
+	}
+	return p.warnOfGroups(ctx, cfg, out)
 }
 
 // checkAgents checks whether the default agent and those of AGENTS can be run.
-func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime,
-	users *agentuser.Users) error {
-	ctx, cancel := context.WithTimeout(ctx, checkWait)
-	defer cancel()
+func (p *programs) checkAgents(ctx context.Context) error {
 	var all []error
-	for _, name := range defaults.Agents.Names() {
-		all = append(all, checkAgent(ctx, name, defaults, runtimes, users))
+	for _, name := range p.defaults.Agents.Names() {
+		all = append(all, p.checkAgent(ctx, name, checkWait))
 	}
 	return errors.Join(all...)
 }
 
 // checkAgent checks whether an agent can be run, the default one or one of AGENTS.
-func checkAgent(ctx context.Context, name string, defaults groupconfig.Config,
-	runtimes map[groupconfig.Runtime]runtime.Runtime, users *agentuser.Users) error {
+func (p *programs) checkAgent(ctx context.Context, name string, wait time.Duration) error {
 	var c groupconfig.Config
 	what := "agents"
 	if name != groupconfig.DefaultAgent {
 		c.Agent.Name, what = name, "agent "+name+" of AGENTS"
 	}
-	agent := c.Over(defaults).Agent
-	spec := runtime.Spec{User: users.Example(), Command: agent.Command, Image: agent.Image,
-		Env: runtime.Environ(environ(), agent.Env)}
-	if err := runtimes[agent.Runtime].Check(ctx, spec); err != nil {
+	agent := c.Over(p.defaults).Agent
+	if err := p.check(ctx, agent, wait); err != nil {
 		return fmt.Errorf("%s cannot be run as %s: %w", what, agent.Runtime, err)
 	}
 	return nil
 }
 
+func (p *programs) check(ctx context.Context, agent groupconfig.Agent, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return p.runtimes[agent.Runtime].Check(ctx, runtime.Spec{User: p.users.Example(), Command: agent.Command,
+		Image: agent.Image, Env: runtime.Environ(environ(), agent.Env)})
+}
+
 // checkChoice checks whether the agent that a group is to have can be run.
 func (g *gated) checkChoice(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, choiceWait)
-	defer cancel()
-	return checkAgent(ctx, name, g.defaults, g.runtimes, g.users)
+	return g.programs.checkAgent(ctx, name, choiceWait)
 }
 
 // limitsProblem is why agents with the default settings do not have all of their limits.
-func limitsProblem(defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime) error {
-	sandbox, ok := runtimes[defaults.Agent.Runtime].(runtime.Sandbox)
+func (p *programs) limitsProblem() error {
+	sandbox, ok := p.runtimes[p.defaults.Agent.Runtime].(runtime.Sandbox)
 	if !ok {
 		return nil // docker keeps them, and processes have none
 	}
-	return sandbox.CheckLimits(defaults.Limits)
+	return sandbox.CheckLimits(p.defaults.Limits)
 }
 
-// tryAgents logs at start what else the first message would find. Gated starts
+// tryAgents logs problems at start that the first message would meet. Gated starts
 // in any case: an engine may come up later.
 func (g *gated) tryAgents(ctx context.Context) error {
-	g.Log.Info("agents run", "runtime", g.defaults.Agent.Runtime, "user", g.users.Describe())
-	if url := g.cfg.toolsURLs(g.tools.addr())(g.defaults.Agent.Runtime); url != "" {
+	name := g.programs.defaults.Agent.Runtime
+	g.Log.Info("agents run", "runtime", name, "user", g.programs.users.Describe())
+	if url := g.cfg.toolsURLs(g.tools.addr())(name); url != "" {
 		g.Log.Info("agents have tools", "url", url)
 	} else {
 		g.Log.Warn("agents have no tools", "reason", g.cfg.describeTools())
 	}
-	if err := checkAgents(ctx, g.defaults, g.runtimes, g.users); err != nil && ctx.Err() == nil {
+	if err := g.programs.checkAgents(ctx); err != nil && ctx.Err() == nil {
 		g.Log.Error("agent check failed", "err", err)
 	}
-	if err := limitsProblem(g.defaults, g.runtimes); err != nil {
+	if err := g.programs.limitsProblem(); err != nil {
 		g.Log.Warn("agents run without all of their limits", "err", err)
 	}
 	return nil

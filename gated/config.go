@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -8,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/migrations"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
 )
 
 // maxRetentionDays is a century: more is a mistake, and would overflow.
@@ -115,6 +119,15 @@ func (c *Config) daemonURLs() (map[string]string, error) {
 		urls[name] = base
 	}
 	return urls, nil
+}
+
+// read reads the database itself, so that gated need not run.
+func (c *Config) read(ctx context.Context, fn func(store.Reader) error) error {
+	st, err := store.OpenReadOnly(ctx, c.Database(), migrations.Latest())
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(st.Reader), st.Close())
 }
 
 // client returns a client of the running gated.

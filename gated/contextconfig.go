@@ -18,8 +18,8 @@ type ContextConfig struct {
 	ContextWeights   contextobjects.Weights `env:"CONTEXT_WEIGHTS" envDefault:"reply_chain=100,topic=60,recent=30,explicit=20,kind=20,open=15,owned=10,fallback=-30,near_expiry=-15" doc:"what each fact adds to an active object's rank, as name=number,…; those left out keep their default"`
 }
 
-func (c ContextConfig) settings() contextobjects.Settings {
-	return contextobjects.Settings{Weights: c.ContextWeights, TTLs: contextobjects.TTLs{
+func (c ContextConfig) contextObjects() *contextobjects.Objects {
+	return &contextobjects.Objects{Weights: c.ContextWeights, TTLs: contextobjects.TTLs{
 		Medium: c.ContextTTLMedium, Media: c.ContextTTLMedia, Short: c.ContextTTLShort, PollGrace: c.ContextPollGrace,
 		Max: c.ContextTTLMax,
 	}}

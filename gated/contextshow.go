@@ -11,13 +11,12 @@ import (
 
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/gated/internal/shown/turncontext"
-	"arizuko/migrations"
 	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
 )
 
-// contextHelp says what the rows do not tell about a former prompt.
+// contextHelp says how an earlier prompt may have differed.
 const contextHelp = `
 Prints the prompt of a turn that has started, made again from the rows; gated need not run.
 It is the first prompt of a run: what its agent had been shown before is not stored, and is shown.
@@ -48,25 +47,18 @@ func contextCommand(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil || id <= 0 {
 		return line.UsageError("%q is not the id of a turn", rest[1])
 	}
-	text, err := promptAgain(ctx, id)
+	cfg, err := loadConfig()
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, hidden().String(pkgcli.Printable(text)))
-	return err
-}
-
-func promptAgain(ctx context.Context, turn int64) (text string, err error) {
-	cfg, err := loadConfig()
-	if err != nil {
-		return "", err
-	}
-	st, err := store.OpenReadOnly(ctx, cfg.Database(), migrations.Latest())
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	return cfg.promptAgain(ctx, st.Reader, turn)
+	return cfg.read(ctx, func(st store.Reader) error {
+		text, err := cfg.promptAgain(ctx, st, id)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(out, hidden().String(pkgcli.Printable(text)))
+		return err
+	})
 }
 
 func (g *gated) promptAgain(ctx context.Context, turn int64) (string, error) {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"arizuko/gated/internal/running/agents"
-	"arizuko/pkg/store"
+	"arizuko/pkg/daemon/rows"
 )
 
 // leadLease is the lease of the gated that does, of all that share a database, what one does at a time.
@@ -24,7 +24,7 @@ func (g *gated) peers() agents.Peers {
 // agents; when the one that decides ends, another goes on from the rows.
 func (g *gated) lead(loops ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		err := g.Leases.Hold(ctx, leadLease, func(holder *store.Process) {
+		err := g.Leases.Hold(ctx, leadLease, func(holder *rows.Process) {
 			if holder != nil {
 				g.Log.Info("another gated decides messages; this one runs agents", "process", holder.ID, "place",
 					holder.Place)

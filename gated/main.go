@@ -23,8 +23,6 @@ import (
 	"arizuko/gated/internal/operators/api"
 	"arizuko/gated/internal/operators/cli"
 	"arizuko/gated/internal/running/agents"
-	"arizuko/gated/internal/running/agentuser"
-	"arizuko/gated/internal/running/runtime"
 	"arizuko/gated/internal/running/runtime/enter"
 	"arizuko/gated/internal/running/transcribe"
 	"arizuko/gated/internal/timed/broadcasts"
@@ -35,7 +33,6 @@ import (
 	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -107,9 +104,7 @@ func summaries() map[string]string {
 type gated struct {
 	*daemon.Process
 	cfg        Config
-	defaults   groupconfig.Config
-	runtimes   map[groupconfig.Runtime]runtime.Runtime
-	users      *agentuser.Users
+	programs   programs
 	agents     *agents.Manager
 	transcribe *transcribe.Worker
 	gateway    *gateway.Gateway
@@ -117,7 +112,7 @@ type gated struct {
 	reminders  *reminders.Scheduler
 	broadcasts *broadcasts.Broadcasts
 	retention  *retention.Job
-	objects    *contextobjects.Index
+	objects    *contextobjects.Objects
 	checkpoint *store.Checkpointer
 	problems   *problems
 	pokes      chan struct{} // see forwardPokes
@@ -145,7 +140,7 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
 	}
 	p.Metrics.MustRegister(ended)
 	g := &gated{
-		Process: p, cfg: cfg, defaults: defaults,
+		Process: p, cfg: cfg, programs: programs{defaults: defaults},
 		problems: &problems{ready: p.Ready, heartbeat: p.Heartbeat}, toolsFailed: make(chan error, 1),
 		pokes: make(chan struct{}, 1),
 	}
@@ -172,25 +167,21 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if err = g.listenForTools(); err != nil {
 		return err
 	}
-	if g.runtimes, err = g.cfg.runtimes(root, forward(g.tools.addr()), environ()); err != nil {
+	p := &g.programs
+	if err = p.open(&g.cfg, root, forward(g.tools.addr()), g.Log); err != nil {
 		return err
-	}
-	if g.users, err = g.cfg.users(root, g.Log); err != nil {
-		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
 	hidden := config.NewRedactor(append(secrets, g.Secret)...)
 	g.agents = agents.New(agents.Config{
-		Defaults: g.defaults, Names: g.cfg.names(), Runtimes: g.runtimes, Environ: environ(),
-		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: g.users,
+		Defaults: p.defaults, Names: g.cfg.names(), Runtimes: p.runtimes, Environ: environ(),
+		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: p.users,
 		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
 		Operators: g.cfg.Operators, AskTimeout: g.cfg.AskTimeout, WaitMark: g.cfg.WaitMark,
 		Redact: hidden.String, Growing: hidden.Growing, Report: g.problems.ofAgents,
 		Peers: g.peers(), MediaQuota: g.cfg.MediaQuota, MediaDaily: g.cfg.MediaDaily, Tools: g.tools.access,
 		ToolsURL: g.cfg.toolsURLs(g.tools.addr()),
 	}, g.Store, g.Log, g.Metrics)
-	if g.objects, err = contextobjects.Open(ctx, g.contextSettings(), g.Store, g.Now().UnixMilli()); err != nil {
-		return err
-	}
+	g.objects = g.cfg.contextObjects()
 	homes := &chats.Chats{}
 	g.reminders = g.newReminders(homes)
 	routd := g.Client("routd", g.cfg.RoutdURL).Direct()
@@ -202,7 +193,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	g.gateway = gateway.New(gateway.Config{
 		Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
 		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
-		Operators: g.cfg.Operators, BotNames: g.cfg.names(), Daemons: daemons, Defaults: g.defaults,
+		Operators: g.cfg.Operators, BotNames: g.cfg.names(), Daemons: daemons, Defaults: p.defaults,
 		Routd: routd,
 		Onbod: g.Client("onbod", g.cfg.OnbodURL),
 		Dashd: g.Client("dashd", g.cfg.DashdURL),
@@ -213,7 +204,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Now: g.Now}, g.Store, g.Log, g.Metrics)
 	router := g.Router.With(httpx.Bearer(g.Secret))
 	api.API{Store: g.Store, Agents: g.agents, Context: g.promptAgain, Now: g.Now,
-		Names: g.defaults.Agents.Names()}.Mount(router)
+		Names: p.defaults.Agents.Names()}.Mount(router)
 	g.polls = &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log, Objects: g.objects}
 	g.polls.Mount(router)
 	g.reminders.Mount(router)
@@ -223,8 +214,8 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	return g.agents.Recover(ctx)
 }
 
-// daemons are clients of what routes name as daemon:NAME. A service at a URL is an operator's own: it need not know the
-// secret, so its answers are taken as they are, and used for nothing but the reply in the row's chat.
+// daemons are clients of the services that routes name as daemon:NAME. A service at a URL is an operator's own: it need
+// not know the secret, so its answers are taken as they are, and used for nothing but the reply in the row's chat.
 func (g *gated) daemons() (map[string]*httpx.Client, error) {
 	urls, err := g.cfg.daemonURLs()
 	clients := make(map[string]*httpx.Client, len(urls))
@@ -261,7 +252,7 @@ type storedTurns struct {
 // storedTurns makes the worker that transcribes; Run starts it.
 func (g *gated) storedTurns(root string, redact func(string) string) storedTurns {
 	g.transcribe = transcribe.New(transcribe.Config{
-		Groups: g.agents, Runtimes: g.runtimes, Environ: environ(), Data: root, Redact: redact, Now: g.Now,
+		Groups: g.agents, Runtimes: g.programs.runtimes, Environ: environ(), Data: root, Redact: redact, Now: g.Now,
 	}, g.Store, g.Log, g.Metrics)
 	return storedTurns{g.agents, g.transcribe}
 }
@@ -274,16 +265,9 @@ func (s storedTurns) Dispatch(turns ...*msg.Turn) {
 	}
 }
 
-// contextSettings are those of active context objects. On a server several gated may activate them.
-func (g *gated) contextSettings() contextobjects.Settings {
-	settings := g.cfg.settings()
-	settings.Shared = store.IsServer(g.cfg.Database())
-	return settings
-}
-
 // contextObjects deletes active context objects that have ended.
 func (g *gated) contextObjects(ctx context.Context) error {
-	return g.objects.Run(ctx, g.Store, g.Log, g.Now)
+	return contextobjects.Run(ctx, g.Store, g.Log, g.Now)
 }
 
 // checkpoints copies the write-ahead log back once a second, so that no

@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/store"
+	"arizuko/pkg/daemon/rows"
 )
 
 func TestProblems_EachSourceReplacesItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var last store.Daemon
-		heartbeat := daemon.NewHeartbeat("gated", "v", slog.New(slog.DiscardHandler), func(_ context.Context, row store.Daemon) error {
+		var last rows.Daemon
+		heartbeat := daemon.NewHeartbeat("gated", "v", slog.New(slog.DiscardHandler), func(_ context.Context, row rows.Daemon) error {
 			last = row
 			return nil
 		})

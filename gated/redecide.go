@@ -25,7 +25,7 @@ import (
 
 // redecide is "gated redecide", which `migrate rehearse` runs on a copy of the database: it decides stored
 // messages and reminders again, and prints as JSON how that compares. It changes nothing.
-func redecide(ctx context.Context, args []string, out io.Writer) (err error) {
+func redecide(ctx context.Context, args []string, out io.Writer) error {
 	line := cli.Daemon{Name: "gated"}.Line("redecide [--days N] [--rows N]", out)
 	days := line.Int("days", 7, "how many days of messages")
 	rows := line.Int("rows", 10_000, "how many messages at most")
@@ -39,28 +39,25 @@ func redecide(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	st, err := store.OpenReadOnly(ctx, cfg.Database(), migrations.Latest())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
 	now := time.Now()
 	since := now.AddDate(0, 0, -*days).UnixMilli()
 	all := migrations.Redecided{Settings: fmt.Sprintf("OPERATORS has %d senders, ASSISTANT_NAME is %s, MAX_AGE is %s, IMPULSE_THRESHOLD is %d, "+
 		"IMPULSE_MAX_HOLD is %s, the time zone is %s", len(cfg.Operators), cfg.AssistantName, cfg.MaxAge,
 		cfg.ImpulseThreshold,
 		cfg.ImpulseMaxHold, reminders.LocalZone())}
-	for _, check := range []func() (migrations.Check, error){
-		func() (migrations.Check, error) { return cfg.redecideMessages(ctx, st.Reader, since, *rows) },
-		func() (migrations.Check, error) { return reminders.Redecide(ctx, st.Reader, now.UnixMilli(), *rows) },
-	} {
-		c, err := check()
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.What, err)
+	return cfg.read(ctx, func(st store.Reader) error {
+		for _, check := range []func() (migrations.Check, error){
+			func() (migrations.Check, error) { return cfg.redecideMessages(ctx, st, since, *rows) },
+			func() (migrations.Check, error) { return reminders.Redecide(ctx, st, now.UnixMilli(), *rows) },
+		} {
+			c, err := check()
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.What, err)
+			}
+			all.Checks = append(all.Checks, c)
 		}
-		all.Checks = append(all.Checks, c)
-	}
-	return json.NewEncoder(out).Encode(all)
+		return json.NewEncoder(out).Encode(all)
+	})
 }
 
 func (c *Config) redecideMessages(ctx context.Context, st store.Reader, since int64, limit int) (check migrations.Check,

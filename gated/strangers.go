@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"arizuko/gated/internal/running/runtime"
-	"arizuko/migrations"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/facts"
 	"arizuko/pkg/groupconfig"
@@ -22,81 +18,58 @@ import (
 
 // warnOfGroups names the groups that strangers can reach and whose agents nothing confines, and those whose agents
 // cannot run. It reads the database itself, so that gated need not run.
-func warnOfGroups(ctx context.Context, cfg Config, defaults groupconfig.Config, out io.Writer) (err error) {
+func (p *programs) warnOfGroups(ctx context.Context, cfg Config, out io.Writer) error {
 	if _, err := os.Stat(cfg.DBPath()); cfg.DB == "" && errors.Is(err, os.ErrNotExist) {
 		return nil // not migrated yet
 	}
-	st, err := store.OpenReadOnly(ctx, cfg.Database(), migrations.Latest())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	routes, err := st.Routes(ctx)
-	if err != nil {
-		return err
-	}
-	groups, err := st.Groups(ctx)
-	if err != nil {
-		return err
-	}
-	unmeasured, err := unmeasuredBudgets(ctx, st.Reader, groups, time.Now())
-	if err != nil {
-		return err
-	}
-	for _, line := range slices.Concat(unconfined(routes, groups, defaults), unknownAgents(groups, defaults),
-		unmeasured) {
-		if _, err := fmt.Fprintln(out, "warning:", cli.PrintableLine(line)); err != nil {
+	return cfg.read(ctx, func(st store.Reader) error {
+		routes, err := st.Routes(ctx)
+		if err != nil {
 			return err
 		}
-	}
-	return warnOfTranscribers(ctx, cfg, groups, defaults, out)
+		groups, err := st.Groups(ctx)
+		if err != nil {
+			return err
+		}
+		unmeasured, err := unmeasuredBudgets(ctx, st, groups, time.Now())
+		if err != nil {
+			return err
+		}
+		for _, line := range slices.Concat(unconfined(routes, groups, p.defaults), unknownAgents(groups, p.defaults),
+			unmeasured, p.missing(ctx, groups)) {
+			if _, err := fmt.Fprintln(out, "warning:", cli.PrintableLine(line)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// warnOfTranscribers names the groups whose command for transcripts cannot be run, such as that of a missing program.
-func warnOfTranscribers(ctx context.Context, cfg Config, groups []msg.Group, defaults groupconfig.Config,
-	out io.Writer) error {
-	root, rootErr := filepath.Abs(cfg.Data)
-	runtimes, err := cfg.runtimes(root, forward(string(cfg.MCPAddr)), environ())
-	users, usersErr := cfg.users(root, slog.New(slog.DiscardHandler))
-	if err := errors.Join(rootErr, err, usersErr); err != nil {
-		return err
-	}
+// missing returns a line for each group whose own agent, or whose command for transcripts, cannot be run, such as that
+// of a missing program.
+func (p *programs) missing(ctx context.Context, groups []msg.Group) (lines []string) {
 	for _, g := range groups {
 		c, err := groupconfig.Parse(g.Config)
-		if own := c.Agent; err == nil && own.Command+own.Image != "" {
-			agent := c.Over(defaults).Agent
-			spec := runtime.Spec{
-				User: users.Example(), Command: agent.Command, Image: agent.Image,
-				Env: runtime.Environ(environ(), agent.Env),
-			}
-			checking, cancel := context.WithTimeout(ctx, checkWait)
-			err := runtimes[agent.Runtime].Check(checking, spec)
-			cancel()
-			if err != nil {
-				line := fmt.Sprintf("warning: the agent of group %s cannot be run as %s: %v", g.Folder, agent.Runtime, err)
-				if _, err := fmt.Fprintln(out, cli.PrintableLine(line)); err != nil {
-					return err
-				}
+		if err != nil {
+			continue // routd check says so
+		}
+		own := c.Agent.Command+c.Agent.Image != ""
+		c = c.Over(p.defaults)
+		if own {
+			if err := p.check(ctx, c.Agent, checkWait); err != nil {
+				lines = append(lines,
+					fmt.Sprintf("the agent of group %s cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err))
 			}
 		}
-		if err != nil || c.Transcribe == "" {
+		if c.Transcribe == "" {
 			continue
 		}
-		c = c.Over(defaults)
-		spec := runtime.Spec{User: users.Example(), Command: c.Transcribe, Image: c.Agent.Image,
-			Env: runtime.Environ(environ(), nil)}
-		checking, cancel := context.WithTimeout(ctx, checkWait)
-		err = runtimes[c.Agent.Runtime].Check(checking, spec)
-		cancel()
-		if err == nil {
-			continue
-		}
-		line := fmt.Sprintf("group %s gets no transcripts of voice notes: its config.transcribe cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err)
-		if _, err := fmt.Fprintln(out, "warning:", cli.PrintableLine(line)); err != nil {
-			return err
+		transcriber := groupconfig.Agent{Runtime: c.Agent.Runtime, Command: c.Transcribe, Image: c.Agent.Image}
+		if err := p.check(ctx, transcriber, checkWait); err != nil {
+			lines = append(lines, fmt.Sprintf("group %s gets no transcripts of voice notes: its config.transcribe cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err))
 		}
 	}
-	return nil
+	return lines
 }
 
 // measuredDays are the days in which an agent must have reported a dollar.

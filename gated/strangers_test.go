@@ -65,12 +65,13 @@ func TestWarnOfStrangers_StoredRoutes_Named(t *testing.T) {
 	cfg.Data = filepath.Dir(path)
 	defaults := groupconfig.Config{Agent: groupconfig.Agent{Runtime: groupconfig.Process}}
 	var out bytes.Buffer
-	if err := warnOfGroups(t.Context(), cfg, defaults, &out); err != nil || !strings.HasPrefix(out.String(), "warning: strangers can reach group acme (by route 1)") {
+	p := programs{defaults: defaults}
+	if err := p.warnOfGroups(t.Context(), cfg, &out); err != nil || !strings.HasPrefix(out.String(), "warning: strangers can reach group acme (by route 1)") {
 		t.Errorf("%v: %s", err, &out)
 	}
 	out.Reset()
 	cfg.Data = t.TempDir()
-	if err := warnOfGroups(t.Context(), cfg, defaults, &out); err != nil || out.Len() > 0 {
+	if err := p.warnOfGroups(t.Context(), cfg, &out); err != nil || out.Len() > 0 {
 		t.Errorf("without a database: %v: %s", err, &out)
 	}
 }
@@ -95,9 +96,13 @@ func TestCheck_TranscriberIsMissing_IsNamed(t *testing.T) {
 	}
 	var cfg Config
 	cfg.Data = filepath.Dir(path)
-	defaults := groupconfig.Config{Agent: groupconfig.Agent{Runtime: groupconfig.Process}}
+	cfg.AgentCommand = "true"
+	p, err := cfg.programs("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
-	if err := warnOfGroups(t.Context(), cfg, defaults, &out); err != nil {
+	if err := p.warnOfGroups(t.Context(), cfg, &out); err != nil {
 		t.Fatal(err)
 	}
 	const want = "warning: group acme gets no transcripts of voice notes: its config.transcribe cannot be run as process: "

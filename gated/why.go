@@ -2,22 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"time"
 
-	"arizuko/migrations"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/store"
 	"arizuko/pkg/why"
 )
 
-// explain prints what is stored about a message. It reads the database itself,
-// so that gated need not run.
-func explain(ctx context.Context, args []string, out io.Writer) (err error) {
+// explain is "gated why": it prints the path of a message.
+func explain(ctx context.Context, args []string, out io.Writer) error {
 	line := cli.Daemon{Name: "gated"}.Line("why MESSAGE | why --chat JID", out)
 	chat := line.String("chat", "", "the last message of a user in this chat")
 	rest, err := line.Read(args, 1)
@@ -37,27 +34,24 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	st, err := store.OpenReadOnly(ctx, cfg.Database(), migrations.Latest())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	if *chat != "" {
-		if id, _, err = st.LastUser(ctx, *chat); err == nil && id == 0 {
-			err = fmt.Errorf("no message of a user in chat %q: write /chatid there, which answers with its address",
-				*chat)
+	return cfg.read(ctx, func(st store.Reader) error {
+		if *chat != "" {
+			if id, _, err = st.LastUser(ctx, *chat); err == nil && id == 0 {
+				err = fmt.Errorf("no message of a user in chat %q: write /chatid there, which answers with its address",
+					*chat)
+			}
 		}
-	}
-	if err != nil {
+		if err != nil {
+			return err
+		}
+		path, err := why.Read(ctx, st, id)
+		if err != nil {
+			return err
+		}
+		path.Daemons.Ask(ctx, cfg.Base, time.Now().UnixMilli())
+		_, err = io.WriteString(out, hidden().String(why.Text(path, time.Now(), time.Local)))
 		return err
-	}
-	path, err := why.Read(ctx, st.Reader, id)
-	if err != nil {
-		return err
-	}
-	path.Daemons.Ask(ctx, cfg.Base, time.Now().UnixMilli())
-	_, err = io.WriteString(out, hidden().String(why.Text(path, time.Now(), time.Local)))
-	return err
+	})
 }
 
 // hidden hides the same secrets as gated's log, as far as the configuration can be read.

@@ -28,7 +28,7 @@ func Postgres() ([]Migration, error) { return up(PostgresFS()) }
 // ErrServer means that the store cannot use a database of a Postgres server; the error says what to do.
 var ErrServer = errors.New("database server not usable")
 
-// minServer is the oldest Postgres, as server_version_num, that has what the store uses: pg_current_xact_id.
+// minServer is the oldest Postgres, as server_version_num, that has pg_current_xact_id, which the store uses.
 const minServer = 130000
 
 // CheckServer returns an ErrServer if the server is too old, or the database cannot hold all characters.
@@ -43,8 +43,8 @@ func CheckServer(ctx context.Context, db querier) error {
 	return checkVersion(encoding, version)
 }
 
-// CheckPooler returns an ErrServer if a pooler gives a server's connection to another client after each transaction: what
-// the store prepares, locks and listens for belongs to a connection.
+// CheckPooler returns an ErrServer if a pooler gives a server's connection to another client after each transaction:
+// what the store prepares, locks and listens for belongs to a connection.
 func CheckPooler(ctx context.Context, db *sql.DB) error {
 	var pids [2]int
 	for try := range len(pids) {

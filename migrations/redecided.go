@@ -5,7 +5,7 @@ import "slices"
 // Redecided is what `gated redecide` prints, as JSON: how what a database has stored compares with what the program
 // decides.
 type Redecided struct {
-	Settings string  `json:"settings"` // what it has decided with, in words
+	Settings string  `json:"settings"` // the data it has decided with, in words
 	Checks   []Check `json:"checks"`
 }
 

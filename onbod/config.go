@@ -26,7 +26,7 @@ type Config struct {
 	MaxPending   int              `env:"REQUESTS_PENDING" envDefault:"500" doc:"requests that wait at once"`
 }
 
-// Validate returns what the types cannot check.
+// Validate returns the mistakes that the types cannot catch.
 func (c *Config) Validate() []error {
 	var errs []error
 	if c.TTL < minTTL {

@@ -23,7 +23,7 @@ type Config struct {
 	Operators        config.Operators `env:"OPERATORS" doc:"senders that may do everything, as telegram:123,slack:U0AB; for the command access"`
 }
 
-// Validate returns what the types cannot check.
+// Validate returns the mistakes that the types cannot catch.
 func (c *Config) Validate() []error {
 	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval)}
 	if c.EngagementTTL <= 0 {

@@ -69,7 +69,7 @@ type routd struct {
 	cfg        Config
 	loader     *routing.Loader
 	engagement *engagement.Tracker
-	noted      []string // what the log says about the current table
+	noted      []string // the log's message about the current table
 }
 
 // start opens everything; the caller calls run, or Close.
@@ -156,7 +156,7 @@ func (d *routd) reloaded() func(error) {
 	}
 }
 
-// stored logs when storing what was delivered begins to fail, and when it works again. Meanwhile
+// stored logs when storing deliveries begins to fail, and when it works again. Meanwhile
 // questions are answered from memory.
 func (d *routd) stored() func(error) {
 	failing := false

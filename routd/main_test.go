@@ -18,6 +18,7 @@ import (
 
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -190,7 +191,7 @@ func TestStart_StoredRoutes_NamedInLogAndDaemons(t *testing.T) {
 	go func() { done <- d.run(ctx) }()
 	const problem, opening = `route 1 matches nothing: match: sender: "Ann" is not an id`, "it drops no message\nroute 2 (platform=telegram) lets any user reach"
 	for deadline := time.Now().Add(30 * time.Second); ; {
-		daemons, err := st.Daemons(t.Context())
+		daemons, err := rows.Daemons(t.Context(), st.Reader)
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("%v: no %q in %+v", err, problem, daemons)
 		}

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/metrics"
 )
 
-// measure registers what is read from rows.
+// measure registers the metrics that are read from rows.
 func (d *routd) measure() {
 	backlog := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "arizuko_engagement_backlog", Help: "Changes of deliveries whose effect on engagement is not stored.",

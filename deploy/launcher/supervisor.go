@@ -68,7 +68,7 @@ func (s *supervisor) run(ctx context.Context) {
 	}
 }
 
-// step is what the launcher does after a service has ended.
+// step is the launcher's action after a service has ended.
 type step int
 
 const (

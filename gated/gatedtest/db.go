@@ -58,6 +58,7 @@ var (
 )
 
 type (
+	Broadcast     = rows.Broadcast
 	Firing        = rows.Firing
 	OperatorCode  = rows.OperatorCode
 	Question      = rows.Question

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"arizuko/gated/internal/rows"
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -118,4 +119,14 @@ func Work(t testing.TB, s *store.Store, chatJID, thread, topic, platformID strin
 			return rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, 2)
 		})
 	}
+}
+
+// PutQuoted stores a post as one that came along, and reports whether it was new.
+func PutQuoted(t *testing.T, s *store.Store, m *msg.Message) (fresh bool) {
+	t.Helper()
+	storetest.Write(t, s, func(tx *store.Tx) (err error) {
+		fresh, err = adapterrows.PutQuoted(tx, m)
+		return err
+	})
+	return fresh
 }

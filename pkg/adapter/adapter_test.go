@@ -7,11 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"arizuko/gated/gatedtest"
-
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -125,8 +125,8 @@ func TestReceive_WriteFails_StoresNothing(t *testing.T) {
 
 func TestReceive_NotifiesHeartbeat(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		beats := make(chan store.Daemon, 10)
-		heartbeat := daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, row store.Daemon) error {
+		beats := make(chan rows.Daemon, 10)
+		heartbeat := daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, row rows.Daemon) error {
 			beats <- row
 			return nil
 		})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -43,7 +44,7 @@ func (s *Shell) asleep() func(context.Context) {
 
 // gatedNotice is the notice for a user who presses a button while gated does not run, "" while it does.
 func (s *Shell) gatedNotice(ctx context.Context) (string, error) {
-	all, err := s.Store.Daemons(ctx)
+	all, err := daemonrows.Daemons(ctx, s.Store.Reader)
 	for _, d := range all {
 		if d.Name == "gated" && (daemon.Connection(d.Connection) == daemon.Stopped ||
 			s.Now().UnixMilli()-d.HeartbeatAt >= maxHeartbeatAge.Milliseconds()) {

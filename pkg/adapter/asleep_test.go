@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -41,13 +42,13 @@ func TestReceivePress_GatedDoesNotRun_SaysSo(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		asked := r.agent(room, "t", groupconfig.ProgressOff).asks()
 		s := r.shell()
-		beat := store.Daemon{Name: "gated", Connection: "connected", HeartbeatAt: time.Now().UnixMilli()}
+		beat := rows.Daemon{Name: "gated", Connection: "connected", HeartbeatAt: time.Now().UnixMilli()}
 		for _, step := range []struct {
 			id, connection, want string
 			after                time.Duration
 		}{{"1", "connected", "", 0}, {"2", "connected", asleepNotice, maxHeartbeatAge}, {"3", "stopped", asleepNotice, 0}} {
 			beat.Connection = step.connection
-			r.write(func(tx *store.Tx) error { return tx.Heartbeat(beat) })
+			r.write(func(tx *store.Tx) error { return rows.Heartbeat(tx, beat) })
 			pass(step.after)
 			notice, err := s.ReceivePress(t.Context(), press(step.id, asker, "early", asked.ID, 1))
 			if err != nil || notice != step.want {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // line is a platform with a connection, which goes as its script says, and holds once nothing is
@@ -65,7 +65,7 @@ func (r *fixture) connected(script ...func(context.Context, *Shell) error) (l *l
 
 // beats replaces the heartbeat by one that records its rows.
 func (r *fixture) beats() {
-	r.heartbeat = daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, d store.Daemon) error {
+	r.heartbeat = daemon.NewHeartbeat("ircd", "v1", discard, func(_ context.Context, d rows.Daemon) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.beat = d

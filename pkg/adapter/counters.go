@@ -5,11 +5,10 @@ import (
 	"context"
 	"time"
 
-	"arizuko/pkg/adapter/rows"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -105,7 +104,7 @@ func (m *counters) zero() {
 	m.parts.WithLabelValues(m.platform, string(msg.OutAmbiguous), string(msg.Ambiguous))
 	m.downloads.WithLabelValues("done")
 	m.downloads.WithLabelValues("failed")
-	for _, state := range []store.PreviewState{rows.PreviewFinal, rows.PreviewRemoved,
+	for _, state := range []rows.PreviewState{rows.PreviewFinal, rows.PreviewRemoved,
 		rows.PreviewLost} {
 		m.previews.WithLabelValues(m.platform, string(state))
 	}
@@ -141,7 +140,7 @@ func measureRows(o *Options, fetches bool) {
 		gauges = append(gauges, files)
 	}
 	metrics.FromRows(o.Metrics, func(ctx context.Context) error {
-		b, err := o.Store.OutboxBacklog(ctx, o.Platform, metrics.MaxCount)
+		b, err := o.Store.Backlog(ctx, store.ForDelivery, o.Platform, metrics.MaxCount)
 		if err != nil {
 			return err
 		}
@@ -150,7 +149,7 @@ func measureRows(o *Options, fetches bool) {
 		if !fetches {
 			return nil
 		}
-		b, err = o.Store.FilesBacklog(ctx, o.Platform, metrics.MaxCount)
+		b, err = o.Store.Backlog(ctx, store.ForFiles, o.Platform, metrics.MaxCount)
 		files.Set(float64(b.Count))
 		return err
 	}, gauges...)
@@ -166,7 +165,7 @@ func (m *counters) recorded(parts []store.Delivery) {
 }
 
 // previewEnded counts a preview.
-func (m *counters) previewEnded(state store.PreviewState) {
+func (m *counters) previewEnded(state rows.PreviewState) {
 	m.previews.WithLabelValues(m.platform, string(state)).Inc()
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -83,7 +84,7 @@ func (f *fetching) look(ctx context.Context) {
 	if f == nil || len(f.busy) >= maxFetches {
 		return
 	}
-	rows, err := f.shell.Store.WantedFiles(ctx, f.shell.Platform, 2*maxFetches)
+	rows, err := adapterrows.WantedFiles(ctx, f.shell.Store.Reader, f.shell.Platform, 2*maxFetches)
 	if f.shell.reads.Note(ctx, err) != nil {
 		return
 	}

@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"arizuko/gated/gatedtest"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -143,7 +143,7 @@ type fixture struct {
 
 	mu      sync.Mutex
 	settled []msg.Message
-	beat    store.Daemon // what the heartbeat wrote last
+	beat    rows.Daemon // what the heartbeat wrote last
 }
 
 // inBubble runs a test with a fixture in a bubble, in parallel to other tests.
@@ -174,7 +174,7 @@ func (r *fixture) shell(set ...func(*Options)) *Shell {
 			defer r.mu.Unlock()
 			r.settled = append(r.settled, *m)
 		},
-		Heartbeat: daemon.NewHeartbeat("ircd", "v1", discard, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("ircd", "v1", discard, func(context.Context, rows.Daemon) error { return nil }),
 		Log:       discard, Metrics: r.metrics, Now: time.Now,
 	}
 	for _, f := range set {
@@ -287,11 +287,15 @@ func (r *fixture) row(id int64) *msg.Message {
 	return m
 }
 
+// deliveries are a row's parts, without their times.
 func (r *fixture) deliveries(id int64) []store.Delivery {
 	r.t.Helper()
 	all, err := r.store.Deliveries(r.t.Context(), id)
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	for i := range all {
+		all[i].UpdatedAt = 0
 	}
 	return all
 }

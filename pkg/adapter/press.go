@@ -107,7 +107,7 @@ func (s *Shell) examineCopy(ctx context.Context, m *msg.Message, press msg.Press
 	if err != nil || shown != nil {
 		return closedNotice, nil, err
 	}
-	preview, err := s.Store.ShownPreview(ctx, m.ChatJID, m.TargetID)
+	preview, err := rows.ShownPreview(ctx, s.Store.Reader, m.ChatJID, m.TargetID)
 	switch {
 	case err != nil:
 		return "", nil, err
@@ -122,7 +122,7 @@ func (s *Shell) examineCopy(ctx context.Context, m *msg.Message, press msg.Press
 // examineStop adds to the row of a press that stops a turn the place of its preview. The message that was pressed must
 // be that preview, and the turn must not have ended.
 func (s *Shell) examineStop(ctx context.Context, m *msg.Message, turn int64) (notice string, err error) {
-	shown, err := s.Store.ShownPreview(ctx, m.ChatJID, m.TargetID)
+	shown, err := rows.ShownPreview(ctx, s.Store.Reader, m.ChatJID, m.TargetID)
 	if err != nil || shown == nil || shown.TurnID != turn {
 		return finishedNotice, err
 	}

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/gatedtest"
-	"arizuko/pkg/adapter/rows"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"arizuko/gated/gatedtest"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -227,7 +226,7 @@ func (a *agent) cancelled() {
 // previewsOpen lists the open previews, as in "p1" or "" for one without an id.
 func (r *fixture) previewsOpen() (ids []string) {
 	r.t.Helper()
-	open, err := r.store.OpenPreviews(r.t.Context(), platform)
+	open, err := rows.OpenPreviews(r.t.Context(), r.store.Reader, platform)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -241,7 +240,7 @@ func (r *fixture) previewsOpen() (ids []string) {
 func (r *fixture) expectEnded(want string) {
 	r.t.Helper()
 	var all []string
-	for _, state := range []store.PreviewState{rows.PreviewFinal, rows.PreviewRemoved, rows.PreviewLost} {
+	for _, state := range []rows.PreviewState{rows.PreviewFinal, rows.PreviewRemoved, rows.PreviewLost} {
 		if n := testutil.ToFloat64(r.running.counters.previews.WithLabelValues(platform, string(state))); n > 0 {
 			all = append(all, fmt.Sprint(state, " ", n))
 		}

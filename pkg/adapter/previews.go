@@ -69,10 +69,10 @@ func (p *previews) look(ctx context.Context) {
 		p.again = p.shell.Now().Add(previewRetry)
 		return
 	}
-	turns, err := p.shell.Store.PreviewTurns(ctx, p.shell.Platform)
-	var shown []store.Preview
+	turns, err := rows.PreviewTurns(ctx, p.shell.Store.Reader, p.shell.Platform)
+	var shown []rows.Preview
 	if err == nil {
-		shown, err = p.shell.Store.OpenPreviews(ctx, p.shell.Platform)
+		shown, err = rows.OpenPreviews(ctx, p.shell.Store.Reader, p.shell.Platform)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -109,7 +109,7 @@ func (p *previews) forget(facts map[int64]*previewFacts) {
 }
 
 // factsOf returns the facts about a preview, except whether the lane of one without a running turn waits.
-func (p *previews) factsOf(t *store.PreviewTurn, shown *store.Preview) *previewFacts {
+func (p *previews) factsOf(t *rows.PreviewTurn, shown *rows.Preview) *previewFacts {
 	f := &previewFacts{now: p.shell.Now(), turn: t, open: shown}
 	if t != nil {
 		f.mode, f.every, f.waiting = t.Mode, p.shell.previewer.PreviewEvery(t.Lane), t.Waiting
@@ -194,12 +194,12 @@ func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known k
 
 // readFacts reads the rows about the preview of a turn.
 func (p *previews) readFacts(ctx context.Context, turn int64, lane store.Lane) (f *previewFacts, err error) {
-	t, err := p.shell.Store.PreviewTurn(ctx, turn)
+	t, err := rows.RunningTurn(ctx, p.shell.Store.Reader, turn)
 	if err != nil {
 		return nil, err
 	}
 	f = p.factsOf(t, nil)
-	shown, err := p.shell.Store.LanePreviews(ctx, lane)
+	shown, err := rows.LanePreviews(ctx, p.shell.Store.Reader, lane)
 	for i := range shown {
 		if shown[i].TurnID == turn {
 			f.open = &shown[i]
@@ -236,7 +236,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	if !p.permit(f) {
 		return
 	}
-	var row *store.Preview
+	var row *rows.Preview
 	stored := p.write(ctx, func(tx *store.Tx) (err error) {
 		row, err = rows.BeginPreview(tx, f.turn.ID, p.nowMS())
 		return err
@@ -372,7 +372,7 @@ func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lan
 }
 
 // end stores how a preview has ended.
-func (p *previews) end(ctx context.Context, row *store.Preview, state store.PreviewState) {
+func (p *previews) end(ctx context.Context, row *rows.Preview, state rows.PreviewState) {
 	if p.write(ctx, func(tx *store.Tx) error { return rows.EndPreview(tx, row.ID, state, p.nowMS()) }) {
 		p.shell.counters.previewEnded(state)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/store"
 )
@@ -56,11 +57,11 @@ type previewStep struct {
 // previewFacts are all that the next step depends on.
 type previewFacts struct {
 	now     time.Time
-	turn    *store.PreviewTurn // nil if it does not run
-	open    *store.Preview     // nil if there is none
-	waiting bool               // the lane has rows to deliver; not known if turn and open are nil
-	every   time.Duration      // see Previewer
-	mode    store.PreviewMode
+	turn    *rows.PreviewTurn // nil if it does not run
+	open    *rows.Preview     // nil if there is none
+	waiting bool              // the lane has rows to deliver; not known if turn and open are nil
+	every   time.Duration     // see Previewer
+	mode    rows.PreviewMode
 	known   knownPreview
 
 	progress *store.Progress // nil if the agent has said nothing, or if it was not read
@@ -84,16 +85,16 @@ func nextPreview(f *previewFacts) previewStep {
 		switch {
 		case p.PlatformID == "", strings.HasPrefix(p.PlatformID, previewOld):
 			return f.once(previewLose, f.known.waitUntil)
-		case p.Ending, f.turn != nil && (f.mode == store.PreviewOff || f.every == 0),
+		case p.Ending, f.turn != nil && (f.mode == rows.PreviewOff || f.every == 0),
 			f.turn == nil && !f.waiting:
 			return f.once(previewRemove, f.known.waitUntil)
 		}
 	}
-	if f.turn == nil || f.waiting || f.mode == store.PreviewOff || f.every == 0 || f.known.refused {
+	if f.turn == nil || f.waiting || f.mode == rows.PreviewOff || f.every == 0 || f.known.refused {
 		return previewStep{}
 	}
 	delay := liveDelay
-	if f.mode == store.PreviewLine {
+	if f.mode == rows.PreviewLine {
 		delay = statusDelay
 	}
 	if f.known.calledAt.After(f.now) { // the clock was set back
@@ -179,7 +180,7 @@ type content struct{ text, line string }
 
 // contentOf describes the agent's work in a few words, with the answer so far in mode live. p is nil if it has said
 // nothing.
-func contentOf(p *store.Progress, mode store.PreviewMode) content {
+func contentOf(p *store.Progress, mode rows.PreviewMode) content {
 	if p == nil {
 		return content{}
 	}
@@ -193,10 +194,10 @@ func contentOf(p *store.Progress, mode store.PreviewMode) content {
 	case doing != "":
 	case p.Text == "" && len(p.Tools)+len(p.Plan) > 0:
 		doing = PreviewStart
-	case p.Text != "" && mode == store.PreviewLine:
+	case p.Text != "" && mode == rows.PreviewLine:
 		doing = "Writing the answer…"
 	}
-	if mode == store.PreviewLine {
+	if mode == rows.PreviewLine {
 		return content{line: doing}
 	}
 	return content{text: p.Text, line: doing}

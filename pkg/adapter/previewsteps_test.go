@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/store"
 )
@@ -12,19 +13,19 @@ func TestNextPreview(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_000_000)
 	ago := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
-	running := func(since time.Duration) *store.PreviewTurn {
-		return &store.PreviewTurn{ID: 1, StartedAt: ago(since), ProgressAt: 7}
+	running := func(since time.Duration) *rows.PreviewTurn {
+		return &rows.PreviewTurn{ID: 1, StartedAt: ago(since), ProgressAt: 7}
 	}
-	open, live, status := &store.Preview{PlatformID: "p"}, store.PreviewText, store.PreviewLine
+	open, live, status := &rows.Preview{PlatformID: "p"}, rows.PreviewText, rows.PreviewLine
 	for name, tt := range map[string]struct {
 		facts previewFacts
 		want  previewStep
 	}{
-		"open without an id":            {previewFacts{turn: running(time.Hour), open: &store.Preview{}, every: messages, mode: live}, previewStep{do: previewLose}},
-		"of before a move":              {previewFacts{turn: running(time.Hour), open: &store.Preview{PlatformID: "old:5"}, every: messages, mode: live}, previewStep{do: previewLose}},
-		"overtaken":                     {previewFacts{turn: running(time.Hour), open: &store.Preview{PlatformID: "p", Ending: true}, every: messages, mode: live}, previewStep{do: previewRemove}},
-		"overtaken, while a row waits":  {previewFacts{waiting: true, open: &store.Preview{PlatformID: "p", Ending: true}}, previewStep{do: previewRemove}},
-		"switched off":                  {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: store.PreviewOff}, previewStep{do: previewRemove}},
+		"open without an id":            {previewFacts{turn: running(time.Hour), open: &rows.Preview{}, every: messages, mode: live}, previewStep{do: previewLose}},
+		"of before a move":              {previewFacts{turn: running(time.Hour), open: &rows.Preview{PlatformID: "old:5"}, every: messages, mode: live}, previewStep{do: previewLose}},
+		"overtaken":                     {previewFacts{turn: running(time.Hour), open: &rows.Preview{PlatformID: "p", Ending: true}, every: messages, mode: live}, previewStep{do: previewRemove}},
+		"overtaken, while a row waits":  {previewFacts{waiting: true, open: &rows.Preview{PlatformID: "p", Ending: true}}, previewStep{do: previewRemove}},
+		"switched off":                  {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: rows.PreviewOff}, previewStep{do: previewRemove}},
 		"of a turn that is over":        {previewFacts{open: open}, previewStep{do: previewRemove}},
 		"of one that is over, retried":  {previewFacts{open: open, known: knownPreview{waitUntil: now.Add(time.Second)}}, previewStep{wait: time.Second}},
 		"of one that is over, waiting":  {previewFacts{open: open, waiting: true}, previewStep{}},
@@ -37,9 +38,9 @@ func TestNextPreview(t *testing.T) {
 		"nothing to show":               {previewFacts{turn: running(time.Hour), every: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{do: previewBegin}},
 		"nothing to show yet":           {previewFacts{turn: running(4 * time.Second), every: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{wait: 6 * time.Second}},
 		"it was shown, and overtaken":   {previewFacts{turn: running(time.Hour), every: messages, mode: live, known: knownPreview{progressAt: 7, calledAt: now.Add(-time.Hour)}}, previewStep{}},
-		"an agent that says nothing":    {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, every: messages, mode: live}, previewStep{do: previewBegin}},
-		"that has an older turn":        {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour), Behind: true}, every: messages, mode: live}, previewStep{}},
-		"without its button":            {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, open: open, every: messages, mode: live}, previewStep{do: previewChange}},
+		"an agent that says nothing":    {previewFacts{turn: &rows.PreviewTurn{StartedAt: ago(time.Hour)}, every: messages, mode: live}, previewStep{do: previewBegin}},
+		"that has an older turn":        {previewFacts{turn: &rows.PreviewTurn{StartedAt: ago(time.Hour), Behind: true}, every: messages, mode: live}, previewStep{}},
+		"without its button":            {previewFacts{turn: &rows.PreviewTurn{StartedAt: ago(time.Hour)}, open: open, every: messages, mode: live}, previewStep{do: previewChange}},
 		"news":                          {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: live, known: knownPreview{calledAt: now.Add(-3 * time.Second)}}, previewStep{do: previewChange}},
 		"news, too early":               {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: live, known: knownPreview{calledAt: now.Add(-time.Second)}}, previewStep{wait: 2 * time.Second}},
 		"no news":                       {previewFacts{turn: running(20 * time.Second), open: open, every: messages, mode: live, known: knownPreview{progressAt: 7, given: content{line: "Read…"}}}, previewStep{wait: 40 * time.Second}},
@@ -56,7 +57,7 @@ func TestNextPreview(t *testing.T) {
 
 func TestPreviewFacts_Content_NamesWhoIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	f := previewFacts{turn: &store.PreviewTurn{}, progress: &store.Progress{State: agentproto.StatusRequiresAction}, asked: "Ada"}
+	f := previewFacts{turn: &rows.PreviewTurn{}, progress: &store.Progress{State: agentproto.StatusRequiresAction}, asked: "Ada"}
 	if got := f.content().line; got != "Waiting for Ada to answer…" {
 		t.Errorf("the line is %q", got)
 	}
@@ -80,7 +81,7 @@ func TestContentOf(t *testing.T) {
 		"tools ended":   {&store.Progress{Tools: []agentproto.Tool{tool("Read", agentproto.ToolDone)}}, content{line: PreviewStart}, content{line: PreviewStart}},
 		"waits for all": {&store.Progress{State: agentproto.StatusRequiresAction, Plan: []agentproto.Step{step}}, content{line: "Waiting for an answer…"}, content{line: "Waiting for an answer…"}},
 	} {
-		if live, status := contentOf(tt.p, store.PreviewText), contentOf(tt.p, store.PreviewLine); live != tt.live || status != tt.status {
+		if live, status := contentOf(tt.p, rows.PreviewText), contentOf(tt.p, rows.PreviewLine); live != tt.live || status != tt.status {
 			t.Errorf("%s: %+v and %+v, want %+v and %+v", name, live, status, tt.live, tt.status)
 		}
 	}

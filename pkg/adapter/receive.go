@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -96,7 +97,7 @@ func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now i
 		}
 	}
 	for _, m := range in.Quoted {
-		if _, err := tx.PutQuoted(m); err != nil {
+		if _, err := rows.PutQuoted(tx, m); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ func (d *delivery) takeOver(tx *store.Tx) error {
 	if d.shell.previewer == nil || d.lane.Decorations {
 		return nil
 	}
-	shown, err := tx.LanePreviews(context.Background(), d.lane.Lane)
+	shown, err := rows.LanePreviews(context.Background(), tx.Reader, d.lane.Lane)
 	for i := range shown {
 		p, below := &shown[i], false
 		if p.Ending || err != nil {
@@ -47,7 +47,7 @@ func (d *delivery) takeOver(tx *store.Tx) error {
 }
 
 // takesOver reports whether the row takes over a preview. A question does not: its message has buttons.
-func (d *delivery) takesOver(p *store.Preview) bool {
+func (d *delivery) takesOver(p *rows.Preview) bool {
 	if d.renderErr != nil || len(d.cut) == 0 || p.PlatformID == "" || d.row.Ask != nil ||
 		d.nowMS()-p.CreatedAt > maxTakeOver.Milliseconds() ||
 		d.row.Kind != msg.KindMessage || d.row.TurnID != p.TurnID || d.row.ReplyToID != p.ReplyTo {

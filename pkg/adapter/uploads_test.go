@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -32,7 +33,7 @@ func uploads(t *testing.T, st *store.Store, data string) *Uploads {
 	log := slog.New(slog.DiscardHandler)
 	return NewUploads(New(&fake{}, Options{
 		Platform: msg.PlatformWeb, Daemon: "dashd", Store: st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
-		Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, rows.Daemon) error { return nil }),
 		Data:      data, MediaMax: 1000, MediaQuota: 1 << 20, MediaDaily: 1 << 20,
 	}))
 }

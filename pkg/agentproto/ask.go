@@ -14,7 +14,7 @@ import (
 const (
 	// MaxAskID is the size limit of a question's id in bytes. An event with a longer one is logged.
 	MaxAskID = 128
-	// MaxQuestion is the size limit of a question in bytes, MaxDetail that of what stands below it. What is above is
+	// MaxQuestion is the size limit of a question in bytes, MaxDetail that of the text below it. The excess is
 	// cut off, and a permission request refused: nothing can be allowed that was not shown.
 	MaxQuestion = 1000
 	MaxDetail   = 8000
@@ -23,7 +23,7 @@ const (
 	// MinOptions and MaxOptions are how many options a question has.
 	MinOptions = 2
 	MaxOptions = 10
-	// MaxOption is the size limit of an option in characters: what the labels of buttons take on every platform.
+	// MaxOption is the size limit of an option in characters, which fits the buttons of every platform.
 	MaxOption = 60
 	// MaxPayloadHash is the size limit of a hash in bytes.
 	MaxPayloadHash = 128
@@ -42,8 +42,8 @@ type Ask struct {
 	Question string   `json:"question"`         // one line or a few, shown as plain text
 	Detail   string   `json:"detail,omitempty"` // shown as it is below the question, such as the exact input of a tool
 	Options  []string `json:"options"`
-	// PayloadHash makes the question a permission request: it is the hash of exactly what runs if it is allowed. Other
-	// users may answer it than other questions.
+	// PayloadHash makes the question a permission request: it is the hash of exactly the action that runs if it is
+	// allowed. Other users may answer it than other questions.
 	PayloadHash string `json:"payload_hash,omitempty"`
 }
 
@@ -66,7 +66,7 @@ type Answer struct {
 	Reason AnswerReason `json:"reason"`
 	// By is the sender who answered, such as telegram:42; "" unless Reason is answered.
 	By string `json:"by,omitempty"`
-	// PayloadHash is that of the question. An agent has to check that it is the hash of what it now runs.
+	// PayloadHash is that of the question. An agent must check that it is the hash of the action it is about to run.
 	PayloadHash string `json:"payload_hash,omitempty"`
 	// Problem says in words why a question was refused.
 	Problem string `json:"problem,omitempty"`
@@ -74,7 +74,8 @@ type Answer struct {
 
 func (Answer) inputType() string { return "answer" }
 
-// parseAsk parses a question. What can be answered, if only with a refusal, is no error: the agent waits for an answer.
+// parseAsk parses a question. A question that can be answered, if only with a refusal, is no error: the agent waits for
+// an answer.
 func (e *Event) parseAsk(body []byte) error {
 	var a Ask
 	if err := json.Unmarshal(body, &a); err != nil {
@@ -91,7 +92,7 @@ func (e *Event) parseAsk(body []byte) error {
 	return nil
 }
 
-// ErrTooLong means that users cannot be shown all of what they would allow.
+// ErrTooLong means that the action is too long to be shown whole to the users who would allow it.
 var ErrTooLong = errors.New("it is too long to be shown, and nothing may be allowed that is not")
 
 // Check returns why a question cannot be asked, nil if it can.

@@ -17,9 +17,9 @@ const EventMark = "---ARIZUKO_EVENT---"
 const (
 	// MaxEvent is the size limit of an event's line in bytes. Longer ones are logged.
 	MaxEvent = 1 << 20
-	// MaxTitle is the size limit of a tool's title and of a step of a plan in bytes. What is above is cut off.
+	// MaxTitle is the size limit of a tool's title and of a step of a plan in bytes. The excess is cut off.
 	MaxTitle = 200
-	// MaxInput is the size limit of a tool's input in bytes. What is above is cut off.
+	// MaxInput is the size limit of a tool's input in bytes. The excess is cut off.
 	MaxInput = 1000
 	// MaxToolID is the size limit of a tool's id in bytes. An event with a longer one is logged.
 	MaxToolID = 128
@@ -31,14 +31,14 @@ const (
 	MaxSteps = 50
 )
 
-// maxTokens and maxCost, in US dollars, bound what is believed of a usage, so that sums of it stay numbers.
+// maxTokens and maxCost, in US dollars, bound the usage that an agent reports, so that its sums stay finite.
 const (
 	maxTokens = 1_000_000_000_000
 	maxCost   = 1_000_000
 )
 
-// Event is what an agent says of its work on a turn: exactly one field beside TurnID is set. Events are shown to users
-// while they wait, and answer nothing; a question is asked.
+// Event is an agent's report about its work on a turn: exactly one field beside TurnID is set. Events are shown to
+// users while they wait, and answer nothing; a question is asked.
 type Event struct {
 	TurnID   string // "" means the oldest unanswered turn
 	Status   Status
@@ -51,7 +51,7 @@ type Event struct {
 	Models   *Models   // that the agent offers; it has no TurnID
 }
 
-// Features are what an agent can do beyond the protocol's minimum. It announces them once, before or with its first
+// Features are an agent's abilities beyond the protocol's minimum. It announces them once, before or with its first
 // turn.
 type Features struct {
 	// Fold: the agent can take a turn in while it works on another one. Lines of turns that it may take in
@@ -60,7 +60,7 @@ type Features struct {
 	Fold bool `json:"fold,omitempty"`
 }
 
-// Status is what an agent does.
+// Status is the state of an agent.
 type Status string
 
 // Values of [Event.Status].
@@ -77,7 +77,7 @@ type Tool struct {
 	// such as read, edit, execute, search, fetch; for nothing but how it is shown
 	Kind   string     `json:"kind,omitempty"`
 	Status ToolStatus `json:"status"`
-	Input  string     `json:"input,omitempty"` // what it is called with, such as a command: for groups that show it
+	Input  string     `json:"input,omitempty"` // the tool's input, such as a command: for groups that show it
 }
 
 // ToolStatus is how far a call is.
@@ -91,7 +91,7 @@ const (
 	ToolFailed  ToolStatus = "failed"
 )
 
-// Plan is what the agent means to do.
+// Plan is the list of steps that the agent intends to take.
 type Plan struct {
 	Entries []Step `json:"entries"`
 }
@@ -112,7 +112,7 @@ const (
 	StepCompleted  StepStatus = "completed"
 )
 
-// Usage is what a turn has used so far. A value of 0 says nothing.
+// Usage is a turn's consumption so far; 0 means unknown.
 type Usage struct {
 	Input       int64   `json:"input,omitempty"`        // tokens that the model read
 	Output      int64   `json:"output,omitempty"`       // tokens that it wrote
@@ -155,7 +155,8 @@ func WriteEvent(w io.Writer, e Event) error {
 // maxAskText bounds a question and its detail in an event, in bytes. Gated cuts them further, once secrets are hidden.
 const maxAskText = 64 << 10
 
-// bounded is the event without the parts of texts that its reader would cut off. What it refers to is not changed.
+// bounded is the event without the parts of texts that its reader would cut off. The values it refers to are not
+// changed.
 func (e Event) bounded() Event {
 	short := func(text string) string { return Truncate(text, 3*MaxTitle) }
 	switch {
@@ -254,7 +255,7 @@ func ReadEvent(line []byte) (Event, error) {
 	return parseEvent(body)
 }
 
-// parseEvent parses what follows EventMark in its line. Unknown fields are ignored, so that an agent keeps working
+// parseEvent parses the rest of a line after EventMark. Unknown fields are ignored, so that an agent keeps working
 // when the protocol gets new ones. The strings of the result are clean, as those of frames.
 func parseEvent(body []byte) (e Event, err error) {
 	var head struct {

@@ -28,7 +28,7 @@ const (
 	StatusError = "error"
 )
 
-// Kind is what a failure means for the turn and for the session.
+// Kind is the effect of a failure on the turn and the session.
 type Kind string
 
 // Values of [Frame.Kind].
@@ -36,7 +36,7 @@ const (
 	// KindSession: the session is lost or unusable. It is dropped and the turn retried
 	// with a new one.
 	KindSession Kind = "session"
-	// KindTransient: what failed may work later, such as an overloaded API. The session
+	// KindTransient: the call may work later, such as an overloaded API. The session
 	// stays and the turn is retried.
 	KindTransient Kind = "transient"
 	// KindPermanent: a retry cannot succeed, for example with a wrong key. The session
@@ -183,7 +183,7 @@ func (f Frame) check() error {
 	return nil
 }
 
-// firstTurn is the turn that pays for what is wrong with the frame, "" if it names none.
+// firstTurn is the turn that fails for an error in the frame, "" if it names none.
 func (f Frame) firstTurn() string {
 	if named := f.Turns(); len(named) > 0 {
 		return named[0]

@@ -7,15 +7,15 @@ import (
 )
 
 // Inert writes a prompt, or a part of one, such that no program that carries it to a model finds an order of its own in
-// it, at whatever place. What these programs look for in the texts of users becomes XML's reference to the same
-// character:
+// it, at whatever place. The characters that these programs look for become, in users' texts, XML's reference to the
+// same character:
 //
 //	@path, @"path", @agent-name, @server:resource   Claude Code, Gemini CLI: the content of the file, read without the permission
 //	                                                that the agent would need; a subagent; a resource
 //	$name, [$name](path)                            Codex: the text of a skill; Gemini CLI: a command
 //	/name                                           all: a command or skill; Claude Code also in the middle of a text
 //
-// XML means the same, and a model reads it so. What is obeyed at the beginning alone (!command, #note) no user can
+// XML means the same, and a model reads it so. Marks obeyed only at the beginning (!command, #note) no user can
 // write there: a prompt begins with a tag. Inert changes nothing in its own result.
 func Inert(text string) string {
 	var b strings.Builder

@@ -18,10 +18,10 @@ type Start struct {
 	// Prompt is XML that is inert: the text of users is escaped inside it.
 	Prompt string `json:"prompt"`
 	// System is for the model's system prompt: where it is, what the prompt's blocks
-	// mean, and what it can do. It holds nothing that users wrote, and is the same for
+	// mean, and the agent's abilities. It holds nothing that users wrote, and is the same for
 	// all turns of a run.
 	System string `json:"system,omitempty"`
-	// SessionID is what the agent called this conversation in an earlier run, or "".
+	// SessionID is the agent's name for this conversation from an earlier run, or "".
 	SessionID   string `json:"sessionId"`
 	GroupFolder string `json:"groupFolder"`
 	ChatJID     string `json:"chatJid"`

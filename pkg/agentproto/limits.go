@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what gated stores of an agent's frames. A page shows up to 200 messages
+// Limits of the parts of an agent's frames that gated stores. A page shows up to 200 messages
 // of a chat at once, so a message has to be far smaller than a frame may be.
 const (
 	// MaxFrames is the number of frames that a turn may have.
@@ -48,7 +48,7 @@ func Cut(text string, limit int) string {
 // maxFence is the longest code fence that is closed, in bytes.
 const maxFence = 32
 
-// closing is what closes a markdown code block that text leaves open, "" for none.
+// closing is the line that closes a markdown code block that text leaves open, "" for none.
 func closing(text string) string {
 	open := ""
 	for line := range strings.Lines(text) {
@@ -67,7 +67,7 @@ func closing(text string) string {
 	return "\n" + open
 }
 
-// fenceOf returns the code fence that a line begins with, "" for none, and what follows it.
+// fenceOf returns the code fence that a line begins with, "" for none, and the rest of the line.
 func fenceOf(line string) (fence, rest string) {
 	text := strings.TrimLeft(line, " ")
 	if len(line)-len(text) > 3 {

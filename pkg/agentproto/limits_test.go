@@ -49,7 +49,7 @@ func tail(s string) string { return s[max(0, len(s)-120):] }
 
 var remark = regexp.MustCompile(`\n\n\(This answer is too long and is cut here\. Missing: (\d+) KiB\.\)$`)
 
-// FuzzCut checks the size of what Cut leaves, and that it and the remark make up the whole.
+// FuzzCut checks the size of Cut's output, and that it and the remark make up the whole.
 func FuzzCut(f *testing.F) {
 	f.Add("```\n", uint16(3000), uint16(0))
 	f.Add("漢字\n", uint16(900), uint16(700))

@@ -26,7 +26,7 @@ func (m Models) Equal(other Models) bool {
 	return m.Current == other.Current && slices.Equal(m.Models, other.Models)
 }
 
-// parseModels makes every text one line, and leaves out what is there twice.
+// parseModels makes every text one line, and leaves out duplicates.
 func parseModels(body []byte) (*Models, error) {
 	var m Models
 	if err := json.Unmarshal(body, &m); err != nil {

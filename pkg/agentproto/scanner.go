@@ -116,7 +116,7 @@ func (s *Scanner) takeEvent(piece []byte, ends bool) (out Output, done bool) {
 	if !ends && len(line) <= MaxEvent {
 		return Output{}, false
 	}
-	s.event = nil // what follows in a line that is too long is discarded too
+	s.event = nil // the rest of a line that is too long is discarded too
 	event, err := ReadEvent(line)
 	if err != nil {
 		_, _ = s.discard.Write(line)

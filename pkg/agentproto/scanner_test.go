@@ -279,7 +279,7 @@ func (c *choppyReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// events reads all events, and what is discarded.
+// events reads all events and all discarded lines.
 func events(t *testing.T, in string) (all []Event, discarded string) {
 	t.Helper()
 	var log bytes.Buffer

@@ -17,11 +17,11 @@ var (
 	// says about the turn from then on is discarded.
 	ErrInterrupted = errors.New("interrupted by a user")
 	// ErrTerminated is the cause of a turn's end when the context of [Serve] has ended, and
-	// what Serve then returns.
+	// Serve's error then.
 	ErrTerminated = errors.New("terminated")
 )
 
-// Agent is what an agent written in Go is made of; [Serve] does the rest. Its functions are
+// Agent holds the functions of an agent written in Go; [Serve] does the rest. Its functions are
 // never called at the same time.
 type Agent struct {
 	// Answer answers a turn. The context ends, with the cause [ErrInterrupted] or
@@ -32,7 +32,7 @@ type Agent struct {
 	// Idle, if there is one, is called after Answer when no turn waits, for what happens
 	// between turns. It has to return when its context ends. An error ends the run.
 	Idle func(ctx context.Context) error
-	// Folds: Answer looks at [Turn.Newer], so that what users say reaches the turn under way. An agent that learns
+	// Folds: Answer looks at [Turn.Newer], so that users' newer messages reach the turn under way. An agent that learns
 	// later whether it can do that calls [Turn.AnnounceFold] instead.
 	Folds bool
 	// Log gets a line for each input that is ignored since its type is not known; nil for none.
@@ -104,15 +104,15 @@ func (t *Turn) Fold(newer *Turn) error {
 	return WriteEvent(s.out, Event{TurnID: newer.ID, Status: StatusRunning})
 }
 
-// Reply is what the agent says.
+// Reply is the agent's answer.
 type Reply struct {
-	// Text is markdown, "" for silence. What is above [MaxResult] is cut off.
+	// Text is markdown, "" for silence. Beyond [MaxResult] it is cut off.
 	Text string
 	// Session is the name of the conversation from now on, "" to keep it.
 	Session string
 }
 
-// Failure is an error that says what it means for the turn and its session. Other errors
+// Failure is an error with its effect on the turn and its session. Other errors
 // count as transient.
 type Failure struct {
 	Kind       Kind          // "" is session
@@ -122,7 +122,7 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
-// state is what may still be said about a turn.
+// state says which reports about a turn are still allowed.
 type state int
 
 const (
@@ -144,7 +144,7 @@ func (t *Turn) Send(r Reply) error {
 	return t.write(frame)
 }
 
-// Emit says what the agent does, before its answer. It returns [ErrInterrupted] if the turn was interrupted, or the
+// Emit reports the agent's progress, before its answer. It returns [ErrInterrupted] if the turn was interrupted, or the
 // error of the output. Gated keeps at most four states a second, so there is no need to emit fewer. Texts that are too
 // long for an event are cut, so that no tool or model can fail a turn by the length of its name.
 func (t *Turn) Emit(e Event) error {
@@ -459,7 +459,7 @@ func (s *server) add(id, prompt string, fold bool) {
 	}
 }
 
-// finish ends the job with what it has returned.
+// finish ends the job with its result.
 func (s *server) finish(ctx context.Context, o outcome) error {
 	t := s.job.turn
 	if o.err != nil && ctx.Err() != nil {

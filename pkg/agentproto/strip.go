@@ -14,7 +14,7 @@ import (
 //
 // A tag counts if it begins a line, ends one, or follows a sentence; <internal>…</internal> does within a sentence too.
 // Others are words, as are all in code and in quotes. A block that is not closed hides everything to the end. A closing
-// tag that ends a line or a sentence, without an opening one, hides what is before it, unless nothing visible follows:
+// tag that ends a line or a sentence, without an opening one, hides the text before it, unless nothing visible follows:
 // some templates put the opening tag into the prompt.
 func Strip(text string) string {
 	visible, _ := strip(text, false)
@@ -28,7 +28,7 @@ func BrokenOff(text string) bool {
 	return unclosed && strings.TrimFunc(visible, isBlank) == ""
 }
 
-// StripGrowing is Strip of a text whose end is still to come. It leaves out what may turn out to be hidden.
+// StripGrowing is Strip of a text whose end is still to come. It leaves out any text that may turn out to be hidden.
 func StripGrowing(text string) string {
 	visible, _ := strip(text, true)
 	return trimBlankLines(tagBeginning.ReplaceAllString(visible, ""))
@@ -58,7 +58,7 @@ type tag struct {
 // maxGuesses bounds how many blocks of a text without a clear end are looked into: each takes time.
 const maxGuesses = 100
 
-// stripper takes what is hidden out of a text.
+// stripper removes the hidden parts of a text.
 type stripper struct {
 	text     string
 	growing  bool
@@ -103,7 +103,7 @@ func (s *stripper) run() {
 	}
 }
 
-// loneClose hides what is before a closing tag, if there is something after it.
+// loneClose hides the text before a closing tag, if there is something after it.
 func (s *stripper) loneClose(t tag) {
 	before, after := s.before(t), s.text[t.end:]
 	line, _, _ := strings.Cut(after, "\n")

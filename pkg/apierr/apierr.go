@@ -9,7 +9,7 @@ import (
 	"net/http"
 )
 
-// Kind is what went wrong, in terms a caller can act on. It is sent as a string in error bodies,
+// Kind is the kind of failure, in terms a caller can act on. It is sent as a string in error bodies,
 // so the values are part of the wire format.
 type Kind string
 

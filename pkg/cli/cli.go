@@ -1,4 +1,4 @@
-// Package cli is what subcommands that call a running daemon share: the call, the command line,
+// Package cli has the parts that subcommands calling a running daemon share: the call, the command line,
 // and output without terminal control characters.
 package cli
 
@@ -59,7 +59,7 @@ type Line struct {
 	out io.Writer
 }
 
-// Line returns a command line. usage is what follows the daemon's name; help is printed to out.
+// Line returns a command line. usage is the text after the daemon's name; help is printed to out.
 func (d Daemon) Line(usage string, out io.Writer) *Line {
 	fs := flag.NewFlagSet(d.Name+" "+usage, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // errors are returned; printing them too would show them twice

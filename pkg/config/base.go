@@ -27,7 +27,7 @@ type Base struct {
 // DBPath is the database's file, if it is one.
 func (b Base) DBPath() string { return filepath.Join(b.Data, "arizuko.db") }
 
-// Database is what the store opens: ARIZUKO_DB, or the file.
+// Database is the store's database: ARIZUKO_DB, or the file.
 func (b Base) Database() string { return cmp.Or(string(b.DB), b.DBPath()) }
 
 func (b Base) RunDir() string { return filepath.Join(b.Data, "run") }
@@ -72,7 +72,7 @@ func (b Base) Secret() (string, error) {
 }
 
 // minSharedSecret is the length of a shared secret, in characters. 16 hexadecimal ones have 64 bits: more than can be
-// tried over the network. What migrate makes has 64 characters.
+// tried over the network. The one that migrate makes has 64 characters.
 const minSharedSecret = 16
 
 // StrongSecret is Secret, unless that can be guessed, or read by other users: its file must be no link, and only its

@@ -17,7 +17,7 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// maxSecretFile bounds what NAME_FILE may point to; tokens and keys are far smaller.
+// maxSecretFile bounds the file that NAME_FILE names; tokens and keys are far smaller.
 const maxSecretFile = 64 << 10
 
 // Problems are all the mistakes found in a configuration, one line each.

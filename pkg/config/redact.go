@@ -103,7 +103,7 @@ func (r Redactor) String(text string) string {
 
 // Growing is String of a text whose end is still to come: an end with which a secret may begin is left out.
 func (r Redactor) Growing(text string) string {
-	for n := -1; n != 0; text = text[:len(text)-n] { // what is left may end with the beginning of another secret
+	for n := -1; n != 0; text = text[:len(text)-n] { // the rest may end with the beginning of another secret
 		n = 0
 		for _, form := range r.forms {
 			n = max(n, beginning(text, form))
@@ -122,7 +122,7 @@ func beginning(text, secret string) int {
 	return 0
 }
 
-// Writer redacts what is written to w, each Write on its own. Below a slog handler, which passes
+// Writer redacts each Write to w on its own. Below a slog handler, which passes
 // a record in one Write, that covers messages, keys, groups, errors and nested values.
 func (r Redactor) Writer(w io.Writer) io.Writer {
 	if r.replacer == nil {

@@ -8,7 +8,7 @@ import (
 // Server is the URL of a database on a Postgres server, as in postgres://user:password@host/database.
 type Server string
 
-// wanted is what a value should be. It quotes nothing of the value, so that it may be shown for a secret one.
+// wanted describes a valid value. It quotes nothing of the value, so that it may be shown for a secret one.
 type wanted string
 
 func (w wanted) Error() string { return string(w) }

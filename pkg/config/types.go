@@ -14,7 +14,7 @@ import (
 // port 0 a free one.
 type Addr string
 
-// UnmarshalText returns an error for what net.Listen would not accept, and for named ports.
+// UnmarshalText returns an error for an address that net.Listen would not accept, and for named ports.
 func (a *Addr) UnmarshalText(text []byte) error {
 	_, port, err := net.SplitHostPort(string(text))
 	if err != nil {
@@ -27,7 +27,7 @@ func (a *Addr) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// URL is what a browser on the same machine opens for this address; for "every interface" it is
+// URL is this address for a browser on the same machine; for "every interface" it is
 // loopback.
 func (a Addr) URL() URL {
 	host, port, err := net.SplitHostPort(string(a))

@@ -20,7 +20,7 @@ type Account struct {
 	Adapter
 	Daemon  string   // "teled+work"
 	Suffix  string   // "_WORK"
-	Environ []string // of the daemon: without what belongs to other accounts alone
+	Environ []string // of the daemon: without variables of other accounts
 }
 
 // Accounts returns the further accounts that an environment, in the form of os.Environ, names. Its error
@@ -57,7 +57,7 @@ func Accounts(environ []string) (all []Account, err error) {
 
 // Environ is the environment of a daemon that is not of a further account, out of one in the form of os.Environ that
 // serves several: without the secrets of adapters other than itself, and of further accounts. Two keep all: dashd
-// examines them, and gated passes on to agents what AGENT_ENV names.
+// examines them, and gated passes on to agents those that AGENT_ENV names.
 func Environ(name string, environ []string) []string {
 	if name == "dashd" || name == "gated" {
 		return environ

@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// environment is what every program reads of the environment.
+// environment is the part of the environment that every program reads.
 func environment() (config.Base, error) { return config.Load[config.Base](os.Environ()) }
 
 // dataFolder returns the data folder, without a look at other settings: a process of root reads files that they name
@@ -76,7 +76,7 @@ func schema(ctx context.Context) store.Schema {
 	}
 	s, err := store.ReadSchema(ctx, base.Database())
 	if err != nil {
-		return store.Schema{} // no database yet, or what opens it reports the error
+		return store.Schema{} // no database yet, or opening it reports the error
 	}
 	return s
 }

@@ -1,4 +1,4 @@
-// Package daemon is what all daemons run in: the command line with its exit codes, the steps of
+// Package daemon is the frame of all daemons: the command line with its exit codes, the steps of
 // the start in their order, the heartbeat, and the stop in reverse order.
 package daemon
 
@@ -53,7 +53,7 @@ type Program struct {
 	Check func(ctx context.Context, out io.Writer) error
 	// Commands are further subcommands by name; they return flag.ErrHelp after printing help.
 	Commands map[string]func(ctx context.Context, args []string, out io.Writer) error
-	// Summaries says in a line what each of Commands does, for the help.
+	// Summaries describes each of Commands in a line, for the help.
 	Summaries map[string]string
 	// Privileged names the subcommands that stay root in another user's data folder, and see to it themselves that they
 	// follow no link of that user's. Run by root, all others become that user.
@@ -154,7 +154,7 @@ func (p Program) check(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// withSchema adds to what has failed that this program cannot use the database, unless err says so.
+// withSchema adds to an error that this program cannot use the database, unless err says so.
 func withSchema(ctx context.Context, err error) error {
 	problem := SchemaProblem(ctx)
 	if problem == nil || err != nil && strings.Contains(err.Error(), problem.Error()) {

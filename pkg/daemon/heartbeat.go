@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/store"
 )
@@ -34,21 +35,21 @@ const (
 
 // Heartbeat keeps a daemon's row in daemons. It is safe for concurrent use.
 type Heartbeat struct {
-	write   func(context.Context, store.Daemon) error
+	write   func(context.Context, rows.Daemon) error
 	outage  *store.Outage
 	changed chan struct{} // cap 1
 	states  *prometheus.GaugeVec
 
 	mu  sync.Mutex
-	row store.Daemon
+	row rows.Daemon
 }
 
 // NewHeartbeat returns the heartbeat of a daemon that is connecting. write stores the row.
-func NewHeartbeat(name, version string, log *slog.Logger, write func(context.Context, store.Daemon) error) *Heartbeat {
+func NewHeartbeat(name, version string, log *slog.Logger, write func(context.Context, rows.Daemon) error) *Heartbeat {
 	return &Heartbeat{
 		write: write, outage: store.NewOutage(log, "heartbeat"), changed: make(chan struct{}, 1),
 		states: connectionStates(),
-		row: store.Daemon{Name: name, Version: version, StartedAt: failpoint.Now().UnixMilli(),
+		row: rows.Daemon{Name: name, Version: version, StartedAt: failpoint.Now().UnixMilli(),
 			Connection: string(Connecting)},
 	}
 }

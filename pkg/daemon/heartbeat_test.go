@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/store"
+	daemonrows "arizuko/pkg/daemon/rows"
 )
 
 func TestHeartbeat_ReportsChangesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var rows []store.Daemon
-		heartbeat := daemon.NewHeartbeat("teled", "v1", slog.New(slog.DiscardHandler), func(_ context.Context, row store.Daemon) error {
+		var rows []daemonrows.Daemon
+		heartbeat := daemon.NewHeartbeat("teled", "v1", slog.New(slog.DiscardHandler), func(_ context.Context, row daemonrows.Daemon) error {
 			rows = append(rows, row)
 			return errors.New("the disk is full") // must not end it
 		})

@@ -13,6 +13,7 @@ import (
 
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
 )
@@ -28,8 +29,8 @@ const (
 	claimEvery = time.Second
 )
 
-// Leases are what a process does alone among those that work on one database, and its own lease, which it renews. Nil
-// ones are those of a process that works on a file, which it shares with no other machine: it has all there are.
+// Leases are the jobs that a process does alone among those that share a database, and its own lease, which it renews.
+// Nil ones are those of a process that works on a file, which it shares with no other machine: it has all there are.
 type Leases struct {
 	ID     int64   // of the process
 	Former []int64 // processes of the same daemon and place, which this process has fenced: they run no more
@@ -52,7 +53,7 @@ func (p *Process) join(ctx context.Context, o Options) error {
 	l := &Leases{st: p.Store, log: p.Log, ended: make(chan struct{})}
 	began := time.Now()
 	err = p.Store.Write(ctx, func(tx *store.Tx) (err error) {
-		l.ID, l.Former, err = tx.Join(o.Name, place, reachable(p.Addr, host), buildinfo.Version())
+		l.ID, l.Former, err = rows.Join(tx, o.Name, place, reachable(p.Addr, host), buildinfo.Version())
 		return err
 	})
 	if err != nil {
@@ -127,7 +128,7 @@ func clientOf(base config.Base, name string, url config.URL, secret string) *htt
 func (l *Leases) dial(lease string) httpx.Dial {
 	dialer := net.Dialer{Timeout: 2 * time.Second}
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
-		holder, err := l.st.LeaseHolder(ctx, lease)
+		holder, err := rows.LeaseHolder(ctx, l.st.Reader, lease)
 		if err == nil && holder == nil {
 			err = fmt.Errorf("%s runs on no machine", lease)
 		}
@@ -140,7 +141,7 @@ func (l *Leases) dial(lease string) httpx.Dial {
 
 // standBy waits for the lease of the daemon's name.
 func (p *Process) standBy(ctx context.Context, name string) error {
-	return p.Leases.Hold(ctx, name, func(holder *store.Process) {
+	return p.Leases.Hold(ctx, name, func(holder *rows.Process) {
 		reason := name + " stands by: it takes over when the one that runs ends"
 		if holder != nil {
 			reason = fmt.Sprintf("%s stands by: the one on %s runs", name, holder.Place)
@@ -153,7 +154,7 @@ func (p *Process) standBy(ctx context.Context, name string) error {
 // Hold waits until the process has a lease, which it keeps as long as it runs. waits is called once with who has it,
 // nil if that is not known; it may be nil. Hold returns the error of ctx if that ends first, and the cause if the
 // process's own lease ends.
-func (l *Leases) Hold(ctx context.Context, name string, waits func(holder *store.Process)) error {
+func (l *Leases) Hold(ctx context.Context, name string, waits func(holder *rows.Process)) error {
 	if l == nil {
 		return nil
 	}
@@ -164,7 +165,7 @@ func (l *Leases) Hold(ctx context.Context, name string, waits func(holder *store
 	for {
 		var held bool
 		err := l.st.Write(ctx, func(tx *store.Tx) (err error) {
-			held, err = tx.Claim(name, l.ID)
+			held, err = rows.Claim(tx, name, l.ID)
 			return err
 		})
 		if outage.Note(ctx, err) == nil && held {
@@ -172,7 +173,7 @@ func (l *Leases) Hold(ctx context.Context, name string, waits func(holder *store
 			return nil
 		}
 		if err == nil && !waited && waits != nil {
-			holder, _ := l.st.LeaseHolder(ctx, name) // who has it is only shown
+			holder, _ := rows.LeaseHolder(ctx, l.st.Reader, name) // who has it is only shown
 			waits(holder)
 			waited = true
 		}
@@ -259,8 +260,8 @@ func (l *Leases) renew(ctx context.Context, began time.Time) {
 // alone reports whether all processes that share the database are of this machine and data folder: then nothing takes
 // over while the server is away.
 func (l *Leases) alone(ctx context.Context) bool {
-	all, err := l.st.Processes(ctx)
-	return err == nil && !slices.ContainsFunc(all, func(p store.Process) bool { return p.Place != all[0].Place })
+	all, err := rows.Processes(ctx, l.st.Reader)
+	return err == nil && !slices.ContainsFunc(all, func(p rows.Process) bool { return p.Place != all[0].Place })
 }
 
 func (l *Leases) end(cause error) {
@@ -269,14 +270,14 @@ func (l *Leases) end(cause error) {
 	close(l.ended)
 }
 
-// leave gives up what the process has, so that others take over at once. Without an answer of the database in time the
+// leave releases the process's leases, so that others take over at once. Without an answer of the database in time the
 // lease ends by itself.
 func (l *Leases) leave(ctx context.Context) error {
 	if l.isOver() {
 		return nil
 	}
 	left := make(chan error, 1)
-	go func() { left <- l.st.Write(ctx, func(tx *store.Tx) error { return tx.LeaveProcess(l.ID) }) }()
+	go func() { left <- l.st.Write(ctx, func(tx *store.Tx) error { return rows.LeaveProcess(tx, l.ID) }) }()
 	select {
 	case err := <-left:
 		return err

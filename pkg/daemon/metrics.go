@@ -17,7 +17,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// measure registers what is measured in every process, and makes its log.
+// measure registers the metrics of every process, and makes its log.
 func (p *Process) measure(o Options) {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_build_info", Help: "1; the label is the version that the daemon was built from.",
@@ -48,7 +48,7 @@ func space(folder string) disk.Space {
 	return s
 }
 
-// observer counts what the store measures. full is called after a commit for which there was no space.
+// observer records the store's measurements. full is called after a commit for which there was no space.
 func observer(reg prometheus.Registerer, turnEnded func(msg.TurnState, msg.Reason), full func(error)) store.Observer {
 	waits := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "arizuko_write_lock_wait_seconds", Help: "Wait of a commit for the write lock, also without getting it.",

@@ -25,6 +25,7 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
@@ -54,13 +55,13 @@ type Options struct {
 	Shared     bool
 	SchemaWait time.Duration // how long to wait for the migration, 0 for a minute
 	NeedsPort  bool          // the port is for more than health and metrics: without it the daemon does not run
-	// Starting wraps what answers every path but those of health until Run; nil leaves that as it is, an error in JSON.
+	// Starting wraps the handler of every path but those of health until Run; nil leaves that as it is, an error in JSON.
 	Starting func(http.Handler) http.Handler
 	// TurnEnded is called for each turn whose end this process has stored; nil for nothing.
 	TurnEnded func(msg.TurnState, msg.Reason)
 }
 
-// Process is a started daemon, with what all daemons have in common.
+// Process is a started daemon, with the parts that all daemons share.
 type Process struct {
 	Log       *slog.Logger
 	Secret    string               // the shared bearer secret
@@ -73,7 +74,7 @@ type Process struct {
 	Wake      Waker   // pokes of other daemons
 	Poke      func(daemon string)
 	Heartbeat *Heartbeat
-	Stop      *Stopper // add what the daemon starts itself
+	Stop      *Stopper // add the daemon's own parts
 
 	base       config.Base
 	lines      *prometheus.CounterVec // of the log
@@ -88,10 +89,10 @@ type Process struct {
 	serving     chan error
 }
 
-// Start does what every daemon does first, in this order: check the database's file system, take the singleton lock,
-// answer /readyz with what it waits for, wait for the schema, open the database, join the processes that share it, open
-// the poke socket. If a step fails or ctx ends, the steps before it are undone. On success the caller adds its routes
-// and calls Run or Close.
+// Start takes the first steps of every daemon, in this order: check the database's file system, take the singleton
+// lock, answer /readyz with the reason for waiting, wait for the schema, open the database, join the processes that
+// share it, open the poke socket. If a step fails or ctx ends, the steps before it are undone. On success the caller
+// adds its routes and calls Run or Close.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
 		Metrics: prometheus.NewRegistry(),
@@ -269,11 +270,11 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 		return err
 	}
 	p.Stop.Add("store", func(context.Context) error { return p.Store.Close() })
-	p.Heartbeat = NewHeartbeat(o.Name, buildinfo.Version(), p.Log, func(ctx context.Context, row store.Daemon) error {
+	p.Heartbeat = NewHeartbeat(o.Name, buildinfo.Version(), p.Log, func(ctx context.Context, row rows.Daemon) error {
 		began := time.Now()
 		p.beating.Store(&began)
 		defer p.beating.Store(nil)
-		err := p.Store.Write(ctx, func(tx *store.Tx) error { return tx.Heartbeat(row) })
+		err := p.Store.Write(ctx, func(tx *store.Tx) error { return rows.Heartbeat(tx, row) })
 		p.checkDatabase(ctx, err)
 		return err
 	})

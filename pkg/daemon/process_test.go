@@ -17,6 +17,7 @@ import (
 
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store/storetest"
 )
@@ -118,7 +119,7 @@ func TestProcess_StartRunStop(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	rows, err := storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil).Daemons(t.Context())
+	rows, err := daemonrows.Daemons(t.Context(), storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil).Reader)
 	if err != nil || len(rows) != 1 || rows[0].Connection != "stopped" {
 		t.Errorf("rows %+v, %v", rows, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Readiness is what /readyz answers. The zero value is ready. It is safe for concurrent use.
+// Readiness is the answer of /readyz. The zero value is ready. It is safe for concurrent use.
 type Readiness struct {
 	mu      sync.Mutex
 	waiting map[string]wait
@@ -20,7 +20,7 @@ type wait struct {
 	cause  error // nil if there is no more to say
 }
 
-// Wait sets the reason, in words for an operator, why the daemon waits for what; an empty reason
+// Wait sets the reason, in words for an operator, why the daemon waits for the thing; an empty reason
 // ends the wait. /readyz shows the reason to everyone who can connect, so it names no row, folder or
 // error; cause is among the notes.
 func (r *Readiness) Wait(what, reason string, cause error) {
@@ -64,7 +64,7 @@ func (r *Readiness) Status() (waiting, notes []string) {
 	return waiting, notes
 }
 
-// detail is what a cause says besides the reason, which it may begin with.
+// detail is a cause's text without the reason, with which it may begin.
 func detail(reason string, cause error) string {
 	rest, repeats := strings.CutPrefix(cause.Error(), reason)
 	switch rest = strings.Trim(rest, " ()"); {

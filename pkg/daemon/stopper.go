@@ -18,7 +18,7 @@ type step struct {
 	stop func(context.Context) error
 }
 
-// Add registers how to stop what has just been started.
+// Add registers how to stop the part that has just been started.
 func (s *Stopper) Add(name string, stop func(context.Context) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,8 @@ type Waker interface {
 	Close() error
 }
 
-// poker returns what pokes daemons of this machine after a commit, nil where the server does it for all machines.
+// poker returns the function that pokes daemons of this machine after a commit, nil where the server does it for all
+// machines.
 func (p *Process) poker(o Options) func(daemon string) {
 	p.pokeFailed = p.countPokes()
 	if store.IsServer(o.Base.Database()) {

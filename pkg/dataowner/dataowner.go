@@ -1,4 +1,4 @@
-// Package dataowner keeps a process of root from what the owner of a data folder may have put there for it: a link in
+// Package dataowner protects a process of root from traps that the owner of a data folder may have put there: a link in
 // place of a folder, a database or a lock. A program that needs no right of root becomes the owner. One that needs them
 // does what it can as the owner, and opens the rest beneath a descriptor of the data folder, following no link.
 package dataowner

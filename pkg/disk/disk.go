@@ -13,14 +13,14 @@ import (
 const (
 	// Low is when an operator is to make room: this many bytes, or a tenth.
 	Low = 2 << 30
-	// Full is what a migration and the daemons need to go on, in bytes.
+	// Full is the space that a migration and the daemons need to go on, in bytes.
 	Full = 256 << 20
 	// lowShare and lowFiles are shares of the whole.
 	lowShare = 0.1
 	lowFiles = 0.02
 )
 
-// Space is that of a file system, in bytes and inodes. Free is what users other than root may still write.
+// Space is that of a file system, in bytes and inodes. Free is the space that users other than root may still use.
 type Space struct {
 	Free, Size       int64
 	FreeFiles, Files uint64 // both 0 where inodes are not limited

@@ -28,7 +28,7 @@ const CarryFix = "Move the data folder (ARIZUKO_DATA) to a disk of this machine,
 	"or use a server (ARIZUKO_DB). " + UnsafeVariable + "=1 starts anyway, at the risk of the data"
 
 // CheckCarry returns a *CarryError if the write-ahead log of a database at a path is not safe on its file system:
-// SQLite needs shared memory between processes, and their locks. For what is not there yet the folder above counts.
+// SQLite needs shared memory between processes, and their locks. If it isn't there yet, the folder above counts.
 func CheckCarry(path string) error {
 	at, err := filepath.Abs(path)
 	var s unix.Statfs_t

@@ -15,7 +15,7 @@ const (
 	fullUsageEvery = time.Second
 )
 
-// Usage is what the files below a folder take, bounded by a quota. It is safe for concurrent use.
+// Usage is the space that the files below a folder take, bounded by a quota. It is safe for concurrent use.
 type Usage struct {
 	Folder string
 	Quota  int64 // bytes
@@ -28,7 +28,7 @@ type Usage struct {
 }
 
 // Reserve takes room for a file of a size, in bytes. It returns false if the quota has none left. The
-// caller gives the room back with Release, and says there what it has used of it.
+// caller gives the room back with Release, and says there how much it has used.
 func (u *Usage) Reserve(size int64) (bool, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -57,7 +57,7 @@ func (u *Usage) measure(interval time.Duration) error {
 	return err
 }
 
-// Release gives back what Reserve took, of which so many bytes were written.
+// Release ends a Reserve, with the number of bytes that were written.
 func (u *Usage) Release(size, written int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

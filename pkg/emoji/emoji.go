@@ -1,4 +1,4 @@
-// Package emoji knows what platforms accept as a reaction, and what Slack calls emoji.
+// Package emoji knows the reactions that platforms accept, and Slack's names of emoji.
 package emoji
 
 import (
@@ -74,7 +74,7 @@ func Is(text string) bool {
 }
 
 // For returns the form of an emoji that reactions on a platform have: an emoji, a name between colons on Slack,
-// "name:id" on Discord. The emoji may be given as a name between colons everywhere. An error says what can be given.
+// "name:id" on Discord. The emoji may be given as a name between colons everywhere. An error lists the choices.
 func For(platform, given string) (string, error) {
 	given = strings.TrimSpace(given)
 	if name, ok := strings.CutPrefix(given, ":"); ok {

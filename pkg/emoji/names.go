@@ -134,7 +134,7 @@ func withTone(emoji, tone string) string {
 	return emoji
 }
 
-// Name is what Slack calls an emoji, which may also be given as a name between colons; "" if it
+// Name is Slack's name of an emoji, which may also be given as a name between colons; "" if it
 // is not known.
 func Name(of string) string {
 	if name, ok := strings.CutPrefix(of, ":"); ok {

@@ -12,6 +12,7 @@ import (
 
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -25,8 +26,8 @@ const (
 
 // Daemon is the row of a daemon. A nil one has never run.
 type Daemon struct {
-	store.Daemon
-	Processes []store.Process // those of several machines that share the database; none if it is a file
+	daemonrows.Daemon
+	Processes []daemonrows.Process // those of several machines that share the database; none if it is a file
 
 	// Set by Ask.
 	unready string // why it is not ready
@@ -38,7 +39,7 @@ type Daemons map[string]*Daemon
 
 // ReadDaemons reads all daemons.
 func ReadDaemons(ctx context.Context, st store.Reader) (Daemons, error) {
-	rows, err := st.Daemons(ctx)
+	rows, err := daemonrows.Daemons(ctx, st)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func ReadDaemons(ctx context.Context, st store.Reader) (Daemons, error) {
 	for _, row := range rows {
 		all[row.Name] = &Daemon{Daemon: row}
 	}
-	processes, err := st.Processes(ctx)
+	processes, err := daemonrows.Processes(ctx, st)
 	for _, p := range processes {
 		if d := all[p.Daemon]; d != nil {
 			d.Processes = append(d.Processes, p)
@@ -215,7 +216,7 @@ func (all Daemons) Start(name string) string {
 	if fix := all[name].wait(); fix != "" {
 		return fix
 	}
-	var own []store.Process
+	var own []daemonrows.Process
 	var on, elsewhere []string // places
 	for _, d := range all {
 		for _, p := range d.Processes {
@@ -225,7 +226,7 @@ func (all Daemons) Start(name string) string {
 			}
 		}
 	}
-	switch holder := slices.IndexFunc(own, func(p store.Process) bool { return p.Holds != "" }); {
+	switch holder := slices.IndexFunc(own, func(p daemonrows.Process) bool { return p.Holds != "" }); {
 	case elsewhere == nil:
 		unit := strings.ReplaceAll(name, "+", "-")
 		return fmt.Sprintf("start it: `make run`, `docker compose up -d %[1]s`, or `systemctl start arizuko@%[1]s`; then look at its log", unit)

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 const (
@@ -18,10 +18,10 @@ const (
 )
 
 func row(name string, c daemon.Connection, age int64) *Daemon {
-	return &Daemon{Daemon: store.Daemon{Name: name, Version: "v1", StartedAt: now - 60*minute, Connection: string(c), HeartbeatAt: now - age}}
+	return &Daemon{Daemon: rows.Daemon{Name: name, Version: "v1", StartedAt: now - 60*minute, Connection: string(c), HeartbeatAt: now - age}}
 }
 
-func detailed(d *Daemon, detail string, others ...store.Process) *Daemon {
+func detailed(d *Daemon, detail string, others ...rows.Process) *Daemon {
 	d.Detail, d.Processes = detail, others
 	return d
 }
@@ -57,8 +57,8 @@ func TestDaemon_EachState_Worded(t *testing.T) {
 		{row("teled", daemon.Connecting, 0), "is still connecting", "problem connecting teled started 60 min ago and has not connected to its platform yet", "`teled check`"},
 		{detailed(row("gated", daemon.Degraded, 0), noAgents+"; "+fails), down, "problem agents " + noAgents, "`gated check`"},
 		{detailed(row("gated", daemon.Degraded, 0), fails), down, "", ""},
-		{detailed(row("gated", daemon.Connected, 0), "as ever", store.Process{Place: "host2", Connection: "degraded", Detail: fails},
-			store.Process{Place: "host3", Connection: "degraded", Detail: "no engine"}), down, "problem agents on host3: no engine", "`gated check`"},
+		{detailed(row("gated", daemon.Connected, 0), "as ever", rows.Process{Place: "host2", Connection: "degraded", Detail: fails},
+			rows.Process{Place: "host3", Connection: "degraded", Detail: "no engine"}), down, "problem agents on host3: no engine", "`gated check`"},
 	} {
 		if got := tt.d.Trouble(now); got != tt.trouble {
 			t.Errorf("%+v: trouble %q, want %q", tt.d, got, tt.trouble)
@@ -98,8 +98,8 @@ func TestDaemons_MissingAndVersions(t *testing.T) {
 
 func TestDaemons_Start_NamesTheProcessToLookAt(t *testing.T) {
 	t.Parallel()
-	others := []store.Process{{Daemon: "gated", Place: "host3"}, {Daemon: "gated", Place: "host1", Holds: "gated"}}
-	for want, own := range map[string][]store.Process{
+	others := []rows.Process{{Daemon: "gated", Place: "host3"}, {Daemon: "gated", Place: "host1", Holds: "gated"}}
+	for want, own := range map[string][]rows.Process{
 		"start it on one of the machines that others run on: host1, host3":                           nil,
 		"no process has its lease; those on host2 should take it within seconds: look at their logs": {{Daemon: "teled", Place: "host2"}},
 		"its process on host1 renews its lease and reports nothing: look at its log":                 {{Daemon: "teled", Place: "host1", Holds: "teled", Now: 1, Until: 2}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"arizuko/pkg/daemon"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -74,7 +75,7 @@ func (in *Instance) runs(name string) bool { return in.Daemons.Runs(name, in.Now
 func (in *Instance) before(age time.Duration) int64 { return in.Now - age.Milliseconds() }
 
 // oldest words the oldest of rows that wait.
-func (in *Instance) oldest(w store.Waiting, where string) string {
+func (in *Instance) oldest(w factrows.Waiting, where string) string {
 	return fmt.Sprintf(", the oldest (%d, %s %s) for %s", w.Oldest, where, w.ChatJID, Span(in.Now-w.Since))
 }
 
@@ -83,7 +84,7 @@ func Deciders() []string { return []string{gated, "routd", "onbod"} }
 
 // clock finds times that the clock cannot have shown.
 func (f *finder) clock(ctx context.Context) error {
-	a, err := f.Rows.Arrivals(ctx)
+	a, err := factrows.Arrivals(ctx, f.Rows)
 	if ahead := a.Last - f.Now; ahead > maxStep.Milliseconds() {
 		f.Warn("clock-ahead", fmt.Sprintf("message %d arrived %s in the future: the clock was ahead, or is behind now",
 			a.LastID, Span(ahead)), clockFix)
@@ -96,7 +97,7 @@ func (f *finder) clock(ctx context.Context) error {
 
 // undecided finds rows that no decision was made for.
 func (f *finder) undecided(ctx context.Context) error {
-	w, err := f.Rows.WaitingInbound(ctx)
+	w, err := factrows.Undecided(ctx, f.Rows, "", 0)
 	if err != nil || w.Rows == 0 || w.Since > f.before(maxHeld) {
 		return err
 	}
@@ -113,7 +114,7 @@ func (f *finder) undecided(ctx context.Context) error {
 
 // parked finds rows of unknown chats that no request waits for.
 func (f *finder) parked(ctx context.Context) error {
-	w, err := f.Rows.ParkedWithoutRequest(ctx, f.before(maxParked))
+	w, err := factrows.ParkedWithoutRequest(ctx, f.Rows, f.before(maxParked))
 	if w.Rows > 0 {
 		f.Problem("parked", Count(w.Rows, "message is", "messages are")+
 			" parked and no request is pending for the chat"+f.oldest(w, "in"),
@@ -136,7 +137,7 @@ func (f *finder) requests(ctx context.Context) error {
 			r.Code, r.ChatJID, Span(r.CreatedAt-f.Now)),
 			"approve or reject it; "+clockFix).on(path, page, do)
 	}
-	pending, code, err := f.Rows.WaitingRequests(ctx)
+	pending, code, err := factrows.WaitingRequests(ctx, f.Rows)
 	if err != nil || pending.Rows == 0 || pending.Since > f.before(maxPending) {
 		return err
 	}
@@ -166,7 +167,7 @@ func (f *finder) limited(ctx context.Context) error {
 		msg.ReasonRateLimit: "their senders have had as many turns as the rate of a group allows",
 		msg.ReasonNoAccess:  "the access of a group does not admit their senders",
 	} {
-		n, err := f.Rows.Refused(ctx, reason, f.before(time.Hour))
+		n, err := factrows.Refused(ctx, f.Rows, reason, f.before(time.Hour))
 		if err != nil {
 			return err
 		}
@@ -176,7 +177,7 @@ func (f *finder) limited(ctx context.Context) error {
 				on("/messages?disposition=dropped", "Dropped messages", "look who writes so much")
 		}
 	}
-	n, err := f.Rows.Refused(ctx, msg.ReasonOnboardingLimit, f.before(time.Hour))
+	n, err := factrows.Refused(ctx, f.Rows, msg.ReasonOnboardingLimit, f.before(time.Hour))
 	if n > 0 {
 		const raise = "reject requests that wait, or raise REQUESTS_PER_SENDER, REQUESTS_PER_HOUR or REQUESTS_PENDING for onbod"
 		f.Warn("requests-limited", Count(n, "message of unknown chats was", "messages of unknown chats were")+
@@ -188,11 +189,11 @@ func (f *finder) limited(ctx context.Context) error {
 
 // turns finds turns that no run takes, running turns without a run, and failed ones.
 func (f *finder) turns(ctx context.Context) error {
-	running, _, err := f.Rows.RunningTurns(ctx, maxTurns)
+	running, _, err := factrows.OldestTurns(ctx, f.Rows, msg.TurnRunning, maxTurns)
 	if err != nil {
 		return err
 	}
-	queued, total, err := f.Rows.QueuedTurns(ctx, maxTurns)
+	queued, total, err := factrows.OldestTurns(ctx, f.Rows, msg.TurnQueued, maxTurns)
 	if err != nil {
 		return err
 	}
@@ -273,7 +274,7 @@ func (f *finder) queue(running, queued []*msg.Turn, total int) {
 
 // outbound finds messages that are not delivered.
 func (f *finder) outbound(ctx context.Context) error {
-	platforms, err := f.Rows.WaitingByPlatform(ctx)
+	platforms, err := factrows.UnsentByPlatform(ctx, f.Rows)
 	foreign := 0 // platforms that no adapter of this suite serves
 	for _, w := range platforms {
 		if w.Since > f.before(maxUnsent) {
@@ -297,7 +298,7 @@ func (f *finder) outbound(ctx context.Context) error {
 }
 
 // unsent says why the messages of a platform wait. A bad connection is a fact of its own.
-func (f *finder) unsent(ctx context.Context, w store.PlatformWaiting) error {
+func (f *finder) unsent(ctx context.Context, w factrows.PlatformWaiting) error {
 	name := msg.DaemonOf(w.ChatJID)
 	text := Count(w.Rows, "message waits", "messages wait") + " for " + w.Platform + f.oldest(w.Waiting, "to")
 	found := func(because, fix string) {
@@ -314,7 +315,7 @@ func (f *finder) unsent(ctx context.Context, w store.PlatformWaiting) error {
 	case f.Daemons[name].State() != daemon.Connected:
 		return nil
 	}
-	parts, err := f.Rows.Parts(ctx, w.Oldest)
+	parts, err := f.Rows.Deliveries(ctx, w.Oldest)
 	fix := "look at " + name + "'s log and run " + CheckCommand(name) + "; it retries by itself for a day"
 	for _, p := range parts {
 		switch {
@@ -351,7 +352,7 @@ func (in *Instance) startAdapter(name string) string {
 
 // undelivered finds messages that failed for good, or may have arrived twice or not at all.
 func (f *finder) undelivered(ctx context.Context) error {
-	rows, err := f.Rows.Undelivered(ctx, f.before(failedAge))
+	rows, err := factrows.Undelivered(ctx, f.Rows, f.before(failedAge))
 	for state, words := range map[msg.OutState][2]string{
 		msg.OutFailed:    {"message was not delivered", "messages were not delivered"},
 		msg.OutAmbiguous: {"message may have arrived or not", "messages may have arrived or not"},
@@ -379,7 +380,7 @@ func (f *finder) undelivered(ctx context.Context) error {
 
 // files finds attachments that were never downloaded.
 func (f *finder) files(ctx context.Context) error {
-	w, err := f.Rows.WantedWaiting(ctx, f.before(maxDownload))
+	w, err := factrows.WantedFiles(ctx, f.Rows, f.before(maxDownload))
 	if w.Rows > 0 {
 		f.Problem("files", "the files of "+Count(w.Rows, "message", "messages")+" were not downloaded"+
 			f.oldest(w, "in"),
@@ -411,7 +412,7 @@ func (f *finder) reminders(ctx context.Context) error {
 // OverdueReminders finds reminders that should have fired by now, in unix ms. runs says whether gated, which fires
 // them, does.
 func OverdueReminders(ctx context.Context, st store.Reader, now int64, runs bool) ([]Fact, error) {
-	late, err := st.DueReminders(ctx, now-maxOverdue.Milliseconds(), maxTurns)
+	late, err := st.Reminders(ctx, store.ReminderList{DueBy: now - maxOverdue.Milliseconds(), Limit: maxTurns})
 	if err != nil || len(late) == 0 {
 		return nil, err
 	}

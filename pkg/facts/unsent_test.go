@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/pkg/store"
+	"arizuko/pkg/daemon/rows"
 )
 
 func TestUnsent_SaysWhatItWaitsFor(t *testing.T) {
@@ -13,8 +13,8 @@ func TestUnsent_SaysWhatItWaitsFor(t *testing.T) {
 	const now = int64(1_000_000)
 	daemon := func(name, connection string, age time.Duration) Daemons {
 		return Daemons{
-			"gated": {Daemon: store.Daemon{Name: "gated", Connection: "connected", HeartbeatAt: now}},
-			name:    {Daemon: store.Daemon{Name: name, Connection: connection, HeartbeatAt: now - age.Milliseconds()}},
+			"gated": {Daemon: rows.Daemon{Name: "gated", Connection: "connected", HeartbeatAt: now}},
+			name:    {Daemon: rows.Daemon{Name: name, Connection: connection, HeartbeatAt: now - age.Milliseconds()}},
 		}
 	}
 	for _, tt := range []struct {

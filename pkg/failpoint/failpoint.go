@@ -71,12 +71,12 @@ const (
 	ConnectChat    Verb = "connect-chat"   // routd makes the group and the routes of an approved chat
 	TakeUp         Verb = "take-up"        // rows that waited for an approval are undecided again
 	DecideRequest  Verb = "decide-request" // a request ends
-	PutToolCall    Verb = "put-tool-call"  // what a tool does, with its result
+	PutToolCall    Verb = "put-tool-call"  // a tool's change, with its result
 	FireReminder   Verb = "fire-reminder"  // a slot of a reminder becomes a message
 	PutBroadcast   Verb = "put-broadcast"  // a page of a broadcast's messages
 	PutVote        Verb = "put-vote"
 	EndPoll        Verb = "end-poll"      // the end of a poll is queued
-	PutProgress    Verb = "put-progress"  // what an agent says of its work
+	PutProgress    Verb = "put-progress"  // an agent's report about its work
 	PutAsk         Verb = "put-ask"       // a question, with the message that shows it
 	AnswerAsk      Verb = "answer-ask"    // a user's answer closes a question
 	ExpireAsk      Verb = "expire-ask"    // a question ends without an answer

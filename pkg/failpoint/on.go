@@ -17,7 +17,7 @@ import (
 // Enabled reports whether this program was built to crash at points.
 const Enabled = true
 
-// target is what FAILPOINT names: the point, and how many more times it is reached until the kill.
+// target is the value of FAILPOINT: the point, and how many more times it is reached until the kill.
 type target struct {
 	point Point
 	left  atomic.Int64

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// DefaultAgent is what users call the agent of groups that name none. No agent of [Agents] has the name.
+// DefaultAgent is users' name for the agent of groups that name none. No agent of [Agents] has the name.
 const DefaultAgent = "default"
 
 const (
@@ -81,7 +81,7 @@ func (a Agents) Check(name string) error {
 	return fmt.Errorf("agent.name: there is no agent %q; AGENTS has: %s", name, strings.Join(a.Names(), ", "))
 }
 
-// AgentTitle is what users call an agent: its name, or [DefaultAgent] for "".
+// AgentTitle is users' name for an agent: its own, or [DefaultAgent] for "".
 func AgentTitle(name string) string {
 	if name == "" {
 		return DefaultAgent

@@ -28,7 +28,7 @@ func (a Approvers) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(a))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. It checks no sender: Parse does. What is neither is an error, and
+// UnmarshalJSON reads the output of MarshalJSON. It checks no sender: Parse does. Anything else is an error, and
 // operators alone.
 func (a *Approvers) UnmarshalJSON(raw []byte) error {
 	*a = Approvers{}

@@ -18,7 +18,7 @@ var units = [...]struct {
 	shift  uint
 }{{'g', 30}, {'m', 20}, {'k', 10}}
 
-// UnmarshalText returns an error for what is not an amount or overflows.
+// UnmarshalText returns an error for a text that is no amount or overflows.
 func (b *Bytes) UnmarshalText(text []byte) error {
 	number, shift := strings.ToLower(string(text)), uint(0)
 	for _, u := range units {

@@ -1,5 +1,5 @@
 // Package groupconfig is the configuration in registered_groups.config: how a group's agent is run,
-// what it is called and who may use it. routd checks it when it is written; gated reads it when it
+// its name and who may use it. routd checks it when it is written; gated reads it when it
 // decides a message and when a run starts.
 //
 //	{
@@ -48,7 +48,7 @@ type Config struct {
 	Observe       Observe   `json:"observe,omitempty"`
 	Long          Long      `json:"long,omitempty"`
 	Progress      Progress  `json:"progress,omitempty"`
-	ToolInput     bool      `json:"tool_input,omitempty"` // its chats see what tools are called with
+	ToolInput     bool      `json:"tool_input,omitempty"` // its chats see the inputs of tools
 	Steer         Steer     `json:"steer,omitempty"`
 	Budget        Budget    `json:"budget,omitzero"`
 	Announce      bool      `json:"announce,omitempty"` // its chats get a message after a migration
@@ -87,11 +87,11 @@ type Progress string
 // The values of Progress.
 const (
 	ProgressLive   Progress = "live"   // the answer as it grows
-	ProgressStatus Progress = "status" // one line that says what the agent does, after 10 seconds
+	ProgressStatus Progress = "status" // one line about the agent's work, after 10 seconds
 	ProgressOff    Progress = "off"
 )
 
-// In returns what is shown in a chat; private is whether it is a direct message, a thread or a web chat.
+// In returns the mode for a chat; private is whether it is a direct message, a thread or a web chat.
 func (p Progress) In(private bool) Progress {
 	switch {
 	case p != "":
@@ -102,7 +102,7 @@ func (p Progress) In(private bool) Progress {
 	return ProgressStatus
 }
 
-// Steer is what becomes of messages that come while an agent works on others of the same place.
+// Steer says how to treat messages that come while an agent works on others of the same place.
 type Steer string
 
 // The values of Steer.
@@ -111,7 +111,7 @@ const (
 	SteerQueue Steer = "queue" // each turn is answered on its own
 )
 
-// Budget is what the group's agents may use, as they report it, in US dollars; 0 means no limit.
+// Budget limits the usage that the group's agents report, in US dollars; 0 means no limit.
 type Budget struct {
 	TurnUSD float64 `json:"turn_usd,omitempty"` // for one turn
 	DayUSD  float64 `json:"day_usd,omitempty"`  // in a day of gated's time zone
@@ -127,7 +127,7 @@ const (
 	Docker  Runtime = "docker"  // in a container
 )
 
-// Agent is the program that answers, and what it gets.
+// Agent is the program that answers, and its settings.
 type Agent struct {
 	Name    string  `json:"name,omitempty"`    // of one of AGENTS, "" for the default one
 	Runtime Runtime `json:"runtime,omitempty"` // where the group names an image, docker by default
@@ -218,7 +218,7 @@ func (c Config) RunsLike(other Config) bool {
 	return reflect.DeepEqual(c.ofRuns(), other.ofRuns())
 }
 
-// ofRuns is what a run depends on.
+// ofRuns are the settings that a run depends on.
 func (c Config) ofRuns() Config {
 	c.Access, c.Rate, c.Reach, c.Pin, c.Approvers, c.Announce, c.Long, c.Progress, c.ToolInput, c.Steer = nil, nil, "",
 		"", nil, false, "", "", false, ""
@@ -226,7 +226,7 @@ func (c Config) ofRuns() Config {
 	return c
 }
 
-// Variables are what the agent gets besides gated's own variables: "NAME=value", sorted by name.
+// Variables are the agent's variables besides gated's own: "NAME=value", sorted by name.
 func (a Agent) Variables() []string {
 	var all []string
 	for name, value := range a.Settings {
@@ -244,7 +244,7 @@ const modelVariable = "AGENT_MODEL"
 // Duration is a time.Duration in Go's notation, "1h30m".
 type Duration time.Duration
 
-// UnmarshalText accepts what time.ParseDuration does.
+// UnmarshalText accepts the durations of time.ParseDuration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	*d = Duration(parsed)

@@ -48,7 +48,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What is not checked must not be used.
+// Settings that are not checked must not be used.
 func TestParse_NameTwice_LastCounts(t *testing.T) {
 	got, err := Parse(json.RawMessage(`{"agent":{"env":["TELEGRAM_BOT_TOKEN"],"settings":{"PATH":"/x"}},"rate":3,"agent":{"model":"m"},"rate":4}`))
 	if diff := cmp.Diff(Config{Agent: Agent{Model: "m"}, Rate: new(4)}, got); diff != "" || err != nil {
@@ -203,7 +203,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestCheckEnv_DaemonSecrets_AreRefused checks that no variable that a daemon declares as a secret can be passed to agents.
+// TestCheckEnv_DaemonSecrets_AreRefused checks that no variable that a daemon declares as a secret can be passed to
+// agents.
 func TestCheckEnv_DaemonSecrets_AreRefused(t *testing.T) {
 	declared := regexp.MustCompile(`env:"(\w+)[^"]*" secret:"true"`)
 	files, err := filepath.Glob("../../*/config.go")

@@ -37,7 +37,7 @@ const (
 // a user writes who reads the answers.
 const DefaultRate = 60
 
-// Members is what the members of a group, the senders of its chats, may do. The zero value is that
+// Members are the rights of a group's members, the senders of its chats. The zero value is that
 // of a group which admits each sender, without a limit. Operators may do everything.
 type Members struct {
 	Access   Access
@@ -46,7 +46,7 @@ type Members struct {
 	NoPins   bool // they may not pin a chat
 }
 
-// Members returns what c says about members, with the defaults.
+// Members returns c's rights of members, with the defaults.
 func (c Config) Members() Members {
 	m := Members{
 		Access: c.Access, Rate: DefaultRate,
@@ -59,7 +59,7 @@ func (c Config) Members() Members {
 	return m
 }
 
-// ReadMembers reads what a configuration says about members. Of an invalid one it returns the error
+// ReadMembers reads a configuration's rights of members. Of an invalid one it returns the error
 // of Parse, and the members as the valid keys say. An invalid key among access, reach and pin gives
 // the least: a mistake admits operators alone.
 func ReadMembers(raw json.RawMessage) (Members, error) {
@@ -101,7 +101,7 @@ func (a Access) String() string {
 	return string(text)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. It checks no sender: Parse does.
+// UnmarshalJSON reads the output of MarshalJSON. It checks no sender: Parse does.
 func (a *Access) UnmarshalJSON(raw []byte) error {
 	var word string
 	if json.Unmarshal(raw, &word) == nil && word == Everyone {
@@ -110,11 +110,11 @@ func (a *Access) UnmarshalJSON(raw []byte) error {
 	}
 	var senders []string
 	err := json.Unmarshal(raw, &senders)
-	*a = append(Access{}, senders...) // what is no list admits operators alone
+	*a = append(Access{}, senders...) // any other value admits operators alone
 	return err
 }
 
-// checkSender returns an error for what can be no sender's id: names, which their owners choose, and
+// checkSender returns an error for a text that can't be a sender's id: names, which their owners choose, and
 // patterns, since ids are compared whole.
 func checkSender(sender string) error {
 	platform, user, _ := strings.Cut(sender, ":")

@@ -24,7 +24,7 @@ func Parse(raw json.RawMessage) (Config, error) {
 	return c, nil
 }
 
-// parse returns what can be read, and the problems with the rest, sorted.
+// parse returns the valid settings, and the problems with the others, sorted.
 func parse(raw json.RawMessage) (Config, Problems) {
 	r := newReader("")
 	return r.parse(raw), r.problems
@@ -82,8 +82,8 @@ func (r *reader) list(section string, raw json.RawMessage) {
 	}
 }
 
-// decode reads the settings, each on its own: a mistake in one leaves the others, and what was not listed, because its
-// name comes twice, is not read.
+// decode reads the settings, each on its own: a mistake in one leaves the others, and those that were not listed,
+// because its name comes twice, is not read.
 func (r *reader) decode() (c Config) {
 	var text []byte // an object for each, as in {"agent":{"model":"m"}}
 	all := slices.Collect(maps.Keys(r.given))

@@ -15,8 +15,8 @@ func WithBy(ctx context.Context, who string) context.Context {
 	return context.WithValue(ctx, byKey{}, who)
 }
 
-// By returns who asks for a change, for the audit: what WithBy set in the client, or "api" for a program that did not
-// say. Only the bearer secret makes it true.
+// By returns who asks for a change, for the audit: the name that WithBy set in the client, or "api" for a program that
+// did not say. Only the bearer secret makes it true.
 func By(r *http.Request) string {
 	if who := r.Header.Get(byHeader); who != "" {
 		return who

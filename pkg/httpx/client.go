@@ -20,7 +20,7 @@ const (
 	clientTimeout = 10 * time.Second
 	dialTimeout   = 2 * time.Second
 	clientIdle    = 90 * time.Second
-	// maxAnswer bounds what a client reads of an answer, in bytes.
+	// maxAnswer is the size up to which a client reads an answer, in bytes.
 	maxAnswer = 8 << 20
 )
 
@@ -31,7 +31,7 @@ type Client struct {
 	Base string // URL without a trailing slash
 	HTTP *http.Client
 
-	peer     string  // what errors call the daemon: its URL or its socket
+	peer     string  // the daemon's name in errors: its URL or its socket
 	sign     *signer // nil on a socket
 	unproven bool    // answers need not be signed
 }
@@ -75,7 +75,7 @@ func (c *Client) DialWith(dial Dial) {
 	}
 }
 
-// String is what errors call the daemon: its URL or its socket.
+// String is the daemon's name in errors: its URL or its socket.
 func (c *Client) String() string { return c.peer }
 
 // Raw, as the out of Do, receives an answer as it is.
@@ -182,7 +182,7 @@ func (c *Client) refused(status int, body []byte) error {
 		strings.ToValidUTF8(excerpt, "?"))})
 }
 
-// answeredError is what a daemon has written by Error.
+// answeredError is an error that a daemon has written by Error.
 type answeredError string
 
 func (e answeredError) Error() string { return string(e) }
@@ -197,5 +197,5 @@ type foreignError struct{ error }
 func (e foreignError) Unwrap() error { return e.error }
 
 // IsForeign reports whether an error of Do is the answer of another program than a daemon, such as a
-// proxy or a server at a wrong address: its kind says nothing about what was sent.
+// proxy or a server at a wrong address: its kind says nothing about the request.
 func IsForeign(err error) bool { return errors.As(err, new(foreignError)) }

@@ -43,7 +43,7 @@ type directConn struct {
 // errNoAnswer means that the connection has ended before the first byte of the answer.
 var errNoAnswer = errors.New("connection ended before the answer")
 
-// RoundTrip implements http.RoundTripper. The answer is read to the end, or up to what a Client takes.
+// RoundTrip implements http.RoundTripper. The answer is read to the end, or up to the limit of a Client.
 func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), clientTimeout)
 	defer cancel()

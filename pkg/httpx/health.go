@@ -11,7 +11,7 @@ import (
 )
 
 // Health adds /healthz, /readyz and /metrics to a router; they need no credentials. ready returns
-// what the daemon still waits for, which makes it not ready, and notes for operators, which do
+// the reasons why the daemon still waits, which make it not ready, and notes for operators, which do
 // not. /readyz shows notes to those who have the secret only: they name routes, folders and
 // errors. Both functions must be safe for concurrent use.
 func Health(r chi.Router, metrics prometheus.Gatherer, secret func() string, ready func() (waiting, notes []string)) {

@@ -42,7 +42,7 @@ func NewLimit(timeout time.Duration) *Limit {
 	return &Limit{timeout: timeout, slots: make(chan struct{}, maxRequests)}
 }
 
-// result is what a handler returned.
+// result is the answer of a handler.
 type result struct {
 	*Answer
 	err error
@@ -90,7 +90,7 @@ func receive(w http.ResponseWriter, r *http.Request, until time.Time) {
 	switch {
 	case err == nil:
 		_ = connection.SetReadDeadline(time.Time{})
-	case errors.Is(err, os.ErrDeadlineExceeded): // the deadline stays: the server reads what is left
+	case errors.Is(err, os.ErrDeadlineExceeded): // the deadline stays: the server reads the rest
 		err = errors.New("it did not arrive in time")
 		fallthrough
 	default:

@@ -159,7 +159,7 @@ func ownerOf(f *os.File) (*unix.Stat_t, error) {
 	return &info, nil
 }
 
-// below names a file in an opened folder: the kernel takes at most 107 bytes, and what was checked is what is used.
+// below names a file in an opened folder: the kernel takes at most 107 bytes, and the checked folder is the one used.
 func below(folder *os.File, name string) string {
 	return filepath.Join("/proc/self/fd", strconv.Itoa(int(folder.Fd())), name)
 }

@@ -38,7 +38,7 @@ func TestLocal_Socket_NeedsNoSecretAndShowsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, "routd.http.sock")
-	if err := os.WriteFile(path, nil, 0o600); err != nil { // what another process left
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // left by another process
 		t.Fatal(err)
 	}
 	local(t, path, Bearer("s3cret")(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

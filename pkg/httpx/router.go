@@ -139,7 +139,7 @@ func method(r *http.Request) string {
 type recorder struct {
 	http.ResponseWriter
 	status int    // 0 until the header is written
-	err    error  // what Error was called with
+	err    error  // the error that Error was called with
 	stack  string // of a panic
 	cutOff bool   // the answer is incomplete and the client must see that
 }

@@ -156,7 +156,7 @@ func verify(r *http.Request, daemon, secret string, fields []string, nonces *non
 
 // nonces are those of requests that are not too old to be taken. Only a client that has the secret adds one.
 type nonces struct {
-	started int64 // ms: what was signed before that, another process may have taken
+	started int64 // ms: another process may have taken requests that were signed before that
 
 	mu     sync.Mutex
 	seen   map[string]bool
@@ -209,7 +209,7 @@ func (a *signedAnswer) WriteHeader(status int) {
 	}
 }
 
-// Write returns an error beyond what a client reads.
+// Write returns an error beyond the size that a client reads.
 func (a *signedAnswer) Write(p []byte) (int, error) {
 	if a.body.Len()+len(p) > maxAnswer {
 		a.tooLong = true

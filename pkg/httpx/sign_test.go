@@ -86,7 +86,7 @@ func TestSigned_RequestAndAnswer_AreTaken_SecretStays(t *testing.T) {
 	}
 }
 
-// TestSigned_AnyChange_IsRefused: what was signed cannot be changed on the way, and what was not signed is no answer.
+// TestSigned_AnyChange_IsRefused: a signed answer can't be changed on the way, and an unsigned one doesn't count.
 func TestSigned_AnyChange_IsRefused(t *testing.T) {
 	t.Parallel()
 	header := func(name, value string) func(*http.Request) {

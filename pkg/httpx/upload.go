@@ -67,7 +67,7 @@ func (b *steadyBody) Read(p []byte) (n int, err error) {
 	return n, b.err
 }
 
-// Drain reads what is left of a request's body, so that a client that is still sending reads the answer: browsers
+// Drain reads the rest of a request's body, so that a client that is still sending reads the answer: browsers
 // take a connection that is closed meanwhile for one that is broken. Beyond its limit it reads as much again.
 func Drain(r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body) // until its limit, or its deadline

@@ -37,7 +37,7 @@ func ParseSticky(content string) (Sticky, bool) {
 type Prefix struct {
 	Sigil byte   // GroupSigil or TopicSigil
 	Name  string // without the sigil, never empty
-	Rest  string // what follows, never empty, white space before it removed
+	Rest  string // the rest, never empty, white space before it removed
 }
 
 // ParsePrefix parses "@name text", "@a/path text" or "#name text", also with a comma or

@@ -28,7 +28,7 @@ func EventOf(chatJID, sender, senderName, verb string) Event {
 	}
 }
 
-// key names what a pair of an expression matches. The index looks keys up in this order:
+// key names the property that a pair of an expression matches. The index looks keys up in this order:
 // a match by an early key, which few events share, saves trying rows under later ones.
 type key int
 
@@ -71,7 +71,7 @@ func (k key) String() string {
 	}
 }
 
-// value returns what ev has for k.
+// value returns ev's value of k.
 func (ev *Event) value(k key) string {
 	switch k {
 	case chatJID:

@@ -118,7 +118,7 @@ func (e Expr) OfSenders() bool {
 	return slices.ContainsFunc(e.pairs, func(p pair) bool { return p.key == sender || p.key == senderName })
 }
 
-// FromSender reports whether what e asks about the sender holds for an event.
+// FromSender reports whether e's conditions on the sender hold for an event.
 func (e Expr) FromSender(ev *Event) bool {
 	return !slices.ContainsFunc(e.pairs, func(p pair) bool {
 		return (p.key == sender || p.key == senderName) &&
@@ -131,7 +131,7 @@ func (e Expr) NamesChat() bool {
 	return slices.ContainsFunc(e.pairs, func(p pair) bool { return p.key == chatJID || p.key == room })
 }
 
-// OfVerbs reports whether e asks what an event is.
+// OfVerbs reports whether e has a condition on the verb.
 func (e Expr) OfVerbs() bool {
 	return slices.ContainsFunc(e.pairs, func(p pair) bool { return p.key == verb })
 }

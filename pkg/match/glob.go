@@ -14,7 +14,7 @@ const (
 	general                 // head … tail with other wildcards between
 )
 
-// glob is a pattern of path.Match, taken apart. What it matches starts with head and
+// glob is a pattern of path.Match, taken apart. Its matches start with head and
 // ends with tail: the literal text, unescaped, before the first and after the last
 // wildcard.
 type glob struct {
@@ -98,7 +98,7 @@ func cutLiteral(pattern string) (literal, rest string) {
 	return string(text), ""
 }
 
-// skipWildcard returns what follows the run of stars, the question mark or the class
+// skipWildcard returns the rest after the run of stars, the question mark or the class
 // that a valid pattern starts with.
 func skipWildcard(pattern string) string {
 	switch pattern[0] {

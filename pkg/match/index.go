@@ -47,7 +47,7 @@ type Index struct {
 	routes    []Route // by seq, id
 	byKey     [numKeys]literalIndex
 	unindexed []position // rows without a literal
-	byVerb    bool       // a row asks what an event is
+	byVerb    bool       // a row has a condition on the verb
 }
 
 // position is an index of Index.routes. Of two rows that match, the lower one wins.
@@ -103,7 +103,7 @@ func (ix *Index) First(ev *Event) *Route {
 	return &ix.routes[best]
 }
 
-// WrittenVerbs are those of what a user writes to a chat.
+// WrittenVerbs are the verbs of messages that users write.
 func WrittenVerbs() [3]string { return [...]string{msg.VerbMessage, msg.VerbMention, msg.VerbReply} }
 
 // FirstWritten returns the first route to a group by which anything goes that the event's sender writes in its chat,

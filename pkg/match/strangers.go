@@ -14,7 +14,7 @@ const agents = "agent"
 // adapterPlatforms are those that have an adapter here; foreign adapters may add others.
 func adapterPlatforms() []string { return []string{"telegram", "discord", "slack"} }
 
-// AdmitsStrangers reports whether a user of a platform whom e does not name can write what e matches.
+// AdmitsStrangers reports whether a user of a platform whom e does not name can write something that e matches.
 // An exact room, chat or sender keeps strangers out. A glob there does not, since users choose their
 // chats; nor does a display name or a verb: a direct message, too, may mention the bot. The platforms
 // of the web chat and of agents have no strangers.
@@ -84,7 +84,7 @@ func roomMayBeDM(platform, head string) bool {
 	return strings.HasPrefix(head, prefix) || strings.HasPrefix(prefix, head)
 }
 
-// Conditions returns the pairs of e as written, sorted: what has all of another expression's pairs is
+// Conditions returns the pairs of e as written, sorted: one that has all pairs of another expression is
 // matched by that one, too.
 func (e Expr) Conditions() []string {
 	all := make([]string, len(e.pairs))

@@ -8,7 +8,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// TargetKind is what is done with an event whose row has the target.
+// TargetKind says how to handle an event whose row has the target.
 type TargetKind int
 
 const (

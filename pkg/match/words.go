@@ -2,7 +2,7 @@ package match
 
 import "strings"
 
-// Words says in words what e matches, e.g. "mentions of the bot in telegram:-100". chat names the chat of an
+// Words describes e's matches, e.g. "mentions of the bot in telegram:-100". chat names the chat of an
 // address; nil is the address itself.
 func (e Expr) Words(chat func(jid string) string) string {
 	if chat == nil {

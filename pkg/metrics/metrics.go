@@ -1,4 +1,4 @@
-// Package metrics has what daemons share to measure themselves: gauges that are read from rows when
+// Package metrics has the parts that daemons share to measure themselves: gauges that are read from rows when
 // Prometheus asks, so that a restart changes none, and the buckets of histograms.
 package metrics
 
@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// maxAge is for how long what was read from rows is given out again: several scrapers, or one
+	// maxAge is for how long values read from rows are given out again: several scrapers, or one
 	// that asks too often, cost the message path nothing.
 	maxAge = 5 * time.Second
 	// readTimeout is below the scrape timeout of Prometheus, 10 s.
 	readTimeout = 2 * time.Second
-	// MaxCount bounds what one reading counts: 20,000 rows of a partial index take about 10 ms.
+	// MaxCount bounds the rows that one reading counts: 20,000 rows of a partial index take about 10 ms.
 	MaxCount = 20_000
 )
 
 // Quick are the buckets, in seconds, of histograms of steps that take milliseconds: 0.5 ms to 8 s.
 func Quick() []float64 { return prometheus.ExponentialBuckets(0.0005, 4, 8) }
 
-// Slow are those for what an agent, a platform or a user takes part in: 10 ms to 11 min.
+// Slow are those for steps of an agent, a platform or a user: 10 ms to 11 min.
 func Slow() []float64 { return prometheus.ExponentialBuckets(0.01, 4, 9) }
 
 // FromRows registers gauges that are set by read, which is called for a scrape, at most once in 5 s

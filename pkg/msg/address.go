@@ -12,10 +12,10 @@ type Address struct {
 	ThreadID string
 }
 
-// Session is what at most one agent process works on.
+// Session returns the unit that at most one agent process works on.
 func (a Address) Session() Address { return Address{Folder: a.Folder, Topic: a.Topic} }
 
-// Conversation is what keeps its order: its turns are answered one after another,
+// Conversation returns the unit that keeps its order: its turns are answered one after another,
 // also when one is retried.
 func (a Address) Conversation() Address {
 	return Address{Folder: a.Folder, ChatJID: a.ChatJID, Topic: a.Topic}

@@ -16,10 +16,10 @@ type Ask struct {
 	TurnID    int64
 	AskID     string // as its agent calls it, unique in the turn
 	MessageID int64  // the outbound row that shows it
-	// Question has the question in its first line, and what is shown as it is below it in the others.
+	// Question has the question in its first line. The other lines are shown below it, unchanged.
 	Question    string
 	Options     []string
-	PayloadHash string // of a permission request: the hash of what runs if it is allowed; "" for other questions
+	PayloadHash string // of a permission request: the hash of the action that runs if it is allowed; "" for other questions
 	Who         Who
 	State       AskState
 	Option      string // the chosen one, once it is answered
@@ -66,13 +66,13 @@ func (w Who) May(sender string) bool { return w.Everyone || slices.Contains(w.Se
 // None reports whether no sender may answer.
 func (w Who) None() bool { return !w.Everyone && len(w.Senders) == 0 }
 
-// JSON is what the column holds.
+// JSON returns the value of the column.
 func (w Who) JSON() string {
 	b, _ := json.Marshal(w) // plain strings: cannot fail
 	return string(b)
 }
 
-// ParseWho reads what JSON writes. What is none of it is no one.
+// ParseWho reads what JSON writes. Anything else means no one.
 func ParseWho(text string) (w Who) {
 	if json.Unmarshal([]byte(text), &w) != nil {
 		return Who{}
@@ -108,7 +108,7 @@ func (a *Ask) Judge(sender string, isBot bool, option int, at int64) Reason {
 	return ReasonChosen
 }
 
-// label is what stands before an option: its number, or a letter if an option is a number itself, which may be that of
+// label is the mark before an option: its number, or a letter if an option is a number itself, which may be that of
 // another one.
 func (a *Ask) label(i int) (label, kind string) {
 	isNumber := func(option string) bool { return numberOf(option) > 0 }
@@ -129,7 +129,7 @@ func withoutMark(label string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(label, ")"), ".")
 }
 
-// Typed returns the number of an option by what a user has written: the option's text, or what stands before it. ok is
+// Typed returns the number of an option that a user has typed: its text or its label. ok is
 // false for anything else.
 func (a *Ask) Typed(text string) (number int, ok bool) {
 	if i := a.withText(text); i >= 0 {
@@ -146,7 +146,7 @@ func (a *Ask) Typed(text string) (number int, ok bool) {
 // HasOption reports whether a text is that of one option. A number may be about something else, the text hardly is.
 func (a *Ask) HasOption(text string) bool { return a.withText(text) >= 0 }
 
-// Number returns the number of an option by what an adapter names: the number itself, or the option's text. ok is false
+// Number returns the number of an option that an adapter names by its number or its text. ok is false
 // for anything else.
 func (a *Ask) Number(text string) (number int, ok bool) {
 	if n := numberOf(text); n >= 1 && n <= len(a.Options) {
@@ -206,7 +206,7 @@ func (a *Ask) EndedText(name, by string) string {
 	return a.head(name) + "\n\n" + end
 }
 
-// head is what stands above the options. All that an agent has written is escaped, or in a code block that it cannot
+// head is the text above the options. All that an agent has written is escaped, or in a code block that it cannot
 // end: it forges neither who asks nor an answer.
 func (a *Ask) head(name string) string {
 	asks := "asks"
@@ -289,19 +289,19 @@ const (
 // StopLabel is the text of the button that stops a turn.
 const StopLabel = "Stop"
 
-// ButtonData is what the button of an option carries, at most 64 bytes. Users may forge it: it only names what is
+// ButtonData is the data of an option's button, at most 64 bytes. Users may forge it, so it is
 // checked against the rows.
 func ButtonData(ask int64, option int) string {
 	return fmt.Sprintf("%s%d:%d", pressPrefix, ask, option)
 }
 
-// StopData is what the button that stops a turn carries, at most 64 bytes. Users may forge it, too.
+// StopData is the data of the button that stops a turn, at most 64 bytes. Users may forge it, too.
 func StopData(turn int64) string { return stopPrefix + strconv.FormatInt(turn, 10) }
 
-// ParseButtonData reads what ButtonData and StopData write. ok is false for other data.
+// ParseButtonData reads the output of ButtonData and StopData. ok is false for other data.
 func ParseButtonData(data string) (p Press, ok bool) {
 	if turn, stops := strings.CutPrefix(data, stopPrefix); stops {
-		p.Stop, _ = strconv.ParseInt(turn, 10, 64) // 0 for what is no number
+		p.Stop, _ = strconv.ParseInt(turn, 10, 64) // 0 if it is not a number
 		p.Text = StopLabel
 		return p, p.Stop > 0 && data == StopData(p.Stop)
 	}

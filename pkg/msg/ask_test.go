@@ -27,7 +27,7 @@ func TestParseButtonData_ReadsWhatIsWritten(t *testing.T) {
 	}
 }
 
-// Keyboards write numbers and white space in many ways. What only resembles a number is none, and a text that may be several
+// Keyboards write numbers and white space in many ways. A lookalike of a number is none, and a text that may be several
 // options is no answer.
 func TestAsk_Typed_NumbersOfOtherKeyboards(t *testing.T) {
 	t.Parallel()

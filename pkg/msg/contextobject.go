@@ -41,7 +41,7 @@ func ContextObjectID(kind ContextKind, source int64) string {
 	return string(kind) + ":" + strconv.FormatInt(source, 10)
 }
 
-// ContextKind is what a context object is.
+// ContextKind is the kind of a context object.
 type ContextKind string
 
 // Kinds of context objects.
@@ -109,7 +109,7 @@ func (k ContextKind) TTL() ContextTTL {
 	return ContextTTLShort
 }
 
-// ContextReasons is a set of reason codes: why an object is active, and what counts for and
+// ContextReasons is a set of reason codes: why an object is active, and the facts for and
 // against it. Its JSON is the list of the codes, in this order.
 type ContextReasons uint32
 

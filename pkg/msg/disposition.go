@@ -1,6 +1,6 @@
 package msg
 
-// Disposition is what became of an inbound row; exactly one per row.
+// Disposition says how an inbound row was decided; each row gets exactly one.
 type Disposition string
 
 // Dispositions. Onboarding is the one parked state, all others are final.
@@ -21,7 +21,7 @@ type Reason string
 // Meaning explains the code, "" if it is unknown.
 func (r Reason) Meaning() string { return known(r).Meaning }
 
-// Shown is what the sender of a message sees that has the code.
+// Shown tells how the sender of a message learns about the code.
 func (r Reason) Shown() Shown { return known(r).Shown }
 
 func known(r Reason) (none Documented) {
@@ -107,7 +107,7 @@ const (
 	ReasonOverBudget  Reason = "over_budget"
 )
 
-// Documented is a code with what it means.
+// Documented is a code with its meaning.
 type Documented struct {
 	Code    Reason
 	Meaning string

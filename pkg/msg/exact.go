@@ -11,21 +11,21 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Limits of what is written as it is by Exact.
+// Limits of the texts that Exact leaves as they are.
 const (
 	maxBlanks = 16  // blanks in a row, such as an indent
 	maxEmpty  = 3   // line breaks in a row
 	maxWidth  = 100 // characters of a line
 )
 
-// exactMarks are what Exact writes in the place of a character, which a text may also have by itself.
+// exactMarks replace characters in the output of Exact. A text may also contain them itself.
 const (
 	tabMark  = '⇥'
 	lineMark = '↩' // the line goes on in the next one
 )
 
 var (
-	// ownMark matches what Exact writes in the place of other texts.
+	// ownMark matches the marks that Exact writes.
 	ownMark    = regexp.MustCompile(`(?i)\\u[0-9a-f]{4}|\[[0-9,]+ (?:blanks?|line breaks)\]|[⇥↩]`)
 	blankRun   = regexp.MustCompile(` +`)
 	lineBreaks = regexp.MustCompile(`\n+`)
@@ -38,9 +38,9 @@ const (
 	likeLatin  = "асеорхуіјѕһԁАВСЕНІЈКМОРЅТХУ"
 )
 
-// Exact writes a text that users allow, so that two texts never look the same: what is not seen, what only resembles
-// something else, and runs of blanks become visible, and long lines are broken. What the text itself has of that kind
-// is escaped.
+// Exact writes a text that users allow, so that two texts never look the same: invisible characters, lookalikes
+// and runs of blanks become visible, and long lines are broken. Marks of that kind that the text itself contains
+// are escaped.
 func Exact(text string) string {
 	text = ownMark.ReplaceAllStringFunc(text, func(mark string) string {
 		first, size := utf8.DecodeRuneInString(mark)
@@ -94,8 +94,8 @@ func escaped(c rune) string {
 	return fmt.Sprintf(`\u%04x`, c)
 }
 
-// exactWord escapes what is not ASCII in a word that could be taken for another one: it mixes Latin letters with those
-// of scripts that resemble them, has only letters that do, or can be written in another way.
+// exactWord escapes the characters beyond ASCII in a word that could be taken for another one: it mixes Latin letters
+// with those of scripts that resemble them, has only letters that do, or can be written in another way.
 func exactWord(word string) string {
 	ascii, other := false, false
 	for _, c := range word {

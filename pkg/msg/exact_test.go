@@ -26,7 +26,7 @@ func count(mark string) int {
 	return n
 }
 
-// What can be read back is never the same for two texts.
+// Two texts never give the same output.
 func TestExact_CanBeReadBack(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"a", "ab", "1", " ", strings.Repeat(" ", 30), "\t", "\n", "\n\n\n\n", "\r", "\\", "\\u", "\\U", "u00", "[", "30 blanks]", "[30 blanks]", "[1 blank]", "[4 line breaks]",

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// FullWeight is what a row of any verb not named in Impulse.Weights weighs: at the
+// FullWeight is the weight of a row whose verb isn't in Impulse.Weights: at the
 // usual threshold of 100, one message starts a turn.
 const FullWeight = 100
 
@@ -35,7 +35,7 @@ func DefaultImpulse(threshold int, maxHold time.Duration) Impulse {
 	}
 }
 
-// Weight is what one row of that verb weighs; the empty verb is a message.
+// Weight returns the weight of one row with that verb; the empty verb is a message.
 func (i Impulse) Weight(verb string) int {
 	if verb == "" {
 		verb = "message"

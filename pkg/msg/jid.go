@@ -2,7 +2,7 @@ package msg
 
 import "strings"
 
-// ChatKind is what sort of place a chat is.
+// ChatKind is the kind of a chat.
 type ChatKind string
 
 // Kinds of chats.

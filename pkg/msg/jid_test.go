@@ -48,7 +48,7 @@ func TestIsAccount_AllowsWhatAddressesAndFileNamesCanContain(t *testing.T) {
 	}
 }
 
-// What users see and how answers go depends on the platform, whatever the account.
+// The form of answers depends on the platform, whatever the account.
 func TestFamily_FurtherAccount_IsTreatedLikeTheFirst(t *testing.T) {
 	for _, room := range []string{"telegram:-5", "telegram:5", "telegram:-5.7", "discord:7", "discord:dm-7", "slack:C5", "slack:D5", "matrix:!a"} {
 		platform, id := SplitJID(room)

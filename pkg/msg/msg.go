@@ -61,7 +61,7 @@ type Attachment struct {
 	MIME  string `json:"mime"`
 	Size  int64  `json:"size"`
 	Error string `json:"error,omitempty"`
-	Ref   string `json:"ref,omitempty"` // what the platform calls the file
+	Ref   string `json:"ref,omitempty"` // the platform's id of the file
 
 	Duration int64 `json:"duration,omitempty"` // of a voice note, audio or video in whole seconds, 0 if unknown
 	Voice    bool  `json:"voice,omitempty"`    // recorded as a message: there is speech in it, whatever its type
@@ -93,7 +93,7 @@ func (m *Message) BetweenGroups() bool {
 	return m.ForwardedFrom != nil && m.ForwardedFrom.Kind != Injection
 }
 
-// Payer is the sender who caused the row: its turns count against that sender's rate, and what it may do is asked for
+// Payer is the sender who caused the row: its turns count against that sender's rate, and its rights are checked for
 // that sender.
 func (m *Message) Payer() string { return cmp.Or(m.OnBehalfOf, m.Sender) }
 
@@ -121,14 +121,14 @@ func (a *ReturnAddress) JSON() string {
 	return string(b)
 }
 
-// Limits of what agents ask of groups, by delegations, escalations and injected messages:
+// Limits of agents' requests to groups, by delegations, escalations and injected messages:
 // a loop ends at this depth, and one user's request may cause so many.
 const (
 	MaxDelegationDepth = 8
 	MaxDelegations     = 16
 )
 
-// ReturnKind is what an agent wrote a row for.
+// ReturnKind says why an agent wrote a row.
 type ReturnKind string
 
 // A delegation goes to a child, whose answer goes straight to the origin's
@@ -151,7 +151,7 @@ const (
 	Out Direction = "out"
 )
 
-// Kind of an outbound message: what the adapter does with it.
+// Kind of an outbound message: the adapter's action.
 type Kind string
 
 // Kinds of outbound messages; inbound rows are all KindMessage.
@@ -195,7 +195,7 @@ func Wordless(verb string, kind ChatKind) bool {
 	return verb == VerbLeave || verb == VerbJoin && kind == ChatDM
 }
 
-// Sources of messages: what wrote the row. Inbound rows of adapters carry the
+// Sources of messages: the writer of the row. Inbound rows of adapters carry the
 // adapter's name.
 const (
 	SourceAgent    = "agent"
@@ -205,7 +205,7 @@ const (
 	SourceDelegate = "delegate"
 	SourcePrefix   = "prefix"
 	SourceReplay   = "replay"
-	SourceWaiting  = "waiting" // the reaction that shows what became of a message
+	SourceWaiting  = "waiting" // the reaction that shows a message's state
 
 	SourceReminder  = "reminder"
 	SourceBroadcast = "broadcast"

@@ -84,7 +84,7 @@ const (
 	MaxPollOptions = 10
 )
 
-// PollLimits are what a platform allows in a poll. Lengths are in UTF-16 units, of which each
+// PollLimits are a platform's limits for polls. Lengths are in UTF-16 units; each
 // character has one or two.
 type PollLimits struct {
 	Question int
@@ -144,7 +144,7 @@ func units(text string) int { return len(utf16.Encode([]rune(text))) }
 // Vote is the content of a row of VerbVote.
 type Vote struct {
 	// Options are numbers of options, from 1: all that the voter chooses now, none for a vote that is
-	// withdrawn. With a Change they are what changes.
+	// withdrawn. With a Change they are only the options that change.
 	Options []int      `json:"options"`
 	Change  VoteChange `json:"change,omitempty"`
 	// Row is the poll's outbound row; 0: it is the row's target.
@@ -186,7 +186,7 @@ func (v *Vote) Fits(options int) bool {
 		func(n int) bool { return n < 1 || n > options })
 }
 
-// Apply returns what a voter chooses after the vote, given what was chosen before: each option once,
+// Apply returns a voter's choice after the vote, given the choice before it: each option once,
 // in the order in which they were chosen.
 func (v *Vote) Apply(before []int) (chosen []int) {
 	if v.Change != "" {
@@ -233,7 +233,7 @@ func ParsePollEnd(content string) (*PollEnd, error) {
 	return e, nil
 }
 
-// What follows the digit of a number's emoji; the first may be missing.
+// The characters after the digit of a number's emoji; the first may be missing.
 const (
 	emojiStyle = "\ufe0f"
 	keycap     = "\u20e3"
@@ -315,7 +315,7 @@ func (m *Message) CastAt() int64 {
 	return m.ReceivedAt
 }
 
-// PollVote is what one voter chooses in a poll.
+// PollVote is one voter's choice in a poll.
 type PollVote struct {
 	Voter   string // the sender
 	Name    string

@@ -29,10 +29,10 @@ type Reminder struct {
 	Depth      int
 }
 
-// Payer is the sender whose request it serves: who said last what it does and when.
+// Payer is the sender whose request it serves: the last one who set its text or time.
 func (r *Reminder) Payer() string { return cmp.Or(r.UpdatedBy, r.CreatedBy) }
 
-// ReminderKind is what a reminder does.
+// ReminderKind is the action of a reminder.
 type ReminderKind string
 
 // Kinds of reminders.
@@ -41,7 +41,7 @@ const (
 	ReminderPrompt ReminderKind = "prompt" // its body is a prompt for the agent, whose answer is sent
 )
 
-// Missed is what becomes of slots that passed while gated did not run.
+// Missed says how to treat slots that passed while gated did not run.
 type Missed string
 
 // Values of Missed.

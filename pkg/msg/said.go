@@ -9,7 +9,7 @@ import (
 // agentPrefix begins the senders that are groups' agents.
 const agentPrefix = "agent:"
 
-// AgentSender is the sender of what a group's agent writes.
+// AgentSender is the sender of a group's agent.
 func AgentSender(folder string) string { return agentPrefix + folder }
 
 // AgentOf is the group whose agent a sender is, "" for all other senders.
@@ -37,7 +37,7 @@ func (m *Message) Speaker() string {
 // FromBot reports whether a bot or an agent wrote a message.
 func (m *Message) FromBot() bool { return m.IsBot || AgentOf(m.Sender) != "" }
 
-// Text is what a message says: its content, which of a poll is its question and options, and
+// Text is the text of a message: its content, for a poll the question and options, and
 // the names of its files.
 func (m *Message) Text() string { return TextOf(m.Kind, m.Content, m.Attachments) }
 

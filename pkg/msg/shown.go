@@ -1,6 +1,6 @@
 package msg
 
-// Mark is a reaction on a message by which its sender sees what became of it. Telegram has all of them in its fixed
+// Mark is a reaction on a message that shows its state to its sender. Telegram has all of them in its fixed
 // set.
 type Mark string
 
@@ -18,15 +18,15 @@ const SeenWithin = 5
 // at: it does not run, it hangs, or it waits for another daemon.
 const AsleepAfter = 60
 
-// Shown is what the sender of a message sees. Of a message that does not address the bot only Words count.
+// Shown tells how the sender of a message learns its state. If the message doesn't address the bot, only Words count.
 type Shown struct {
 	Mark  Mark   // on the message, "" for none
-	Words string // what else, in words
+	Words string // anything else, in words
 	// None: there is nothing to see, since no message of this kind is addressed to the bot.
 	None bool
 }
 
-// What several codes have in common.
+// Values that several codes share.
 var (
 	acknowledged   = Shown{Words: "a reply"}
 	answeredByTurn = Shown{Words: "what its turn shows"}

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Each reason, and each wait, says what the sender of a message sees who has addressed the bot.
+// Each reason and each wait tells how a sender who has addressed the bot learns about it.
 func TestShown_Page_SaysWhatSendersSee(t *testing.T) {
 	t.Parallel()
 	var reasons, waits strings.Builder

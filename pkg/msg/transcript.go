@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Transcript is what a program heard in an audio file. It is empty while that is still to come.
+// Transcript is the text that a program heard in an audio file, empty until then.
 type Transcript struct {
 	Text  string
 	Error string // why there is none

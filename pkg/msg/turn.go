@@ -60,8 +60,8 @@ func (t *Turn) Root() int64 {
 	return t.ID
 }
 
-// RootOfWork is the root of the work that the turn gives to groups. Of a reminder's that is the turn itself: what it
-// begins counts neither for the conversation in which the reminder was made, nor for its engagement.
+// RootOfWork is the root of the work that the turn gives to groups. For a reminder's that is the turn itself: the work
+// it begins counts neither for the conversation in which the reminder was made, nor for its engagement.
 func (t *Turn) RootOfWork() int64 {
 	if t.Kind == Broadcast {
 		return t.ID
@@ -87,7 +87,7 @@ func (t *Turn) Folds(into *Turn) bool {
 
 func (t *Turn) foldable() bool { return t.Kind == Conversation && !t.Alone() && !t.WorksForGroup() }
 
-// Request is the id of the row by which another group asked for what the turn works on, 0 if none did. Also of a turn
+// Request is the id of the row by which another group asked for the turn's work, 0 if none did. Also of a turn
 // that goes on with it, once a question of its own is answered: both share the request's topic, see DelegatedTopic.
 func (t *Turn) Request() int64 {
 	if t.Kind == Delegated {
@@ -101,11 +101,11 @@ func (t *Turn) Request() int64 {
 	return id
 }
 
-// WorksForGroup reports whether the turn works on what another group has asked for. Its chat is then the one that the
+// WorksForGroup reports whether the turn works on another group's request. Its chat is then the one that the
 // request comes from, or one between groups.
 func (t *Turn) WorksForGroup() bool { return t.Request() != 0 }
 
-// TurnKind is what started a turn.
+// TurnKind says how a turn was started.
 type TurnKind string
 
 // Kinds of turns. Only conversations open or extend engagement.
@@ -152,7 +152,7 @@ func (w WaitsFor) Meaning() string {
 	return string(w)
 }
 
-// ErrorKind is what a failure of a turn means for its session and its retry.
+// ErrorKind tells the effect of a turn's failure on its session and its retry.
 type ErrorKind string
 
 // Kinds of failures.

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// asTyped is a text in the form in which it is compared with what a user types: keyboards write digits and letters of
+// asTyped is a text in the form in which it is compared with users' input: keyboards write digits and letters of
 // other widths and scripts, white space of other kinds, and characters that are not seen.
 func asTyped(text string) string {
 	text = strings.Map(func(r rune) rune {

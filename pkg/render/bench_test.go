@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/render"
 )
 
-// answer is what an agent may well write, about 1 KiB long.
+// answer is a typical answer of an agent, about 1 KiB long.
 const answer = "## Result\n\nThe **build** failed in `pkg/store` since _yesterday_, see [the log](https://ci.example.org/runs/4711?tab=log#L120):\n\n" +
 	"```go\nfunc main() {\n\tif err := run(); err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n```\n\n" +
 	"1. Run `make test` again, and **look at the _first_ failure** only; the others follow from it.\n" +

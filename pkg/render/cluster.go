@@ -12,7 +12,7 @@ import (
 // must not make a part that cannot be cut.
 const maxCluster = 12
 
-// clusterLen returns the length in bytes of the first grapheme cluster of a text: what users see as
+// clusterLen returns the length in bytes of the first grapheme cluster of a text, which users see as
 // one character. The text must not be empty.
 func clusterLen(text string) int {
 	if len(text) == 1 || text[0] < utf8.RuneSelf && text[1] < utf8.RuneSelf {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzRender takes the golden files' sources and what hostile text is made of as its seeds.
+// FuzzRender takes the golden files' sources and pieces of hostile text as its seeds.
 func FuzzRender(f *testing.F) {
 	sources, err := filepath.Glob("testdata/*.md")
 	if err != nil {

@@ -44,10 +44,10 @@ func toHTML(source string) (string, bool) {
 }
 
 // depth counts the nodes above the deepest one, that included. It stops counting above maxDepth:
-// browsers flatten what is deeper than 512 elements.
+// browsers flatten trees deeper than 512 elements.
 func depth(tree ast.Node) int {
 	level, deepest := 0, 0
-	// The walk fails only with what this function returns.
+	// The walk fails only with this function's error.
 	_ = ast.Walk(tree, func(_ ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			level--

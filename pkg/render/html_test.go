@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/render"
 )
 
-// linkAttributes are what every link has beside its href.
+// linkAttributes are the attributes of every link beside its href.
 const linkAttributes = ` rel="noopener noreferrer nofollow" target="_blank"`
 
 func TestHTML(t *testing.T) {

@@ -183,7 +183,7 @@ const mailto = "mailto:"
 func noLink(string, string) bool { return false }
 
 // webLink reports whether an address is one of a web page, or of mail. All others, known to be
-// dangerous or not, are no links; what browsers would drop or decode first does not begin with one
+// dangerous or not, are no links; an address that browsers would first trim or decode does not begin with one
 // of these schemes.
 func webLink(address string) bool { return pageLink(address) || mailLink(address) }
 

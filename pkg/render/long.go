@@ -31,8 +31,8 @@ type Long struct {
 	note       string // the line in its place
 	start, end int    // in the cleaned text, whole lines
 
-	marker string // what begins the first line of an item of a list, if the block does
-	within string // what begins the lines of the lists and quotes that have the block
+	marker string // the start of the first line of a list item, if the block is first in it
+	within string // the start of the lines of the lists and quotes around the block
 }
 
 // FindLong returns the first ten tables and code blocks of a text that do not fit into one message of a
@@ -92,10 +92,10 @@ func (f *longFinder) add(n ast.Node, in []container) {
 	f.all = append(f.all, l)
 }
 
-// container is an item of a list, whose content begins so many columns after that of what it is in, or a quote: 0.
+// container is an item of a list, whose content begins so many columns after its parent's, or a quote: 0.
 type container struct{ item int }
 
-// prefix is what begins a line in it.
+// prefix is the start of a line in it.
 func (c container) prefix() string {
 	if c.item > 0 {
 		return strings.Repeat(" ", c.item)
@@ -103,7 +103,7 @@ func (c container) prefix() string {
 	return "> "
 }
 
-// cutContainers removes what begins a line in lists and quotes, and reports whether the line is in them.
+// cutContainers removes the marks that begin a line in lists and quotes, and reports whether the line is in them.
 func cutContainers(line string, in []container) (rest string, ok bool) {
 	for _, c := range in {
 		if c.item > 0 {
@@ -206,7 +206,7 @@ func (b *builder) addFences(l *Long, in []container) {
 	}
 }
 
-// markerOf returns what stands before the first block of an item of a list, "" if nothing but space and the signs of
+// markerOf returns the text before the first block of a list item, "" if nothing but space and the signs of
 // quotes does.
 func markerOf(before string) string {
 	if blank(before) {
@@ -283,7 +283,7 @@ func isFence(line, opening string) bool {
 	return len(line) >= 3 && strings.Trim(line, opening[:1]) == "" && strings.ContainsAny(opening[:1], "`~")
 }
 
-// harmless keeps spreadsheets from taking a cell for a formula: agents repeat what strangers wrote.
+// harmless keeps spreadsheets from taking a cell for a formula: agents repeat strangers' texts.
 func harmless(cell string) string {
 	first, _ := utf8.DecodeRuneInString(cell)
 	switch {

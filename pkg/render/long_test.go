@@ -158,7 +158,7 @@ func TestFindLong_Formulas_AreText(t *testing.T) {
 	}
 }
 
-// TestFindLong_AnyText: blocks lie in order within the text, and what is replaced needs fewer messages.
+// TestFindLong_AnyText: blocks lie in order within the text, and the text with blocks replaced needs fewer messages.
 func TestFindLong_AnyText(t *testing.T) {
 	t.Parallel()
 	piece := rapid.OneOf(

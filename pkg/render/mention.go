@@ -11,7 +11,7 @@ import (
 // appLink matches addresses of Telegram's own schemes, which it links by itself.
 var appLink = regexp.MustCompile(`(?i)(?:tg|ton|tonsite)://`)
 
-// PlainMentions replaces what Telegram would take for a mention or a link to itself in a text
+// PlainMentions replaces text that Telegram would take for a mention or a link to itself
 // without entities, by characters that look alike. The length stays the same.
 func PlainMentions(text string) string {
 	text = replaceAt(text, mentions(text), len("@"), "＠")
@@ -57,8 +57,8 @@ func isSettled(r rune) bool {
 	return r == '_' || r < 0x530 && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// keeps replaces what Telegram would not show: it makes one space of a tab, and removes the ring of U+030A, which is
-// shown if it is one character with its letter.
+// keeps replaces characters that Telegram would not show: it makes one space of a tab, and removes the ring of U+030A,
+// which is shown if it is one character with its letter.
 var keeps = strings.NewReplacer("\t", "    ", "a\u030a", "å", "A\u030a", "Å", "u\u030a", "ů", "U\u030a", "Ů")
 
 // telegramTexts returns the texts of a line's spans, with a gap in each mention and each link to

@@ -150,7 +150,7 @@ func (t tasks) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.
 	return t.InlineParser.Parse(parent, block, pc)
 }
 
-// webLinks leaves the brackets of what is no address of a web page or of mail, such as vector<std::string>.
+// webLinks leaves the brackets around anything but the address of a web page or of mail, such as vector<std::string>.
 type webLinks struct{ parser.InlineParser }
 
 func (l webLinks) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
@@ -197,7 +197,7 @@ func (*spoilerNode) Kind() ast.NodeKind { return kindSpoiler }
 // Dump implements ast.Node.
 func (n *spoilerNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// run counts how often the first byte of a line is repeated, and returns what follows.
+// run counts how often the first byte of a line is repeated, and returns the rest.
 func run(line []byte) (n int, after rune) {
 	for n < len(line) && line[n] == line[0] {
 		n++

@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/render"
 )
 
-// bits are what markdown is made of, and what platforms take for markup or a mention.
+// bits are the elements of markdown, and texts that platforms take for markup or a mention.
 var bits = []string{
 	"a", "b ", "word ", "Some words. ", "Ende! ", "x_y_z", "2*3*4", "日本語", "。", "é", "e\u0301", "👩‍👩‍👧", "🇩🇪", "👍🏽", " ", "  ", "\t", "\n", "\n\n", "\n\n", "\r\n",
 	"*", "**", "***", "_", "__", "~", "~~", "|", "||", "`", "``", "```", "\\", "[", "]", "(", ")", "](", "![", "<", ">", "&", "#", "-", "+", "=", ".", ":",
@@ -81,7 +81,7 @@ func letters(parts []string) string {
 	}, strings.Join(parts, "\n"))
 }
 
-// solid returns a text without what a cut drops.
+// solid returns a text without the characters that a cut drops.
 func solid(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) {
@@ -184,7 +184,7 @@ func TestRender_EscapedLine_Unchanged(t *testing.T) {
 	})
 }
 
-// marks are what may stand around words, each once.
+// marks may stand around words, each once.
 var marks = [][2]string{{"**", "**"}, {"_", "_"}, {"~~", "~~"}, {"||", "||"}, {"[", "](https://a.bc/d_e)"}}
 
 // formatted draws words, some with marks around them.

@@ -1,4 +1,4 @@
-// Package render turns the markdown that agents write into what chat platforms show, in parts
+// Package render turns agents' markdown into the markup of chat platforms, in parts
 // that are not longer than the platform takes, and into HTML for the web chat. Agents repeat what
 // strangers wrote, so their text is hostile: text that is not markup stays text and mentions
 // no user, links lead to web pages and mail addresses only, raw HTML is text.
@@ -8,7 +8,7 @@
 // writes the pieces its own way: fences, quotes and spans that are open where a part ends begin
 // again in the next one. Blanks at a cut are dropped.
 //
-// HTML is written from the tree of the same parser, without what only chats have: arithmetic with
+// HTML is written from the tree of the same parser, without the extras for chats: arithmetic with
 // stars stays text there, and ||text|| is a spoiler.
 //
 // All functions are pure and safe for concurrent use. For chats the result is empty if nothing of

@@ -27,7 +27,7 @@ func TelegramTail(markdown string, limit int) Formatted {
 		}
 		out.Text += part.Text
 	}
-	const room = 10 // for those of what stands beside it
+	const room = 10 // for those of the text beside it
 	for !entitiesFit(out.Entities, room) {
 		out.Entities = out.Entities[:len(out.Entities)*3/4]
 	}
@@ -61,7 +61,7 @@ func writeTail(doc []line, limit int, w writer) string {
 func halfOf(limit int) int { return max((limit-len(tailMark)-1)/2, minLimit) }
 
 // splitTail returns the end of a document in one or two parts that fit into one message, or all of it as one part if
-// that fits. What is too far from the end is not even measured: a text is rendered again each time it has grown.
+// that fits. Text too far from the end is not even measured: a text is rendered again each time it has grown.
 func splitTail(doc []line, limit int, w writer) (parts [][]line, whole bool) {
 	end, whole := lastLines(doc, limit)
 	if whole {

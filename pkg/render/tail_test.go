@@ -23,7 +23,7 @@ func TestTail_ShortText_IsWhole(t *testing.T) {
 	}
 }
 
-// As a text grows, its end is always shown, with at least half of what fits, also within code.
+// As a text grows, its end is always shown, at least half of a message, also within code.
 func TestTail_GrowingText_ShowsItsEnd(t *testing.T) {
 	const limit = 400
 	text := "Begin\n\n```go\n"
@@ -43,7 +43,7 @@ func TestTail_GrowingText_ShowsItsEnd(t *testing.T) {
 	}
 }
 
-// A paragraph of any length is cut between words; what is too far from its end is not measured.
+// A paragraph of any length is cut between words; text too far from its end is not measured.
 func TestTail_LongParagraph_BeginsWithAWord(t *testing.T) {
 	const limit = 400
 	for _, n := range []int{30, 100, 1000, 5000} {

@@ -5,11 +5,11 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// AccessPath is where routd says what a sender may do in a chat, by GET with the parameters jid, sender, sender_name
+// AccessPath answers with a sender's rights in a chat, by GET with the parameters jid, sender, sender_name
 // and thread_id. Nothing is changed by asking.
 const AccessPath = "/v1/access"
 
-// Access is the answer: what a sender may do in a chat, and why.
+// Access is the answer: a sender's rights in a chat, and why.
 type Access struct {
 	ChatJID  string       `json:"chat_jid"` // the present address
 	Kind     msg.ChatKind `json:"kind"`
@@ -20,7 +20,7 @@ type Access struct {
 	Rows     []RowAccess  `json:"rows"`     // by verb
 }
 
-// HomeAccess is what the sender may do with the chat's group besides writing to it.
+// HomeAccess are the sender's rights on the chat's group besides writing to it.
 type HomeAccess struct {
 	Folder   string             `json:"folder"`
 	Access   groupconfig.Access `json:"access"`   // "everyone" or a list of senders
@@ -29,7 +29,7 @@ type HomeAccess struct {
 	Pins     bool               `json:"pins"`     // may pin the chat to a group or topic
 }
 
-// RowAccess is what becomes of a message.
+// RowAccess is the decision on a message.
 type RowAccess struct {
 	Verb     string `json:"verb"`
 	Answer   Answer `json:"answer"`

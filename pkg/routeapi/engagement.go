@@ -15,7 +15,7 @@ type EngagementRequest struct {
 	Sender string `json:"sender,omitempty"`
 }
 
-// Engagement is what is stored of a place; what is unset is nil.
+// Engagement is the stored engagement of a place; unset values are nil.
 type Engagement struct {
 	JID       string  `json:"jid"`
 	Topic     string  `json:"topic"`

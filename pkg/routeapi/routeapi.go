@@ -96,7 +96,7 @@ type Response struct {
 	Version int64    `json:"version"` // grows with every change of routes or groups, restarts included
 }
 
-// Action is what gated does with a row.
+// Action says how gated handles a row.
 type Action string
 
 // The actions.
@@ -112,7 +112,7 @@ const (
 // are valid.
 type Answer struct {
 	ID          int64  `json:"id"`           // of the item
-	Action      Action `json:"action"`       // what gated does with the row
+	Action      Action `json:"action"`       // how gated handles the row
 	Folder      string `json:"folder"`       // of trigger and observe, else ""
 	Home        string `json:"home"`         // the chat's group, "" if it has none
 	Target      string `json:"target"`       // as a route spells it; "" for none

@@ -49,8 +49,8 @@ func Digest(routes []msg.Route) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Test asks what the present and an edited table decide on messages, by POST TestPath. Engagement does not count, and
-// no message claims anything for another.
+// Test asks for the decisions of the present and an edited table on messages, by POST TestPath. Engagement does not
+// count, and no message claims anything for another.
 type Test struct {
 	Items  []Item      `json:"items"`
 	Routes []msg.Route `json:"routes"` // the edited table; rows may be without an id
@@ -62,14 +62,14 @@ type Tested struct {
 	Problems []Problem    `json:"problems"`
 }
 
-// TestedItem is what both tables decide on a message.
+// TestedItem holds both tables' decisions on a message.
 type TestedItem struct {
 	ID      int64  `json:"id"`
 	Present Answer `json:"present"`
 	Edited  Answer `json:"edited"`
 }
 
-// Problem is what is wrong with a row of a table, which is named by its index.
+// Problem is an error in a row of a table, which is named by its index.
 type Problem struct {
 	Row  int    `json:"row"`
 	Text string `json:"text"`

@@ -49,17 +49,6 @@ func (r Reader) ChatAsks(ctx context.Context, chatJID, threadID string) ([]*msg.
 	return r.ReadAsks(ctx, queryChatAsks, chatJID, threadID)
 }
 
-// AsksOpenAt returns the questions that were open at a time, in unix ms, that are shown in a thread of a chat,
-// among the chat's 1000 messages before a row, oldest first, at most 20.
-func (r Reader) AsksOpenAt(ctx context.Context, chatJID, threadID string, before, at int64) ([]*msg.Ask, error) {
-	return r.ReadAsks(ctx, queryAsksOpenAt, chatJID, threadID, before, at)
-}
-
-// Presses returns the rows of buttons that were pressed below a message, by its platform id, oldest first, at most 20.
-func (r Reader) Presses(ctx context.Context, chatJID, platformID string) ([]*msg.Message, error) {
-	return r.Messages(ctx, queryPresses, chatJID, platformID)
-}
-
 // AskOfTarget returns the question that the message of a platform id shows in a chat, nil if it shows none.
 func (r Reader) AskOfTarget(ctx context.Context, chatJID, platformID string) (*msg.Ask, error) {
 	if platformID == "" {
@@ -110,7 +99,8 @@ func (r Reader) Pressed(ctx context.Context, m *msg.Message) (a *msg.Ask, option
 		return shown, option, nil
 	case shown == nil && early != nil && m.TargetID != "":
 		// It was pressed before the adapter has stored the id of the message, unless this is the id of another one.
-		if other, err := r.MessageByPlatformID(ctx, m.ChatJID, m.TargetID); err != nil || other != nil {
+		row, err := r.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
+		if err != nil || row != nil && row.ID != early.MessageID {
 			return nil, 0, err
 		}
 		return early, press.Option, nil

@@ -15,7 +15,7 @@ const (
 	MaxContent     = 1 << 20
 	maxQuote       = 64 << 10
 	maxName        = 1 << 10
-	maxReference   = 4 << 10 // paths, platform ids, references to files
+	MaxReference   = 4 << 10 // paths, platform ids, references to files
 	maxAttachments = 100
 )
 
@@ -28,7 +28,7 @@ func clean(m *msg.Message) {
 	m.SenderName = CleanName(m.SenderName)
 	for _, id := range [...]*string{&m.ChatJID, &m.PlatformID, &m.Sender, &m.Verb, &m.Topic, &m.ThreadID, &m.ReplyToID,
 		&m.TargetID, &m.Source, &m.GroupKey} {
-		*id = Truncate(CleanText(*id), maxReference)
+		*id = Truncate(CleanText(*id), MaxReference)
 	}
 	m.Attachments = cleanAttachments(m.Attachments)
 }
@@ -43,7 +43,7 @@ func cleanAttachments(all []msg.Attachment) []msg.Attachment {
 	for i := range kept {
 		a := &kept[i]
 		a.Name, a.MIME, a.Error = CleanName(a.Name), CleanName(a.MIME), CleanName(a.Error)
-		a.Path, a.Ref = Truncate(CleanText(a.Path), maxReference), Truncate(CleanText(a.Ref), maxReference)
+		a.Path, a.Ref = Truncate(CleanText(a.Path), MaxReference), Truncate(CleanText(a.Ref), MaxReference)
 	}
 	if left := len(all) - len(kept); left > 0 {
 		kept = append(kept, msg.Attachment{

@@ -54,11 +54,6 @@ func claiming(t *testing.T, s *store.Store, at int64, set ...func(*msg.Turn)) *m
 	}}, set...)...)
 }
 
-func deliver(t *testing.T, s *store.Store, d store.Delivery, now int64) {
-	t.Helper()
-	storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(d, now) })
-}
-
 // delegatedBy stores a turn delegated by another, in the same place.
 func delegatedBy(t *testing.T, s *store.Store, root *msg.Turn) *msg.Turn {
 	t.Helper()
@@ -79,10 +74,10 @@ func TestDeliveryChanges_HaveTheirTurn(t *testing.T) {
 	for i, turn := range []*msg.Turn{root, kid, plain, broadcast} {
 		gatedtest.StoreReply(t, s, gatedtest.Answer(gatedtest.Begun(t, s, turn), turn, "hello"), 300)
 		rows = append(rows, storetest.Must(s.TurnReplies(t.Context(), turn.ID))(t)[0].ID)
-		deliver(t, s, store.Delivery{MessageID: rows[i], State: msg.OutSent}, 400+int64(i))
+		storetest.Deliver(t, s, store.Delivery{MessageID: rows[i], State: msg.OutSent}, 400+int64(i))
 	}
 	alone := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Source: msg.SourceCommand})
-	deliver(t, s, store.Delivery{MessageID: alone.ID, State: msg.OutFailed}, 500)
+	storetest.Deliver(t, s, store.Delivery{MessageID: alone.ID, State: msg.OutFailed}, 500)
 	trigger := storetest.Must(s.Message(t.Context(), plain.TriggerMessageID))(t).ReceivedAt
 	of := func(seq int64, id int64, at int64, d store.DeliveryChange) store.DeliveryChange {
 		d.Seq, d.MessageID, d.At, d.ChatJID, d.State, d.Source = seq, id, at, storetest.Chat, msg.OutSent, msg.SourceAgent
@@ -98,7 +93,7 @@ func TestDeliveryChanges_HaveTheirTurn(t *testing.T) {
 	if diff := cmp.Diff(want, storetest.Must(s.DeliveryChanges(t.Context(), 0, 10))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	deliver(t, s, store.Delivery{MessageID: rows[1], State: msg.OutFailed}, 600)
+	storetest.Deliver(t, s, store.Delivery{MessageID: rows[1], State: msg.OutFailed}, 600)
 	got := storetest.Must(s.DeliveryChanges(t.Context(), 2, 3))(t)
 	if len(got) != 3 || got[2].Seq != 5 {
 		t.Errorf("a page: %+v", got)

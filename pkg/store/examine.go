@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"arizuko/migrations"
-	"arizuko/pkg/msg"
 )
 
 // Schema is the state of a database's schema.
@@ -134,95 +133,4 @@ func Damage(ctx context.Context, path string) (lines []string, err error) {
 		}
 	}
 	return lines, Explain(rows.Err())
-}
-
-// PlatformWaiting is the undelivered rows of a platform.
-type PlatformWaiting struct {
-	Platform string
-	Waiting
-}
-
-// WaitingByPlatform counts the undelivered rows of each platform.
-func (r Reader) WaitingByPlatform(ctx context.Context) ([]PlatformWaiting, error) {
-	return All(ctx, r, func(scan Scan) (p PlatformWaiting, err error) {
-		err = scan(&p.Platform, &p.Rows, &p.Oldest, &p.ChatJID, &p.Since)
-		return p, err
-	}, queryWaitingByPlatform)
-}
-
-// ParkedWithoutRequest counts the parked rows of chats without a pending request,
-// those that arrived at the time before, in unix ms, or earlier.
-func (r Reader) ParkedWithoutRequest(ctx context.Context, before int64) (Waiting, error) {
-	return r.waiting(ctx, queryParkedAlone, before)
-}
-
-// WantedWaiting counts the rows whose files are to be downloaded, those that arrived
-// at the time before, in unix ms, or earlier.
-func (r Reader) WantedWaiting(ctx context.Context, before int64) (Waiting, error) {
-	return r.waiting(ctx, queryWantedBefore, before)
-}
-
-// WaitingRequests counts the requests that wait for an operator. Oldest of the
-// result is 0; code is that of the oldest.
-func (r Reader) WaitingRequests(ctx context.Context) (w Waiting, code string, err error) {
-	_, err = r.Get(ctx, []any{&w.Rows, &code, &w.ChatJID, &w.Since}, queryWaitingRequests)
-	return w, code, err
-}
-
-// Refused counts the rows among the newest 10,000, stored since the time, in unix ms, that were dropped for a reason.
-func (r Reader) Refused(ctx context.Context, reason msg.Reason, since int64) (int, error) {
-	return Value[int](ctx, r, queryRefused, maxRecent, string(reason), since)
-}
-
-// maxRecent is how many of the newest rows Refused, Undelivered and Arrivals read.
-const maxRecent = 10_000
-
-// Undelivered is an outbound row that failed, or may have arrived.
-type Undelivered struct {
-	ID         int64
-	ChatJID    string
-	State      msg.OutState
-	ErrorClass string
-	Error      string
-}
-
-// Undelivered returns the rows among the newest 10,000, stored since the time, in
-// unix ms, whose delivery failed or is ambiguous; newest first.
-func (r Reader) Undelivered(ctx context.Context, since int64) ([]Undelivered, error) {
-	return All(ctx, r, func(scan Scan) (u Undelivered, err error) {
-		err = scan(&u.ID, &u.ChatJID, &u.State, &u.ErrorClass, &u.Error)
-		return u, err
-	}, queryUndelivered, since, maxRecent)
-}
-
-// Arrivals is what the times of the newest rows say about the clock, in unix ms. The
-// rows' ids are 0 if there is none.
-type Arrivals struct {
-	Last     int64 // the latest time
-	LastID   int64
-	Step     int64 // by how much the time went back from one row to the next, at most
-	SteppedA int64 // the rows before and after that
-	SteppedB int64
-	StepAt   int64 // when the row after it arrived
-}
-
-// Arrivals reads when the newest rows arrived, at most 10,000. Inserts of other
-// programs may set any time.
-func (r Reader) Arrivals(ctx context.Context) (a Arrivals, err error) {
-	var lastID, last int64
-	err = r.Each(ctx, func(scan Scan) (bool, error) {
-		var id, at int64
-		if err := scan(&id, &at); err != nil {
-			return false, err
-		}
-		if at > a.Last {
-			a.Last, a.LastID = at, id
-		}
-		if step := last - at; lastID != 0 && step > a.Step {
-			a.Step, a.SteppedA, a.SteppedB, a.StepAt = step, lastID, id, at
-		}
-		lastID, last = id, at
-		return true, nil
-	}, queryArrivals, maxRecent)
-	return a, err
 }

@@ -7,44 +7,33 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
-
-// withFiles stores a row whose attachments are still to be downloaded.
-func withFiles(t testing.TB, s *store.Store, chatJID string, set ...func(*msg.Message)) *msg.Message {
-	t.Helper()
-	m := &msg.Message{ChatJID: chatJID, Direction: msg.In, PendingFiles: 2, Attachments: []msg.Attachment{
-		{Name: "a", MIME: "text/plain", Size: 3, Ref: "f1"}, {Name: "b", Ref: "f2"},
-	}}
-	for _, f := range set {
-		f(m)
-	}
-	return storetest.Stored(t, s, m)
-}
 
 func wanted(m *msg.Message) { m.FilesWanted = true }
 
 func TestWantedFiles(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	if rows := storetest.Must(s.WantedFiles(t.Context(), "telegram", 10))(t); rows != nil {
+	if rows := storetest.Must(adapterrows.WantedFiles(t.Context(), s.Reader, "telegram", 10))(t); rows != nil {
 		t.Errorf("in an empty table: %v", rows)
 	}
 	storetest.Inbound(t, s, storetest.Chat, "without files")
 	var want []int64
 	for _, jid := range []string{storetest.Chat, "telegram:-2", storetest.Chat} {
-		want = append(want, withFiles(t, s, jid, wanted).ID)
+		want = append(want, storetest.WithFiles(t, s, jid, wanted).ID)
 	}
-	withFiles(t, s, storetest.Chat)
-	withFiles(t, s, "telegrams:1", wanted)
-	withFiles(t, s, "web:telegram:1", wanted)
-	withFiles(t, s, storetest.Chat, wanted, func(m *msg.Message) { m.PendingFiles = 0 })
-	withFiles(t, s, storetest.Chat, wanted, func(m *msg.Message) { m.Direction = msg.Out })
+	storetest.WithFiles(t, s, storetest.Chat)
+	storetest.WithFiles(t, s, "telegrams:1", wanted)
+	storetest.WithFiles(t, s, "web:telegram:1", wanted)
+	storetest.WithFiles(t, s, storetest.Chat, wanted, func(m *msg.Message) { m.PendingFiles = 0 })
+	storetest.WithFiles(t, s, storetest.Chat, wanted, func(m *msg.Message) { m.Direction = msg.Out })
 	for _, limit := range []int{10, 2} {
 		var got []int64
-		for _, m := range storetest.Must(s.WantedFiles(t.Context(), "telegram", limit))(t) {
+		for _, m := range storetest.Must(adapterrows.WantedFiles(t.Context(), s.Reader, "telegram", limit))(t) {
 			got = append(got, m.ID)
 			if len(m.Attachments) != 2 || m.Attachments[0].Ref != "f1" {
 				t.Errorf("row %+v", m)
@@ -60,7 +49,7 @@ func TestPutFiles(t *testing.T) {
 	t.Parallel()
 	pokes := make(chan string, 10)
 	s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
-	m := withFiles(t, s, storetest.Chat)
+	m := storetest.WithFiles(t, s, storetest.Chat)
 	if got := storetest.Receive(t, "the row's poke", pokes); got != "gated" {
 		t.Errorf("poked %s", got)
 	}

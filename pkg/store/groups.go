@@ -40,11 +40,3 @@ func (tx *Tx) PutGroup(g *msg.Group) (fresh bool, err error) {
 		ON CONFLICT (folder) DO NOTHING`, g.Folder, g.Name, g.CreatedAt, string(g.Config))
 	return n > 0, err
 }
-
-// UpdateGroup replaces the name and config of a group and reports whether there
-// is one.
-func (tx *Tx) UpdateGroup(g *msg.Group) (found bool, err error) {
-	n, err := tx.Change(`UPDATE registered_groups SET name = ?, config = ? WHERE folder = ?`,
-		g.Name, string(g.Config), g.Folder)
-	return n > 0, err
-}

@@ -201,12 +201,6 @@ func reader(m *msg.Message) string {
 	return ""
 }
 
-// WantedFiles returns the oldest inbound rows of a platform whose attachments are
-// wanted and still to be downloaded, at most limit.
-func (r Reader) WantedFiles(ctx context.Context, platform string, limit int) ([]*msg.Message, error) {
-	return r.Messages(ctx, queryWantedFiles, platform, limit)
-}
-
 // FetchedFiles is PutFiles for a download that began when the row had the attachments of. It returns ErrStale if an
 // edit has replaced them since.
 func (tx *Tx) FetchedFiles(id int64, of, files []msg.Attachment) error {

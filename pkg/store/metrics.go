@@ -9,33 +9,32 @@ type Backlog struct {
 	Oldest int64
 }
 
-// UndecidedBacklog is that of inbound rows without a disposition. At most limit rows are counted, here
-// and below; of more than those the oldest may be another.
-func (r Reader) UndecidedBacklog(ctx context.Context, limit int) (Backlog, error) {
-	return r.backlog(ctx, queryUndecidedBacklog, limit)
-}
+// Waits is the reason why rows wait.
+type Waits int
 
-// ParkedBacklog is that of inbound rows that wait for an approval of their chat.
-func (r Reader) ParkedBacklog(ctx context.Context, limit int) (Backlog, error) {
-	return r.backlog(ctx, queryParkedBacklog, limit)
-}
+// What rows wait for.
+const (
+	ForDecision Waits = iota // inbound rows without a disposition
+	ForApproval              // inbound rows of a chat that is not connected yet
+	ForDelivery              // outbound rows of a platform
+	ForFiles                 // rows of a platform whose files are to be downloaded
+	ForAgent                 // turns that agents work on
+)
 
-// OutboxBacklog is that of outbound rows of a platform that are not delivered.
-func (r Reader) OutboxBacklog(ctx context.Context, platform string, limit int) (Backlog, error) {
-	return r.backlog(ctx, queryOutboxBacklog, platform, limit)
-}
-
-// FilesBacklog is that of rows of a platform whose files are to be downloaded.
-func (r Reader) FilesBacklog(ctx context.Context, platform string, limit int) (Backlog, error) {
-	return r.backlog(ctx, queryFilesBacklog, platform, limit)
-}
-
-// RunningBacklog is that of the turns that agents work on.
-func (r Reader) RunningBacklog(ctx context.Context) (Backlog, error) {
-	return r.backlog(ctx, queryRunningBacklog)
-}
-
-func (r Reader) backlog(ctx context.Context, query string, args ...any) (b Backlog, err error) {
+// Backlog counts the rows that wait for something, at most limit: of more than those the oldest may be another.
+// platform is that of the rows which wait for delivery or files. All running turns are counted.
+func (r Reader) Backlog(ctx context.Context, waits Waits, platform string, limit int) (b Backlog, err error) {
+	query, args := queryRunningBacklog, []any{}
+	switch waits {
+	case ForDecision:
+		query, args = queryUndecidedBacklog, []any{limit}
+	case ForApproval:
+		query, args = queryParkedBacklog, []any{limit}
+	case ForDelivery:
+		query, args = queryOutboxBacklog, []any{platform, limit}
+	case ForFiles:
+		query, args = queryFilesBacklog, []any{platform, limit}
+	}
 	_, err = r.Get(ctx, []any{&b.Count, &b.Oldest}, query, args...)
 	return b, err
 }

@@ -95,25 +95,6 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 	}
 }
 
-// oldChat stores n inbound rows, decided but for the last undecided ones, n outbound
-// rows with a delivery and n queued turns.
-func oldChat(t testing.TB, s *store.Store, n, undecided int) {
-	t.Helper()
-	storetest.Write(t, s, func(tx *store.Tx) error {
-		return errors.Join(
-			tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
-				INSERT INTO messages (chat_jid, platform_id, reply_to_id, direction, timestamp, received_at, disposition, reason, decided_at, decision_seq)
-				SELECT ?3, i, i - 1, 'in', i, i, CASE WHEN i > ?1 - ?2 THEN NULL ELSE 'dropped' END, CASE WHEN i > ?1 - ?2 THEN NULL ELSE 'no_route' END,
-					CASE WHEN i > ?1 - ?2 THEN NULL ELSE i END, CASE WHEN i > ?1 - ?2 THEN NULL ELSE i END FROM n`, n, undecided, oldJID),
-			tx.Exec(`INSERT INTO messages (chat_jid, platform_id, direction, timestamp, received_at, out_state)
-				SELECT chat_jid, 'o' || platform_id, 'out', timestamp, received_at, 'sent' FROM messages`),
-			tx.Exec(`INSERT INTO deliveries (message_id, part, state, platform_id) SELECT id, 0, 'sent', platform_id FROM messages WHERE direction = 'out'`),
-			tx.Exec(`INSERT INTO turns (kind, folder, chat_jid, topic, reply_to, trigger_message_id, surface, ceiling, state, created_at)
-				SELECT 'conversation', 'main', chat_jid, '', platform_id, id, '', 0, 'queued', 1 FROM messages WHERE direction = 'in'`),
-			tx.Exec(`INSERT INTO router_state (key, value) VALUES ('decision_seq', ?)`, n))
-	})
-}
-
 const oldJID, newJID = "telegram:-5", "telegram:-1005"
 
 func undecidedIDs(t testing.TB, s *store.Store, jid string) (ids []int64) {
@@ -131,7 +112,7 @@ func TestMoveChat_ManyRows_MovesPagesInOrder(t *testing.T) {
 	const n, undecided = 3000, 1500
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
-	oldChat(t, s, n, undecided)
+	storetest.OldChat(t, s, oldJID, n, undecided)
 	seq := storetest.Value[int64](t, s, `SELECT value FROM counters WHERE name = 'deliveries'`)
 	waiting := undecidedIDs(t, s, oldJID)
 	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
@@ -376,7 +357,7 @@ func TestMoveChat_Routes_OnlyThoseOfTheChat(t *testing.T) {
 // page; maxms is the longest that a page held the write lock.
 func BenchmarkMoveSome(b *testing.B) {
 	s := storetest.Open(b)
-	oldChat(b, s, 100_000, 10_000)
+	storetest.OldChat(b, s, oldJID, 100_000, 10_000)
 	storetest.Write(b, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
 	var longest time.Duration
 	pages := 0

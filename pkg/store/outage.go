@@ -41,3 +41,22 @@ func (o *Outage) Note(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// Repeat runs a step at once, then at an interval, and after a failure a second later if the interval is longer. It
+// notes each result, and returns nil once ctx ends.
+func (o *Outage) Repeat(ctx context.Context, every time.Duration, step func(context.Context) error) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		wait := every
+		if o.Note(ctx, step(ctx)) != nil {
+			wait = min(every, time.Second)
+		}
+		timer.Reset(wait)
+	}
+}

@@ -27,12 +27,14 @@ type Delivery struct {
 	PlatformID string
 	ErrorClass msg.ErrorClass
 	Error      string
+	UpdatedAt  int64 // when it last changed; PutDelivery takes the time apart
 }
 
 // Deliveries returns a row's parts in order, none if it was not claimed yet.
 func (r Reader) Deliveries(ctx context.Context, messageID int64) ([]Delivery, error) {
 	return All(ctx, r, func(scan Scan) (d Delivery, err error) {
-		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error)
+		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error,
+			&d.UpdatedAt)
 		return d, err
 	}, queryDeliveries, messageID)
 }

@@ -8,21 +8,13 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// park parks a new row of a chat.
-func park(t testing.TB, s *store.Store, jid, content string) *msg.Message {
-	t.Helper()
-	m := storetest.Inbound(t, s, jid, content)
-	storetest.Decide(t, s, m.ID, store.Decision{Disposition: msg.Onboarding, Reason: msg.ReasonAwaitingApproval})
-	return m
-}
-
 func TestMoveChat_ParkedRows_MoveWithTheChat(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	for range 1100 { // more than one commit moves
 		storetest.Inbound(t, s, storetest.Chat, "undecided")
 	}
-	one := park(t, s, storetest.Chat, "one")
+	one := storetest.Park(t, s, storetest.Chat, "one")
 	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(storetest.Chat, "telegram:-1001", 20) })
 	if m := storetest.Must(s.Message(t.Context(), one.ID))(t); m.ChatJID != "telegram:-1001" || m.Disposition != msg.Onboarding {
 		t.Errorf("the row is %+v", m)

@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
-
-	"arizuko/pkg/msg"
 )
 
 // ReadOnly reads the database without taking any lock that a daemon waits for.
@@ -40,45 +37,3 @@ func OpenReadOnly(ctx context.Context, path string, built int) (*ReadOnly, error
 
 // Close closes the file.
 func (r *ReadOnly) Close() error { return r.db.Close() }
-
-// RunResult is a run and how it ended.
-type RunResult struct {
-	msg.Run
-	Result string // "ok", "error", or what took the session away; "" while it runs
-	Error  string
-}
-
-// RunsDuring returns the newest runs of a folder and topic that lived at some
-// time between from and until, at most limit, oldest first.
-func (r Reader) RunsDuring(ctx context.Context, folder, topic string, from, until int64, limit int) ([]*RunResult,
-	error) {
-	all, err := All(ctx, r, func(scan Scan) (*RunResult, error) {
-		var result, problem string
-		run, err := ScanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
-		return &RunResult{*run, result, problem}, err
-	}, queryRunsDuring, folder, topic, from, until, limit)
-	slices.Reverse(all)
-	return all, err
-}
-
-// PartState is a delivery and when it last changed.
-type PartState struct {
-	Delivery
-	UpdatedAt int64
-}
-
-// Parts returns a row's parts in order, none if it was never claimed.
-func (r Reader) Parts(ctx context.Context, messageID int64) ([]PartState, error) {
-	return All(ctx, r, func(scan Scan) (p PartState, err error) {
-		d := &p.Delivery
-		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error,
-			&p.UpdatedAt)
-		return p, err
-	}, queryParts, messageID)
-}
-
-// OwnReplies returns the outbound rows that answer a row outside any turn, such
-// as a command's answer: those of the next 10,000 ids.
-func (r Reader) OwnReplies(ctx context.Context, m *msg.Message) ([]*msg.Message, error) {
-	return r.Messages(ctx, queryOwnReplies, m.ChatJID, m.ID, m.PlatformID)
-}

@@ -8,9 +8,5 @@ func askPlans() map[string][2]string {
 		// At most fifty for a turn; open ones are few.
 		"queryTurnAsks": {QueryTurnAsks, "SEARCH a USING INDEX sqlite_autoindex_asks_1 (turn_id=?)\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryChatAsks": {queryChatAsks, "SCAN a USING INDEX asks_open\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
-
-		"queryAsksOpenAt": {queryAsksOpenAt, "CO-ROUTINE m\nSEARCH m USING INDEX messages_chat (chat_jid=? AND id<?)\nSCAN m\nSEARCH a USING INDEX asks_message (message_id=?)\nUSE TEMP B-TREE FOR ORDER BY"},
-
-		"queryPresses": {queryPresses, "SEARCH m USING INDEX messages_target (chat_jid=? AND target_id=?)"},
 	}
 }

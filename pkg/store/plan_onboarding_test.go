@@ -16,11 +16,7 @@ func onboardingPlans() map[string][2]string {
 		"queryDirectChat": {queryDirectChat, "SCAN c\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\nCORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH i USING INDEX messages_chat (chat_jid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
 		// As far as the chat's last inbound message.
-		"queryLastVerb":      {queryLastVerb, "SEARCH messages USING INDEX messages_chat (chat_jid=?)"},
-		"insertRequest":      {insertRequest, noRead},
-		"updateNoteApproval": {updateNoteApproval, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
-
-		"updateDecideRequest": {updateDecideRequest, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
+		"queryLastVerb": {queryLastVerb, "SEARCH messages USING INDEX messages_chat (chat_jid=?)"},
 
 		"updateMergeRequests": {updateMergeRequests, "SEARCH onboarding_requests USING INDEX onboarding_pending (chat_jid=?)\nSCALAR SUBQUERY 1\n" +
 			"SEARCH o USING INDEX onboarding_pending (chat_jid=?)\nSEARCH n USING INDEX onboarding_pending (chat_jid=?)"},

@@ -3,17 +3,13 @@ package store
 // pollPlans has the expected plan of every statement in queries_polls.go.
 func pollPlans() map[string][2]string {
 	return map[string][2]string{
-		"queryPoll":          {queryPoll, "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)"},
+
 		"queryPollByMessage": {queryPollByMessage, "SEARCH p USING INDEX polls_message (message_id=?)"},
 
 		"queryVoteRows":  {queryVoteRows, "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},
 		"queryPollVotes": {queryPollVotes, "SEARCH poll_votes USING PRIMARY KEY (poll_id=?)"},
-		"queryPollVote":  {queryPollVote, "SEARCH poll_votes USING PRIMARY KEY (poll_id=? AND voter=?)"},
 
 		"queryPollCounts":     {queryPollCounts, "SEARCH v USING PRIMARY KEY (poll_id=?)\nSCAN o VIRTUAL TABLE INDEX 1:\nUSE TEMP B-TREE FOR GROUP BY"},
 		"queryPollVoterCount": {queryPollVoterCount, "SEARCH poll_votes USING PRIMARY KEY (poll_id=?)"},
-
-		"putPollVote":    {putPollVote, noRead},
-		"deletePollVote": {deletePollVote, "SEARCH poll_votes USING PRIMARY KEY (poll_id=? AND voter=?)"},
 	}
 }

@@ -11,9 +11,5 @@ func reminderPlans() map[string][2]string {
 
 		"queryLastSlot":   {queryLastSlot, "SEARCH reminder_slots USING PRIMARY KEY (reminder_id=?)"},
 		"queryReminderOf": {queryReminderOf, "SEARCH reminder_slots USING COVERING INDEX reminder_slots_message (message_id=?)"},
-
-		"queryBroadcastByKey": {queryBroadcastByKey, "SEARCH broadcasts USING INDEX sqlite_autoindex_broadcasts_1 (key=?)"},
-		"queryBroadcastOf":    {queryBroadcastOf, "SCAN broadcasts\nSCAN json_each EXISTS VIRTUAL TABLE INDEX 1:"}, // by hand
-		"queryOpenBroadcast":  {queryOpenBroadcast, "SCAN broadcasts USING INDEX broadcasts_open"},
 	}
 }

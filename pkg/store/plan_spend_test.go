@@ -12,6 +12,5 @@ func spendPlans() map[string][2]string {
 		"querySpendGroups":      {querySpendGroups, "SEARCH spend USING PRIMARY KEY (day>? AND day<?)" + sorted},
 		"querySpendChats":       {querySpendChats, "SEARCH spend USING PRIMARY KEY (day>? AND day<?)" + sorted},
 		"queryFolderSpendChats": {queryFolderSpendChats, "SEARCH spend USING INDEX spend_folder (folder=? AND day>? AND day<?)" + sorted},
-		"queryFolderSpend":      {queryFolderSpend, "SEARCH spend USING INDEX spend_folder (folder=? AND day>? AND day<?)"},
 	}
 }

@@ -43,8 +43,6 @@ func queryPlans() map[string][2]string {
 
 		"updateOtherFiles": {updateOtherFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 
-		"queryWantedFiles": {queryWantedFiles, "SEARCH m USING INDEX messages_wanted (platform=?)"},
-
 		"updateFiles":         {updateFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryDeliveries":     {queryDeliveries, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
 		"updateClaimOutbound": {updateClaimOutbound, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
@@ -65,11 +63,6 @@ func queryPlans() map[string][2]string {
 		// One chat's places, for a request that asks for all of them.
 		"queryEngagements":    {queryEngagements, "SEARCH chat_reply_state USING PRIMARY KEY (jid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryRoutingVersion": {queryRoutingVersion, "SEARCH counters USING PRIMARY KEY (name=?)"},
-		// All of a partial index, once per status request.
-		"queryWaitingIn":        {queryWaitingIn, "CO-ROUTINE w\nSCAN messages USING INDEX messages_undecided\nSCAN w\nSEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
-		"queryWaitingBefore":    {queryWaitingBefore, "CO-ROUTINE w\nSEARCH messages USING INDEX messages_undecided (chat_jid=?)\nSCAN w\nSEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
-		"queryWaitingOutBefore": {queryWaitingOutBefore, "CO-ROUTINE w\nSEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=?)\nSCAN w\nSEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
-		"queryWaitingOut":       {queryWaitingOut, "CO-ROUTINE w\nSCAN messages USING INDEX messages_outbox\nSCAN w\nSEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 
 		"queryChat":        {queryChat, "SEARCH chats USING PRIMARY KEY (jid=?)"},
 		"queryThreadTopic": {queryThreadTopic, "SEARCH topic_threads USING PRIMARY KEY (chat_jid=? AND thread_id=?)"},
@@ -103,7 +96,6 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, searchPlans())
 	maps.Copy(all, dashboardRoutePlans())
 	maps.Copy(all, chatPlans())
-	maps.Copy(all, previewPlans())
 	maps.Copy(all, transcriptPlans())
 	return all
 }

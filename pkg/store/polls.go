@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -33,11 +32,6 @@ func (r Reader) Polls(ctx context.Context, query string, args ...any) ([]*msg.St
 	return All(ctx, r, scanPoll, query, args...)
 }
 
-// Poll returns a poll by id, nil if there is none.
-func (r Reader) Poll(ctx context.Context, id int64) (*msg.StoredPoll, error) {
-	return First(r.Polls(ctx, queryPoll, id))
-}
-
 // PollOfMessage returns the poll that an outbound row is, nil if it is none.
 func (r Reader) PollOfMessage(ctx context.Context, messageID int64) (*msg.StoredPoll, error) {
 	return First(r.Polls(ctx, queryPollByMessage, messageID))
@@ -47,8 +41,9 @@ func (r Reader) PollOfMessage(ctx context.Context, messageID int64) (*msg.Stored
 func (r Reader) PollVotes(ctx context.Context, pollID int64) ([]msg.PollVote, error) {
 	return All(ctx, r, func(scan Scan) (v msg.PollVote, err error) {
 		var options string
-		if err = scan(&v.Voter, &v.Name, &options, &v.At); err == nil {
-			v.Options = parseOptions(options)
+		err = scan(&v.Voter, &v.Name, &options, &v.At)
+		if json.Unmarshal([]byte(options), &v.Options) != nil { // JSON of another shape counts as none
+			v.Options = nil
 		}
 		return v, err
 	}, queryPollVotes, pollID)
@@ -85,14 +80,6 @@ func (r Reader) PollVotesStored(ctx context.Context, pollID int64, m *msg.Messag
 	return stored, nil
 }
 
-// parseOptions reads a list of options. JSON of another shape counts as none.
-func parseOptions(text string) (options []int) {
-	if json.Unmarshal([]byte(text), &options) != nil {
-		return nil
-	}
-	return options
-}
-
 // PollResult counts the votes of a poll.
 func (r Reader) PollResult(ctx context.Context, p *msg.StoredPoll) (*msg.PollResult, error) {
 	result := &msg.PollResult{Counts: make([]int, len(p.Poll.Options))}
@@ -109,29 +96,3 @@ func (r Reader) PollResult(ctx context.Context, p *msg.StoredPoll) (*msg.PollRes
 	}
 	return result, err
 }
-
-// Vote counts a vote of a voter, cast at a time, in unix ms. It returns ErrStale if the poll no
-// longer takes it.
-func (tx *Tx) Vote(pollID int64, voter, name string, vote *msg.Vote, at int64) error {
-	tx.Note(failpoint.PutVote)
-	poll, err := tx.Poll(Uncancelled(), pollID)
-	if err != nil {
-		return err
-	}
-	if poll == nil || !poll.Takes(at) || !vote.Fits(len(poll.Poll.Options)) {
-		return fmt.Errorf("vote in poll %d: %w", pollID, ErrStale)
-	}
-	var before string
-	if _, err := tx.Find([]any{&before}, queryPollVote, pollID, voter); err != nil {
-		return err
-	}
-	chosen := vote.Apply(parseOptions(before))
-	if len(chosen) == 0 {
-		return tx.Exec(deletePollVote, pollID, voter)
-	}
-	options, _ := json.Marshal(chosen) // plain numbers: cannot fail
-	return tx.Exec(putPollVote, pollID, voter, Cut(CleanText(name), maxPollName), string(options), at)
-}
-
-// maxPollName bounds a voter's name, in bytes.
-const maxPollName = 256

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"arizuko/migrations"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
@@ -85,8 +86,10 @@ func TestOpen_ThroughPgBouncer_SessionModeOnly(t *testing.T) {
 			t.Fatalf("%s: %v", mode, err)
 		}
 		s := storetest.OpenAt(t, through, nil)
-		storetest.Write(t, s, func(tx *store.Tx) error { return tx.Heartbeat(store.Daemon{Name: "gated", Connection: "connected"}) })
-		if rows, err := s.Daemons(t.Context()); err != nil || len(rows) != 1 {
+		storetest.Write(t, s, func(tx *store.Tx) error {
+			return daemonrows.Heartbeat(tx, daemonrows.Daemon{Name: "gated", Connection: "connected"})
+		})
+		if rows, err := daemonrows.Daemons(t.Context(), s.Reader); err != nil || len(rows) != 1 {
 			t.Errorf("%s: %+v, %v", mode, rows, err)
 		}
 		pokes, err := store.ListenForPokes(through, "gated", func(err error) { t.Error(err) })

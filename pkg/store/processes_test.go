@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"arizuko/gated/gatedtest"
-
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/gatedtest"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -18,7 +18,7 @@ import (
 func join(t *testing.T, s *store.Store, daemon, place string) (id int64) {
 	t.Helper()
 	storetest.Write(t, s, func(tx *store.Tx) (err error) {
-		id, _, err = tx.Join(daemon, place, "127.0.0.1:80", "v1")
+		id, _, err = rows.Join(tx, daemon, place, "127.0.0.1:80", "v1")
 		return err
 	})
 	s.SetProcess(id)
@@ -29,7 +29,7 @@ func join(t *testing.T, s *store.Store, daemon, place string) (id int64) {
 func claim(t *testing.T, s *store.Store, name string, process int64) (held bool) {
 	t.Helper()
 	storetest.Write(t, s, func(tx *store.Tx) (err error) {
-		held, err = tx.Claim(name, process)
+		held, err = rows.Claim(tx, name, process)
 		return err
 	})
 	return held
@@ -43,7 +43,7 @@ func expire(t *testing.T, path string, process int64) {
 
 func holder(t *testing.T, s *store.Store, name string) int64 {
 	t.Helper()
-	m := storetest.Must(s.LeaseHolder(t.Context(), name))(t)
+	m := storetest.Must(rows.LeaseHolder(t.Context(), s.Reader, name))(t)
 	if m == nil {
 		return 0
 	}
@@ -81,7 +81,7 @@ func TestRenewProcess_LateButNotTakenOver_GoesOn(t *testing.T) {
 	if err := s.RenewProcess(t.Context(), process); err != nil {
 		t.Fatal(err)
 	}
-	all := storetest.Must(s.Processes(t.Context()))(t)
+	all := storetest.Must(rows.Processes(t.Context(), s.Reader))(t)
 	if len(all) != 1 || all[0].Until-all[0].Since < store.LeaseTime.Milliseconds() {
 		t.Errorf("processes %+v", all)
 	}
@@ -127,7 +127,7 @@ func TestJoin_FormerAtTheSamePlace_IsFenced(t *testing.T) {
 	s.SetProcess(0)
 	var second int64
 	storetest.Write(t, s, func(tx *store.Tx) (err error) {
-		second, former, err = tx.Join("gated", "host1", "127.0.0.1:80", "v1")
+		second, former, err = rows.Join(tx, "gated", "host1", "127.0.0.1:80", "v1")
 		return err
 	})
 	if diff := cmp.Diff([]int64{first}, former); diff != "" || second <= other {
@@ -143,7 +143,7 @@ func TestLeaveMember_LeasesAreFree(t *testing.T) {
 	s := storetest.Open(t)
 	process := join(t, s, "teled", "host1")
 	claim(t, s, "teled", process)
-	storetest.Write(t, s, func(tx *store.Tx) error { return tx.LeaveProcess(process) })
+	storetest.Write(t, s, func(tx *store.Tx) error { return rows.LeaveProcess(tx, process) })
 	if err := s.Write(t.Context(), func(tx *store.Tx) error { return gatedtest.SetCursor(tx, 7) }); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a write after it left: %v", err)
 	}
@@ -203,12 +203,12 @@ func TestHeartbeat_SeveralProcesses_EachHasARow(t *testing.T) {
 	beat := func(s *store.Store, connection, detail string) {
 		t.Helper()
 		storetest.Write(t, s, func(tx *store.Tx) error {
-			return tx.Heartbeat(store.Daemon{Name: "gated", Version: "v1", StartedAt: 1, HeartbeatAt: 2, Connection: connection, Detail: detail})
+			return rows.Heartbeat(tx, rows.Daemon{Name: "gated", Version: "v1", StartedAt: 1, HeartbeatAt: 2, Connection: connection, Detail: detail})
 		})
 	}
 	row := func() string {
 		t.Helper()
-		all := storetest.Must(a.Daemons(t.Context()))(t)
+		all := storetest.Must(rows.Daemons(t.Context(), a.Reader))(t)
 		if len(all) != 1 {
 			t.Fatalf("daemons %+v", all)
 		}
@@ -224,7 +224,7 @@ func TestHeartbeat_SeveralProcesses_EachHasARow(t *testing.T) {
 	if got := row(); got != "connected " {
 		t.Errorf("the row of the daemon: %q", got)
 	}
-	all := storetest.Must(a.Processes(t.Context()))(t)
+	all := storetest.Must(rows.Processes(t.Context(), a.Reader))(t)
 	for i := range all {
 		p := &all[i]
 		if p.Now < p.Since || p.Now > p.Until || p.Renewed() > p.Now || p.Version != "v1" || (p.Held >= p.Since) != (p.Holds == "gated") {
@@ -232,14 +232,14 @@ func TestHeartbeat_SeveralProcesses_EachHasARow(t *testing.T) {
 		}
 		p.Now, p.Since, p.Until, p.Held = 0, 0, 0, 0
 	}
-	want := []store.Process{
+	want := []rows.Process{
 		{ID: first, Daemon: "gated", Place: "host1", Addr: "127.0.0.1:80", Version: "v1", Connection: "connected", Holds: "gated"},
 		{ID: second, Daemon: "gated", Place: "host2", Addr: "127.0.0.1:80", Version: "v1", Connection: "degraded", Detail: "still no engine"},
 	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Error(diff)
 	}
-	storetest.Write(t, a, func(tx *store.Tx) error { return tx.LeaveProcess(first) })
+	storetest.Write(t, a, func(tx *store.Tx) error { return rows.LeaveProcess(tx, first) })
 	claim(t, b, "gated", second)
 	beat(b, "connected", "")
 	if got := row(); got != "connected " {

@@ -40,13 +40,10 @@ const (
 	// See msg.Message.Decorates.
 	Decorates = `(m.kind IN ('edit', 'reaction', 'delete') OR m.kind = 'poll' AND m.target_id IS NOT NULL)`
 
-	queryWantedFiles = `SELECT ` + MessageColumns + ` FROM messages m INDEXED BY messages_wanted
-		WHERE m.pending_files > 0 AND m.files_wanted = 1 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
-
 	updateFiles = `UPDATE messages SET attachments = ?, pending_files = 0 WHERE id = ? AND pending_files > 0`
 
-	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,'')
-		FROM deliveries WHERE message_id = ? ORDER BY part`
+	queryDeliveries = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''), ifnull(error,''),
+		updated_at FROM deliveries WHERE message_id = ? ORDER BY part`
 	updateClaimOutbound  = `UPDATE messages SET out_state = 'sending' WHERE id = ? AND out_state = 'queued'`
 	updateSettleOutbound = `UPDATE messages SET out_state = ?1, platform_id = (SELECT ?2 WHERE NOT EXISTS
 		(SELECT 1 FROM messages o WHERE o.chat_jid = messages.chat_jid AND o.platform_id = ?2))
@@ -55,19 +52,6 @@ const (
 		VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (message_id, part) DO UPDATE SET state = excluded.state, attempts = excluded.attempts,
 		not_before = excluded.not_before, platform_id = excluded.platform_id, error_class = excluded.error_class,
 		error = excluded.error, updated_at = excluded.updated_at`
-
-	queryWaitingIn = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_undecided
-		WHERE direction = 'in' AND disposition IS NULL) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-	queryWaitingBefore = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_undecided
-		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND received_at <= ?) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-	queryWaitingOut = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_outbox
-		WHERE out_state IN ('queued', 'sending')) w
-		LEFT JOIN messages f ON f.id = w.oldest`
-	queryWaitingOutBefore = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_outbox
-		WHERE out_state IN ('queued', 'sending') AND platform = ? AND chat_jid = ? AND received_at <= ?) w
-		LEFT JOIN messages f ON f.id = w.oldest`
 
 	queryChat = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)
 		FROM chats WHERE jid = ?`

@@ -24,13 +24,6 @@ const (
 
 	queryLastVerb = `SELECT verb FROM messages INDEXED BY messages_chat WHERE chat_jid = ? AND direction = 'in' ORDER BY id DESC LIMIT 1`
 
-	insertRequest = `INSERT INTO onboarding_requests (code, chat_jid, kind, sender, sender_name, title, sample, thread_id, state, created_at)
-		VALUES (?,?,?,?,?,?,?,?,'pending',?)`
-	updateNoteApproval = `UPDATE onboarding_requests SET folder = ?, decided_by = ? WHERE code = ? AND state = 'pending' AND folder IS NULL`
-
-	updateDecideRequest = `UPDATE onboarding_requests SET state = ?, folder = ?, decided_by = ?, reason = ?, decided_at = ?
-		WHERE code = ? AND state = 'pending'`
-
 	// A chat that moves: if both addresses have a pending request, one ends; that which is being
 	// approved stays, else that of the new address.
 	updateMergeRequests = `UPDATE onboarding_requests SET state = 'expired', decided_by = 'move', decided_at = ?3

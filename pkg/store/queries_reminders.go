@@ -17,11 +17,4 @@ const (
 
 	queryLastSlot   = `SELECT slot, ifnull(message_id, 0) FROM reminder_slots WHERE reminder_id = ? ORDER BY slot DESC LIMIT 1`
 	queryReminderOf = `SELECT reminder_id, slot FROM reminder_slots WHERE message_id = ?`
-
-	queryBroadcastByKey = `SELECT id, key, text, created_by, chats, message_ids, created_at, ifnull(ended_at, 0) FROM broadcasts WHERE key = ?`
-	// For operators who ask about one message: there are few broadcasts.
-	queryBroadcastOf = `SELECT id, key, text, created_by, chats, message_ids, created_at, ifnull(ended_at, 0) FROM broadcasts
-		WHERE EXISTS (SELECT 1 FROM json_each(message_ids) WHERE CAST(value AS INTEGER) = ?)`
-	queryOpenBroadcast = `SELECT id, key, text, created_by, chats, message_ids, created_at, 0 FROM broadcasts INDEXED BY broadcasts_open
-		WHERE ended_at IS NULL ORDER BY id LIMIT 1`
 )

@@ -28,9 +28,6 @@ const (
 		WHERE ` + Spoken + ` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE direction = 'in' AND is_bot_message = 0 AND source <> 'tool'
 		AND ifnull(reason, '') <> 'quoted' LIMIT 1`
 
-	queryDelegated = `SELECT ` + TurnColumns +
-		` FROM turns t WHERE t.root_turn_id = ? AND t.kind = 'delegated' ORDER BY t.id`
-
 	QueryMark = `SELECT ` + MessageColumns + ` FROM messages m INDEXED BY messages_turn
 		WHERE m.turn_id = ? AND m.direction = 'out' AND m.source = 'waiting' ORDER BY m.id DESC`
 	queryMarkOf = `SELECT ` + MessageColumns + ` FROM messages m INDEXED BY messages_target
@@ -60,29 +57,11 @@ const (
 	queryUsage = `SELECT ifnull(input_tokens, 0), ifnull(output_tokens, 0), ifnull(cost_usd, 0), ifnull(context_used, 0), ifnull(context_size, 0)
 		FROM turns WHERE id = ?`
 
-	queryRunningTurns = `SELECT ` + TurnColumns +
-		` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' ORDER BY t.id LIMIT ?+0`
-	queryRunningCount = `SELECT count(*) FROM turns INDEXED BY turns_run WHERE state = 'running'`
-	queryQueuedTurns  = `SELECT ` + TurnColumns + ` FROM turns t WHERE t.id IN
-		(SELECT id FROM turns INDEXED BY turns_queued WHERE state = 'queued' ORDER BY id LIMIT ?+0) ORDER BY t.id`
-
-	queryQueuedCount = `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE state = 'queued'`
-
 	// an empty table, but for seconds
 
 	queryFailing = `SELECT folder, problem, count, since, probe_at FROM group_failures WHERE count >= ? ORDER BY folder`
 
 	queryUnended = `SELECT ` + RunColumns + ` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL`
-
-	// Of the runs that began after the turn all are looked at.
-	queryRunsDuring = `SELECT ` + RunColumns + `, l.result, l.error FROM session_log l INDEXED BY session_log_topic
-		JOIN runs r ON r.id = l.run_id WHERE l.folder = ?1 AND l.topic = ?2 AND r.started_at <= ?4
-		AND ifnull(r.ended_at, ?4) >= ?3 ORDER BY l.id DESC LIMIT ?5+0`
-	queryParts = `SELECT message_id, part, state, attempts, not_before, ifnull(platform_id,''), ifnull(error_class,''),
-		ifnull(error,''), updated_at FROM deliveries WHERE message_id = ? ORDER BY part`
-	queryOwnReplies = `SELECT ` + MessageColumns + ` FROM messages m INDEXED BY messages_chat
-		WHERE m.chat_jid = ?1 AND m.id > ?2 AND m.id <= ?2 + 10000 AND m.reply_to_id = ?3
-		AND m.direction = 'out' AND m.turn_id IS NULL ORDER BY m.id`
 
 	querySession = `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`
 

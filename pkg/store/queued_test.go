@@ -14,7 +14,7 @@ func TestStopChat_RowsOfFormerAddressStillMove_EndsThemToo(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	const n, undecided = 1200, 1100
-	oldChat(t, s, n, undecided)
+	storetest.OldChat(t, s, oldJID, n, undecided)
 	running := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.ChatJID, turn.Topic = oldJID, "#run" })
 	gatedtest.Begun(t, s, running)
 	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
@@ -24,7 +24,7 @@ func TestStopChat_RowsOfFormerAddressStillMove_EndsThemToo(t *testing.T) {
 		return err
 	})
 	moving := true
-	for stops := storetest.Must(gatedtest.Stops(t.Context(), s.Reader))(t); len(stops) > 0; stops = storetest.Must(gatedtest.Stops(t.Context(), s.Reader))(t) {
+	for stops := storetest.Must(gatedtest.Stops(t.Context(), s.Reader, ""))(t); len(stops) > 0; stops = storetest.Must(gatedtest.Stops(t.Context(), s.Reader, ""))(t) {
 		if moving { // a page of the move between two of the /stop
 			storetest.Write(t, s, func(tx *store.Tx) (err error) { moving, err = tx.MoveSome(oldJID, 51); return err })
 		}

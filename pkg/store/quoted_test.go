@@ -3,27 +3,11 @@ package store_test
 import (
 	"testing"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
-
-// quotedPost stores a post as one that came along, and reports whether it was new.
-func quotedPost(t *testing.T, s *store.Store, m *msg.Message) (fresh bool) {
-	t.Helper()
-	storetest.Write(t, s, func(tx *store.Tx) (err error) {
-		fresh, err = tx.PutQuoted(m)
-		return err
-	})
-	return fresh
-}
-
-func original(id string) *msg.Message {
-	return &msg.Message{
-		ChatJID: storetest.Chat, PlatformID: id, Direction: msg.In, Sender: "telegram:8", SenderName: "Ann", Content: "/stop what I said", Topic: "7", ThreadID: "7",
-		Timestamp: 1, ReceivedAt: 1 << 40,
-	}
-}
 
 func TestPutQuoted_KnownPost_ChangesNothing(t *testing.T) {
 	t.Parallel()
@@ -37,8 +21,8 @@ func TestPutQuoted_KnownPost_ChangesNothing(t *testing.T) {
 		return tx.PutDelivery(store.Delivery{MessageID: out.ID, Part: 1, State: msg.OutSent, PlatformID: "3"}, 5)
 	})
 	for id, want := range map[string]int64{"1": in.ID, "3": out.ID} {
-		m := original(id)
-		if quotedPost(t, s, m) || m.ID != want {
+		m := storetest.Quoted(id)
+		if gatedtest.PutQuoted(t, s, m) || m.ID != want {
 			t.Errorf("post %s: row %d, want the known row %d", id, m.ID, want)
 		}
 	}
@@ -52,9 +36,9 @@ func TestPutDelivery_PartThatWasQuoted_BelongsToItsMessage(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	out := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Content: "hi", Timestamp: 1, ReceivedAt: 2, OutState: msg.OutQueued})
-	own := original("9")
+	own := storetest.Quoted("9")
 	own.IsBot = true
-	quotedPost(t, s, own)
+	gatedtest.PutQuoted(t, s, own)
 	storetest.Write(t, s, func(tx *store.Tx) error {
 		if err := tx.ClaimOutbound(out.ID, 1, 5); err != nil {
 			return err

@@ -14,36 +14,34 @@ func scanReminder(scan Scan) (*msg.Reminder, error) {
 	return &r, err
 }
 
-func (r Reader) reminders(ctx context.Context, query string, args ...any) ([]*msg.Reminder, error) {
-	return All(ctx, r, scanReminder, query, args...)
-}
-
 // Reminder returns a reminder by id, nil if there is none.
 func (r Reader) Reminder(ctx context.Context, id int64) (*msg.Reminder, error) {
-	return First(r.reminders(ctx, queryReminder, id))
+	return First(All(ctx, r, scanReminder, queryReminder, id))
 }
 
-// FolderReminders returns a group's reminders in a state after an id, at most limit, by id.
-func (r Reader) FolderReminders(ctx context.Context, folder string, state msg.ReminderState, after int64,
-	limit int) ([]*msg.Reminder, error) {
-	return r.reminders(ctx, queryFolderReminders, folder, state, after, limit)
+// ReminderList is which reminders are listed: those of a group or those of a chat in a state; else those that are
+// active.
+type ReminderList struct {
+	Folder  string
+	ChatJID string
+	State   msg.ReminderState // of a group's or a chat's
+	DueBy   int64             // active ones alone: whose next slot is not after it, in unix ms, those due longest first; 0 for all
+	After   int64             // only those with a greater id, not together with DueBy
+	Limit   int
 }
 
-// ChatReminders returns a chat's reminders in a state after an id, at most limit, by id.
-func (r Reader) ChatReminders(ctx context.Context, chatJID string, state msg.ReminderState, after int64,
-	limit int) ([]*msg.Reminder, error) {
-	return r.reminders(ctx, queryChatReminders, chatJID, state, after, limit)
-}
-
-// ActiveReminders returns the active reminders of all groups after an id, at most limit, by id.
-func (r Reader) ActiveReminders(ctx context.Context, after int64, limit int) ([]*msg.Reminder, error) {
-	return r.reminders(ctx, queryActiveReminders, after, limit)
-}
-
-// DueReminders returns the active reminders whose next slot is not after now, in unix ms, at most
-// limit, those due longest first.
-func (r Reader) DueReminders(ctx context.Context, now int64, limit int) ([]*msg.Reminder, error) {
-	return r.reminders(ctx, queryDueReminders, now, limit)
+// Reminders lists reminders, by id.
+func (r Reader) Reminders(ctx context.Context, l ReminderList) ([]*msg.Reminder, error) {
+	query, args := queryActiveReminders, []any{l.After}
+	switch {
+	case l.Folder != "":
+		query, args = queryFolderReminders, []any{l.Folder, l.State, l.After}
+	case l.ChatJID != "":
+		query, args = queryChatReminders, []any{l.ChatJID, l.State, l.After}
+	case l.DueBy != 0:
+		query, args = queryDueReminders, []any{l.DueBy}
+	}
+	return All(ctx, r, scanReminder, query, append(args, l.Limit)...)
 }
 
 // LastSlot returns the last slot for which a reminder fired, in unix ms, and the row that it made; 0 for

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -110,42 +109,6 @@ func (r Reader) DirectChat(ctx context.Context, sender string) (jid string, err 
 	return jid, nil
 }
 
-// PutRequest stores a pending request of a chat that has none. Its texts are cut to their limits, and
-// a former address becomes the present one. Of r, State and what a decision sets are ignored. If
-// the code is taken, or the chat has a pending request, it returns an ErrRefused.
-func (tx *Tx) PutRequest(r *Request) (err error) {
-	tx.Note(failpoint.PutRequest)
-	if r.ChatJID, err = tx.Address(Uncancelled(), r.ChatJID); err != nil {
-		return err
-	}
-	r.Sender, r.ThreadID = Truncate(CleanText(r.Sender), maxReference), Truncate(CleanText(r.ThreadID), maxReference)
-	r.SenderName, r.Title, r.Sample = CleanName(r.SenderName), CleanName(r.Title), CleanName(r.Sample)
-	return tx.Exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID,
-		r.CreatedAt)
-}
-
-// NoteApproval notes that an operator approves a pending request into a folder. It returns ErrStale
-// if the request is decided, or being approved already.
-func (tx *Tx) NoteApproval(code, folder, by string) error {
-	tx.Note(failpoint.NoteApproval)
-	return tx.ChangeRequest(code, updateNoteApproval, folder, by, code)
-}
-
-// RequestDecision is how a request ends.
-type RequestDecision struct {
-	State  RequestState
-	Folder string // of an approved one, else ""
-	By     string
-	Reason string // of a rejected one, may be ""
-}
-
-// DecideRequest ends a pending request and pokes gated. It returns ErrStale if the request is decided.
-func (tx *Tx) DecideRequest(code string, d RequestDecision, now int64) error {
-	tx.Note(failpoint.DecideRequest)
-	tx.Poke("gated")
-	return tx.ChangeRequest(code, updateDecideRequest, d.State, Null(d.Folder), d.By, CleanName(d.Reason), now, code)
-}
-
 // noteMerged tells the operator of an approval that ends since its chat moves to an address that is being
 // approved, too: the other approval connects the chat.
 func (tx *Tx) noteMerged(from, to string, now int64) error {
@@ -167,14 +130,6 @@ func (tx *Tx) noteMerged(from, to string, now int64) error {
 		Content: fmt.Sprintf("Request %s, which you approved, ended: its chat moved, and request %s of its present address is being approved into the group %s.",
 			ends.Code, stays.Code, stays.Folder),
 	})
-	return err
-}
-
-func (tx *Tx) ChangeRequest(code, query string, args ...any) error {
-	n, err := tx.Change(query, args...)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("request %s: %w", code, ErrStale)
-	}
 	return err
 }
 

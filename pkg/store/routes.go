@@ -10,8 +10,6 @@ import (
 	"arizuko/pkg/msg"
 )
 
-const selectRoutes = `SELECT id, seq, match, target, ifnull(impulse_config,'') FROM routes`
-
 func scanRoute(scan Scan) (r msg.Route, err error) {
 	var impulse string
 	if err = scan(&r.ID, &r.Seq, &r.Match, &r.Target, &impulse); err != nil {
@@ -37,16 +35,7 @@ func asJSON(text string) json.RawMessage {
 
 // Routes returns the routing table in order of evaluation.
 func (r Reader) Routes(ctx context.Context) ([]msg.Route, error) {
-	return All(ctx, r, scanRoute, selectRoutes+` ORDER BY seq, id`)
-}
-
-// Route returns one row, nil if there is none.
-func (r Reader) Route(ctx context.Context, id int64) (*msg.Route, error) {
-	rows, err := All(ctx, r, scanRoute, selectRoutes+` WHERE id = ?`, id)
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	return &rows[0], nil
+	return All(ctx, r, scanRoute, `SELECT id, seq, match, target, ifnull(impulse_config,'') FROM routes ORDER BY seq, id`)
 }
 
 // PutRoute adds a row and sets its id. The caller has validated it.
@@ -70,19 +59,6 @@ func (tx *Tx) SeqBefore(id int64) (seq int64, err error) {
 		return seq - 1, err
 	}
 	return seq, tx.shiftRoutes(seq, id)
-}
-
-// UpdateRoute replaces the row with r's id and reports whether there was one.
-func (tx *Tx) UpdateRoute(r *msg.Route) (found bool, err error) {
-	n, err := tx.Change(`UPDATE routes SET seq = ?, match = ?, target = ?, impulse_config = ? WHERE id = ?`,
-		r.Seq, r.Match, r.Target, Null(string(r.Impulse)), r.ID)
-	return n > 0, err
-}
-
-// DeleteRoute removes a row and reports whether there was one.
-func (tx *Tx) DeleteRoute(id int64) (found bool, err error) {
-	n, err := tx.Change(`DELETE FROM routes WHERE id = ?`, id)
-	return n > 0, err
 }
 
 // errNoCounter means that a row of counters was deleted by hand.

@@ -8,19 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
-
-// replies returns the outbound rows of a turn.
-func replies(t *testing.T, s *store.Store, turnID int64) (all []msg.Message) {
-	t.Helper()
-	for _, m := range storetest.Must(s.TurnReplies(t.Context(), turnID))(t) {
-		m.ID = 0
-		all = append(all, *m)
-	}
-	return all
-}
 
 func TestAnswerTurn(t *testing.T) {
 	t.Parallel()
@@ -62,7 +51,7 @@ func TestAnswerTurn(t *testing.T) {
 		wantOut = append(wantOut, m)
 	}
 	wantOut[0].ReplyToID = "native-1"
-	if diff := cmp.Diff(wantOut, replies(t, s, first.ID)); diff != "" {
+	if diff := cmp.Diff(wantOut, storetest.Replies(t, s, first.ID)); diff != "" {
 		t.Errorf("replies (-want +got):\n%s", diff)
 	}
 	if got := storetest.Must(s.Session(t.Context(), storetest.Folder, ""))(t); got != "session-1" {
@@ -88,7 +77,7 @@ func TestAnswerTurn_NoText_IsSilent(t *testing.T) {
 	if got := storetest.Turn(t, s, silent.ID); got.State != msg.TurnDone || got.Reason != msg.ReasonSilent || got.Frames != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := replies(t, s, silent.ID); got != nil {
+	if got := storetest.Replies(t, s, silent.ID); got != nil {
 		t.Errorf("%+v", got)
 	}
 
@@ -97,7 +86,7 @@ func TestAnswerTurn_NoText_IsSilent(t *testing.T) {
 	part.Final = false
 	gatedtest.StoreReply(t, s, part, 320)
 	gatedtest.StoreReply(t, s, gatedtest.Answer(run, brief, ""), 330)
-	if got := storetest.Turn(t, s, brief.ID); got.Reason != msg.ReasonAnswered || len(replies(t, s, brief.ID)) != 1 {
+	if got := storetest.Turn(t, s, brief.ID); got.Reason != msg.ReasonAnswered || len(storetest.Replies(t, s, brief.ID)) != 1 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -24,7 +24,7 @@ var ErrSchemaRefused = errors.New("this program is too old for the database: ins
 // ErrMoved means that the rows of the database were copied to another one, where daemons go on.
 var ErrMoved = errors.New("the database was moved")
 
-func errMoved(to string) error {
+func MovedTo(to string) error {
 	return fmt.Errorf("%w: `migrate copy` has copied it to %s; set or unset ARIZUKO_DB so that it names that one, or run `migrate reopen` to use this one "+
 		"without what was stored since", ErrMoved, to)
 }
@@ -104,7 +104,7 @@ func schemaReason(ctx context.Context, path string, built int) (reason string, c
 	case err != nil:
 		return Reason(err), err, nil
 	case moved != "":
-		return "", nil, errMoved(moved)
+		return "", nil, MovedTo(moved)
 	}
 	return "", nil, nil
 }

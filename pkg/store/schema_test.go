@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"arizuko/migrations"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
@@ -72,7 +73,7 @@ func TestSchema_DatabaseMoved_IsRefusedAndSaysWhereTo(t *testing.T) {
 	storetest.Exec(t, path, migrations.PutMoved, "postgres://db/arizuko at noon")
 	join := func() error {
 		return st.Write(t.Context(), func(tx *store.Tx) error {
-			_, _, err := tx.Join("gated", "host:/data", "127.0.0.1:1", "")
+			_, _, err := rows.Join(tx, "gated", "host:/data", "127.0.0.1:1", "")
 			return err
 		})
 	}

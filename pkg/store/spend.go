@@ -32,43 +32,54 @@ type SpendRow struct {
 	Spend
 }
 
-// SpendList is of what a list of spend is the sum. Of Folder what is "" does not count.
+// SpendBy is what a list of spend has a row for.
+type SpendBy string
+
+// The rows of a list of spend.
+const (
+	ByDay   SpendBy = "day"
+	ByGroup SpendBy = "group"
+	ByChat  SpendBy = "chat"
+)
+
+// SpendList is the spend that is summed.
 type SpendList struct {
 	From, To string // days, both included
-	Folder   string
-	Limit    int // of rows
+	Folder   string // of one group, "" for all; a list by group has all of them
+	Limit    int    // of rows, unless they are days
 }
 
-func scanSpend(scan Scan) (SpendRow, error) {
-	var r SpendRow
-	err := scan(&r.Name, &r.Turns, &r.Input, &r.Output, &r.CostUSD)
-	return r, err
-}
-
-// SpendDays returns what was used on each day, the oldest first; days on which nothing was are left out.
-func (r Reader) SpendDays(ctx context.Context, l SpendList) ([]SpendRow, error) {
-	if l.Folder != "" {
-		return All(ctx, r, scanSpend, queryFolderSpendDays, l.From, l.To, l.Folder)
+// Spend lists what was used by day, the oldest first, or by group or chat, the most expensive first. Days on which
+// nothing was used are left out.
+func (r Reader) Spend(ctx context.Context, by SpendBy, l SpendList) ([]SpendRow, error) {
+	query, args := querySpendGroups, []any{l.From, l.To}
+	switch {
+	case by == ByDay && l.Folder == "":
+		query = querySpendDays
+	case by == ByDay:
+		query, args = queryFolderSpendDays, append(args, l.Folder)
+	case by == ByGroup:
+		args = append(args, l.Limit)
+	case l.Folder == "":
+		query, args = querySpendChats, append(args, l.Limit)
+	default:
+		query, args = queryFolderSpendChats, append(args, l.Folder, l.Limit)
 	}
-	return All(ctx, r, scanSpend, querySpendDays, l.From, l.To)
-}
-
-// SpendGroups returns what each group has used, the most expensive first.
-func (r Reader) SpendGroups(ctx context.Context, l SpendList) ([]SpendRow, error) {
-	return All(ctx, r, scanSpend, querySpendGroups, l.From, l.To, l.Limit)
-}
-
-// SpendChats returns what was used in each chat, the most expensive first.
-func (r Reader) SpendChats(ctx context.Context, l SpendList) ([]SpendRow, error) {
-	if l.Folder != "" {
-		return All(ctx, r, scanSpend, queryFolderSpendChats, l.From, l.To, l.Folder, l.Limit)
-	}
-	return All(ctx, r, scanSpend, querySpendChats, l.From, l.To, l.Limit)
+	return All(ctx, r, func(scan Scan) (s SpendRow, err error) {
+		err = scan(&s.Name, &s.Turns, &s.Input, &s.Output, &s.CostUSD)
+		return s, err
+	}, query, args...)
 }
 
 // FolderSpend returns what a group has used in a span of days, both included.
 func (r Reader) FolderSpend(ctx context.Context, folder, from, to string) (s Spend, err error) {
-	_, err = r.Get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, queryFolderSpend, folder, from, to)
+	days, err := r.Spend(ctx, ByDay, SpendList{From: from, To: to, Folder: folder})
+	for _, day := range days {
+		s.Turns += day.Turns
+		s.Input += day.Input
+		s.Output += day.Output
+		s.CostUSD += day.CostUSD
+	}
 	return s, err
 }
 

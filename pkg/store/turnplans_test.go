@@ -9,12 +9,6 @@ func turnPlans() map[string][2]string {
 		// Once at start, over a partial index of open turns.
 		"queryOpenTurns": {queryOpenTurns, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
 
-		"queryRunningTurns": {queryRunningTurns, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR ORDER BY"},
-		"queryRunningCount": {queryRunningCount, "SCAN turns USING COVERING INDEX turns_run"},
-		// The index is read to its end, the turns are not.
-		"queryQueuedTurns": {queryQueuedTurns, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
-			"SCAN turns USING COVERING INDEX turns_queued\nUSE TEMP B-TREE FOR ORDER BY"},
-
 		// A list for operators, newest first: it stops when the page is full.
 		"queryTurns":       {queryTurns, "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)"},
 		"queryChatTurns":   {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=? AND id<?)"},
@@ -34,15 +28,9 @@ func turnPlans() map[string][2]string {
 		"queryAsleep": {queryAsleep, "SEARCH m USING INDEX messages_undecided (chat_jid>? AND chat_jid<?)\nCORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH k USING INDEX messages_target (chat_jid=? AND target_id=?)\nSEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryFoldedInto": {queryFoldedInto, "SEARCH t USING INDEX turns_answered_with (answered_with=?)"},
-		"queryDelegated":  {queryDelegated, "SEARCH t USING INDEX turns_root (root_turn_id=?)"},
 
 		// All of a partial index: one row per process.
 		"queryUnended": {queryUnended, "SCAN r USING INDEX runs_unended"},
-
-		// For one message that an operator asks about.
-		"queryRunsDuring": {queryRunsDuring, "SEARCH l USING INDEX session_log_topic (folder=? AND topic=?)\nSEARCH r USING INTEGER PRIMARY KEY (rowid=?)"},
-		"queryParts":      {queryParts, "SEARCH deliveries USING PRIMARY KEY (message_id=?)"},
-		"queryOwnReplies": {queryOwnReplies, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)"},
 
 		"querySession": {querySession, sessionRow},
 
@@ -53,9 +41,6 @@ func turnPlans() map[string][2]string {
 		// A list for operators.
 		"queryOpenState":   {queryOpenState, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryFailedState": {queryFailedState, "SEARCH t USING INDEX turns_state (state=? AND id<?)"},
-
-		// For a metric.
-		"queryQueuedCount": {queryQueuedCount, "SCAN turns USING COVERING INDEX turns_queued"},
 
 		// At start.
 		"queryFailing": {queryFailing, "SCAN group_failures"},

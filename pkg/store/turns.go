@@ -66,8 +66,3 @@ func (r Reader) Turns(ctx context.Context, l TurnList) ([]*msg.Turn, error) {
 func (r Reader) FoldedInto(ctx context.Context, turnID int64) ([]*msg.Turn, error) {
 	return r.ReadTurns(ctx, queryFoldedInto, turnID)
 }
-
-// Delegated returns the turns delegated below a root turn, oldest first.
-func (r Reader) Delegated(ctx context.Context, rootTurnID int64) ([]*msg.Turn, error) {
-	return r.ReadTurns(ctx, queryDelegated, rootTurnID)
-}

@@ -31,7 +31,6 @@ type Tx struct {
 	pokes   []string
 	verbs   []failpoint.Verb // whose failpoints surround the commit
 	ended   []turnEnd
-	after   []func()
 
 	aliases *bool // whether there are any, nil before that is read
 }
@@ -107,9 +106,6 @@ func (s *Store) writeLoop() {
 		tx := &Tx{process: s.process.Load()}
 		s.commit(tx, group)
 		tx.reach(failpoint.Verb.After)
-		for _, fn := range tx.after {
-			fn()
-		}
 		for _, j := range group {
 			close(j.done)
 		}
@@ -129,7 +125,7 @@ func (s *Store) commit(tx *Tx, group []*job) {
 	if err == nil {
 		return
 	}
-	tx.pokes, tx.verbs, tx.ended, tx.after = nil, nil, nil, nil
+	tx.pokes, tx.verbs, tx.ended = nil, nil, nil
 	for _, j := range group {
 		if j.err == nil {
 			j.err = Explain(err)
@@ -168,7 +164,7 @@ func (s *Store) runJob(st *statements, tx *Tx, j *job, first, alone bool) error 
 			return err
 		}
 	}
-	poked, noted, ended, after := len(tx.pokes), len(tx.verbs), len(tx.ended), len(tx.after)
+	poked, noted, ended := len(tx.pokes), len(tx.verbs), len(tx.ended)
 	st.failed = nil
 	err := call(j.fn, tx)
 	if err == nil {
@@ -179,7 +175,7 @@ func (s *Store) runJob(st *statements, tx *Tx, j *job, first, alone bool) error 
 	}
 	if err != nil {
 		j.err = Explain(err)
-		tx.pokes, tx.verbs, tx.ended, tx.after = tx.pokes[:poked], tx.verbs[:noted], tx.ended[:ended], tx.after[:after]
+		tx.pokes, tx.verbs, tx.ended = tx.pokes[:poked], tx.verbs[:noted], tx.ended[:ended]
 		if s.undo(st, first) != nil {
 			return err
 		}
@@ -224,11 +220,6 @@ func (tx *Tx) PokePeers() {
 		tx.Poke("gated")
 	}
 }
-
-// AfterCommit runs fn once the transaction is committed and before Write returns, in the order of the
-// writes; if it is rolled back, never. fn must not block, panic or write: all writes wait for it. It is
-// for what is kept in memory beside rows.
-func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
 // TurnEnded reports a turn's end to Observer.TurnEnded once it is committed.
 func (tx *Tx) TurnEnded(state msg.TurnState, reason msg.Reason) {

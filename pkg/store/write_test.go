@@ -312,23 +312,3 @@ func TestClose_FinishesQueuedWrites(t *testing.T) {
 		t.Errorf("stored %v", got)
 	}
 }
-
-// TestAfterCommit_RunsForCommittedWritesInOrder has a write that fails between two others.
-func TestAfterCommit_RunsForCommittedWritesInOrder(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	var ran []string
-	write := func(name string, err error) func(*store.Tx) error {
-		return func(tx *store.Tx) error {
-			tx.AfterCommit(func() { ran = append(ran, name) })
-			if len(ran) > 0 {
-				t.Errorf("%v before the commit", ran)
-			}
-			return err
-		}
-	}
-	errs := s.WriteAll(t.Context(), write("first", nil), write("second", store.ErrStale), write("third", nil))
-	if !errors.Is(errs[1], store.ErrStale) || strings.Join(ran, " ") != "first third" {
-		t.Errorf("%v ran, errors %v", ran, errs)
-	}
-}

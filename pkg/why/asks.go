@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -65,7 +66,7 @@ func (l *loader) choice(ctx context.Context, m *msg.Message) {
 // typed returns the question that a text answered which replies to none: the one that it closed, else the only one that
 // was open.
 func (l *loader) typed(ctx context.Context, m *msg.Message) *msg.Ask {
-	open, err := l.st.AsksOpenAt(ctx, m.ChatJID, m.ThreadID, m.ID, cmp.Or(m.DecidedAt, m.ReceivedAt))
+	open, err := factrows.AsksOpenAt(ctx, l.st, m.ChatJID, m.ThreadID, m.ID, cmp.Or(m.DecidedAt, m.ReceivedAt))
 	l.err = err
 	closed := func(a *msg.Ask) bool { return a.EndedAt == m.DecidedAt && a.AnsweredBy == m.Sender }
 	if i := slices.IndexFunc(open, closed); i >= 0 {
@@ -89,7 +90,7 @@ func (l *loader) asks(ctx context.Context, t *Turn) {
 		for _, id := range shownAs(t, a) {
 			if l.err == nil {
 				var presses []*msg.Message
-				presses, l.err = l.st.Presses(ctx, t.ChatJID, id)
+				presses, l.err = factrows.Presses(ctx, l.st, t.ChatJID, id)
 				asked.Presses = append(asked.Presses, presses...)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"arizuko/gated/gatedtest"
-
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -32,7 +32,7 @@ func newAsking(t *testing.T) *asking {
 		}
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", TurnID: a.turn.ID}, at(10))
 	})
-	a.write(func(tx *store.Tx) error { return tx.Heartbeat(running()["gated"].Daemon) })
+	a.write(func(tx *store.Tx) error { return daemonrows.Heartbeat(tx, running()["gated"].Daemon) })
 	run := &msg.Run{Folder: "main", ChatJID: a.turn.ChatJID, Runtime: "process", StartedAt: at(20)}
 	a.write(func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, a.turn.ID) })
 	return a

@@ -33,8 +33,8 @@ func TestBrief_ManyParts_IsBounded(t *testing.T) {
 	p := failing()
 	reply := p.Turns[0].Replies[0]
 	for i := range 500 {
-		reply.Parts = append(reply.Parts, store.PartState{Delivery: store.Delivery{
-			MessageID: reply.ID, Part: i, State: msg.OutQueued, NotBefore: at(1_000_000), Error: strings.Repeat("x", 5000)}, UpdatedAt: at(7000 + int64(i))})
+		reply.Parts = append(reply.Parts, store.Delivery{MessageID: reply.ID, Part: i, State: msg.OutQueued,
+			NotBefore: at(1_000_000), Error: strings.Repeat("x", 5000), UpdatedAt: at(7000 + int64(i))})
 	}
 	text := Brief(p, time.UnixMilli(at(10_000)))
 	if lines := strings.Count(text, "\n") + 1; lines > 16 || len(text) > 16*400 || !strings.Contains(text, "earlier steps left out") {

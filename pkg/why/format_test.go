@@ -7,7 +7,9 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -35,11 +37,11 @@ func answered() *Path {
 		},
 		Batch: []int64{811, 812},
 		Usage: agentproto.Usage{Input: 5120, Output: 310, ContextUsed: 6000, ContextSize: 200_000, CostUSD: 0.021},
-		Runs:  []*store.RunResult{{Run: msg.Run{ID: 55, Runtime: "process", PID: 4711, StartedAt: at(40), EndedAt: at(62540)}, Result: "ok"}},
+		Runs:  []*factrows.RunResult{{Run: msg.Run{ID: 55, Runtime: "process", PID: 4711, StartedAt: at(40), EndedAt: at(62540)}, Result: "ok"}},
 		Replies: []*Reply{{
 			Message: &msg.Message{ID: 813, ChatJID: m.ChatJID, Direction: msg.Out, Source: msg.SourceAgent, Content: "hi bob",
 				ReceivedAt: at(2540), OutState: msg.OutSent, TurnID: 97},
-			Parts: []store.PartState{{Delivery: store.Delivery{MessageID: 813, State: msg.OutSent, PlatformID: "56"}, UpdatedAt: at(2710)}},
+			Parts: []store.Delivery{{MessageID: 813, State: msg.OutSent, PlatformID: "56", UpdatedAt: at(2710)}},
 		}},
 	}}}
 }
@@ -56,16 +58,16 @@ func failing() *Path {
 	turn := p.Turns[0]
 	turn.State, turn.Reason, turn.Attempts, turn.Frames = msg.TurnFailed, msg.ReasonAgentError, 2, 0
 	turn.Error, turn.EndedAt = "the agent ended without an answer: exit code 3", at(6000)
-	turn.Runs = []*store.RunResult{
+	turn.Runs = []*factrows.RunResult{
 		{Run: msg.Run{ID: 55, Runtime: "docker", Label: "arizuko-run-55", StartedAt: at(40), EndedAt: at(500)}, Result: "error", Error: turn.Error},
 		{Run: msg.Run{ID: 56, Runtime: "docker", Label: "arizuko-run-56", StartedAt: at(5500), EndedAt: at(6000)}, Result: "error", Error: turn.Error},
 	}
 	notice := turn.Replies[0]
 	notice.Source, notice.Content, notice.ReceivedAt, notice.OutState = msg.SourceNotice, "Sorry", at(6000), msg.OutSending
-	notice.Parts = []store.PartState{
-		{Delivery: store.Delivery{MessageID: 813, State: msg.OutSent, PlatformID: "56"}, UpdatedAt: at(6100)},
-		{Delivery: store.Delivery{MessageID: 813, Part: 1, State: msg.OutQueued, Attempts: 3, NotBefore: at(20_000),
-			ErrorClass: msg.Rate, Error: "Too Many Requests: retry after 10"}, UpdatedAt: at(7000)},
+	notice.Parts = []store.Delivery{
+		{MessageID: 813, State: msg.OutSent, PlatformID: "56", UpdatedAt: at(6100)},
+		{MessageID: 813, Part: 1, State: msg.OutQueued, Attempts: 3, NotBefore: at(20_000), ErrorClass: msg.Rate,
+			Error: "Too Many Requests: retry after 10", UpdatedAt: at(7000)},
 	}
 	return p
 }
@@ -133,7 +135,7 @@ func hostile() *Path {
 func running() facts.Daemons {
 	all := facts.Daemons{}
 	for _, name := range append(facts.Deciders(), "teled") {
-		all[name] = &facts.Daemon{Daemon: store.Daemon{Name: name, Connection: string(daemon.Connected), HeartbeatAt: at(9_000)}}
+		all[name] = &facts.Daemon{Daemon: daemonrows.Daemon{Name: name, Connection: string(daemon.Connected), HeartbeatAt: at(9_000)}}
 	}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -73,15 +74,14 @@ func (l *loader) reminder(ctx context.Context, row int64) *Origin {
 }
 
 func (l *loader) broadcast(ctx context.Context, row int64) *Origin {
-	var b *store.Broadcast
-	switch b, l.err = l.st.BroadcastOf(ctx, row); {
-	case l.err != nil:
+	id, by, chats, err := factrows.BroadcastOf(ctx, l.st, row)
+	switch l.err = err; {
+	case err != nil:
 		return nil
-	case b == nil:
+	case id == 0:
 		return &Origin{Text: "the tool broadcast of an agent, or a broadcast that was deleted since"}
 	}
-	return &Origin{Text: fmt.Sprintf("broadcast %d by %s, to %d chats", b.ID, b.CreatedBy, len(b.Chats)),
-		Broadcast: b.ID}
+	return &Origin{Text: fmt.Sprintf("broadcast %d by %s, to %d chats", id, by, chats), Broadcast: id}
 }
 
 func (l *loader) pollEnd(ctx context.Context, m *msg.Message) *Origin {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"arizuko/gated/gatedtest"
-
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -74,7 +73,7 @@ func TestOrigin_Broadcast(t *testing.T) {
 	var byTool int64
 	write(t, st, func(tx *store.Tx) error {
 		for i, key := range []string{"a", "b"} {
-			b := &store.Broadcast{Key: key, Text: "x", CreatedBy: "web:op\x1b[2J\n" + key, Chats: []string{"telegram:1", "telegram:2"}, CreatedAt: at(int64(i))}
+			b := &gatedtest.Broadcast{Key: key, Text: "x", CreatedBy: "web:op\x1b[2J\n" + key, Chats: []string{"telegram:1", "telegram:2"}, CreatedAt: at(int64(i))}
 			if _, err := gatedtest.PutBroadcast(tx, b); err != nil {
 				return err
 			}
@@ -83,7 +82,7 @@ func TestOrigin_Broadcast(t *testing.T) {
 			}
 		}
 		var err error
-		byTool, err = gatedtest.PutBroadcastMessage(tx, "telegram:1", "x", at(2))
+		byTool, err = gatedtest.PutBroadcastMessage(tx, &msg.Message{ChatJID: "telegram:1", Content: "x"}, at(2))
 		return err
 	})
 	contains(t, printed(t, st, 4), "  comes from   broadcast 2 by web:op?[2J b, to 2 chats")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -187,7 +188,7 @@ func rows(ids []int64) string {
 
 func orNone(text string) string { return cmp.Or(text, "(none)") }
 
-func runSteps(t *Turn, r *store.RunResult) []Step {
+func runSteps(t *Turn, r *factrows.RunResult) []Step {
 	started := fmt.Sprintf("run %d started: runtime %s", r.ID, r.Runtime)
 	if r.PID != 0 {
 		started += fmt.Sprintf(", pid %d", r.PID)
@@ -222,7 +223,7 @@ func replySteps(r *Reply) []Step {
 	return all
 }
 
-func partText(row int64, p store.PartState) string {
+func partText(row int64, p store.Delivery) string {
 	text := fmt.Sprintf("row %d part %d: %s", row, p.Part, p.State)
 	if p.PlatformID != "" {
 		text += ", platform id " + p.PlatformID

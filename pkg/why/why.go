@@ -13,6 +13,7 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -42,8 +43,8 @@ type Path struct {
 // Turn is a turn with its runs and its answers.
 type Turn struct {
 	*msg.Turn
-	Batch   []int64            // ids of all its rows
-	Runs    []*store.RunResult // those of its folder and topic while it was open, oldest first
+	Batch   []int64               // ids of all its rows
+	Runs    []*factrows.RunResult // those of its folder and topic while it was open, oldest first
 	Replies []*Reply
 	Calls   []store.ToolCall // those that have acted, oldest first
 	Asks    []*Asked         // oldest first
@@ -53,7 +54,7 @@ type Turn struct {
 // Reply is an outbound row with the parts it was cut into.
 type Reply struct {
 	*msg.Message
-	Parts []store.PartState
+	Parts []store.Delivery
 }
 
 // ErrNoMessage means that there is no such row.
@@ -190,7 +191,8 @@ func (l *loader) turn(ctx context.Context, id int64) {
 	if until == 0 {
 		until = math.MaxInt64
 	}
-	if t.Runs, l.err = l.st.RunsDuring(ctx, row.Folder, row.Topic, row.CreatedAt, until, maxRuns); l.err != nil {
+	if t.Runs, l.err = factrows.RunsDuring(ctx, l.st, row.Folder, row.Topic, row.CreatedAt, until,
+		maxRuns); l.err != nil {
 		return
 	}
 	if t.Calls, l.err = l.st.ToolCalls(ctx, id); l.err != nil {
@@ -216,7 +218,7 @@ func (l *loader) delegated(ctx context.Context, t *msg.Turn) {
 	if l.err != nil {
 		return
 	}
-	below, err := l.st.Delegated(ctx, cmp.Or(t.RootTurnID, t.ID))
+	below, err := factrows.Delegated(ctx, l.st, cmp.Or(t.RootTurnID, t.ID))
 	if err != nil {
 		l.err = err
 		return
@@ -233,7 +235,7 @@ func (l *loader) delegated(ctx context.Context, t *msg.Turn) {
 func (l *loader) reply(ctx context.Context, m *msg.Message) *Reply {
 	r := &Reply{Message: m}
 	if l.err == nil {
-		r.Parts, l.err = l.st.Parts(ctx, m.ID)
+		r.Parts, l.err = l.st.Deliveries(ctx, m.ID)
 	}
 	return r
 }
@@ -243,7 +245,7 @@ func (l *loader) replies(ctx context.Context, m *msg.Message) {
 	if l.err != nil || m.PlatformID == "" {
 		return
 	}
-	answers, err := l.st.OwnReplies(ctx, m)
+	answers, err := factrows.OwnReplies(ctx, l.st, m)
 	if err != nil {
 		l.err = err
 		return

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/gatedtest"
-
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -178,7 +177,7 @@ func TestRead_ParkedRow_HasItsRequest(t *testing.T) {
 		if _, _, err := tx.PutMessage(m); err != nil {
 			return err
 		}
-		if err := tx.PutRequest(&store.Request{Code: "ABCD-1234", ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 3}); err != nil {
+		if err := storetest.PutRequest(tx, &store.Request{Code: "ABCD-1234", ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 3}); err != nil {
 			return err
 		}
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Onboarding, Reason: msg.ReasonAwaitingApproval}, 4)

@@ -14,6 +14,7 @@ import (
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/match"
 	"arizuko/pkg/store"
 )
@@ -59,7 +60,7 @@ func (c *Console) requests(ctx context.Context) (pages.Approvals, error) {
 	if err != nil {
 		return none, err
 	}
-	waiting, _, err := c.Store.WaitingRequests(ctx)
+	waiting, _, err := rows.WaitingRequests(ctx, c.Store)
 	if err != nil {
 		return none, err
 	}

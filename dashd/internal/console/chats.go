@@ -97,7 +97,7 @@ func (c *Console) chatRows(ctx context.Context, chats []rows.SeenChat, now int64
 		if err != nil {
 			return nil, err
 		}
-		home, err := c.homeOf(ctx, t, &chat.Chat)
+		home, err := t.homes.Of(ctx, c.Store, &chat.Chat)
 		if err != nil {
 			return nil, err
 		}
@@ -112,18 +112,6 @@ func (c *Console) chatRows(ctx context.Context, chats []rows.SeenChat, now int64
 		}
 	}
 	return list, nil
-}
-
-// homeOf is the group that answers a chat; in a direct message routes for its user count.
-func (c *Console) homeOf(ctx context.Context, t *table, chat *msg.Chat) (folder string, err error) {
-	user := ""
-	if chat.Kind == msg.ChatDM && t.chats.BySender() {
-		if _, user, err = c.Store.LastUser(ctx, chat.JID); err != nil {
-			return "", err
-		}
-		user = cmp.Or(user, chat.JID) // the address of the user on Telegram
-	}
-	return t.chats.Home(chat, user), nil
 }
 
 // engagement lists the windows that are open, those that end first first.

@@ -22,6 +22,7 @@ import (
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/facts"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
 )
@@ -164,7 +165,7 @@ func (c *Console) page(v view) http.HandlerFunc {
 			writeFragment(w, r, fragment, tag)
 			return
 		}
-		requests, _, err := c.Store.WaitingRequests(r.Context())
+		requests, _, err := rows.WaitingRequests(r.Context(), c.Store)
 		if err != nil {
 			c.failed(w, r, err)
 			return

@@ -13,9 +13,10 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 func (c *Console) overview(r *http.Request) (*shown, error) {
@@ -29,7 +30,7 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 	if err != nil {
 		return none, err
 	}
-	requests, _, err := c.Store.WaitingRequests(ctx)
+	requests, _, err := factrows.WaitingRequests(ctx, c.Store)
 	if err != nil {
 		return none, err
 	}
@@ -76,7 +77,7 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 // connectionWords says of a daemon without a platform that it runs: there is nothing that it is connected to. What one
 // has reported that hangs or was killed says nothing about it.
 func connectionWords(d status.Daemon, now int64) string {
-	stored := store.Daemon{Name: d.Name, Connection: string(d.Connection), HeartbeatAt: d.HeartbeatAt}
+	stored := daemonrows.Daemon{Name: d.Name, Connection: string(d.Connection), HeartbeatAt: d.HeartbeatAt}
 	row := facts.Daemon{Daemon: stored}
 	switch {
 	case row.Silent(now), !d.OK && d.Connection == daemon.Connected:

@@ -17,6 +17,7 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // reminders lists the active reminders that are due next, or those of a chat or a group in a state.
@@ -33,15 +34,17 @@ func (c *Console) reminders(r *http.Request) (*shown, error) {
 	switch {
 	case chat != "":
 		page.Of, page.Choices = "Reminders for the chat "+line(chat), reminderChoices(url.Values{"chat": {chat}}, state)
-		rows, err = c.Store.ChatReminders(r.Context(), chat, state, after, maxRows+1)
+		rows, err = c.Store.Reminders(r.Context(), store.ReminderList{ChatJID: chat, State: state, After: after,
+			Limit: maxRows + 1})
 	case folder != "":
 		page.Of, page.Choices = "Reminders of the group "+line(folder),
 			reminderChoices(url.Values{"group": {folder}}, state)
-		rows, err = c.Store.FolderReminders(r.Context(), folder, state, after, maxRows+1)
+		rows, err = c.Store.Reminders(r.Context(), store.ReminderList{Folder: folder, State: state, After: after,
+			Limit: maxRows + 1})
 	case after > 0:
-		rows, err = c.Store.ActiveReminders(r.Context(), after, maxRows+1)
+		rows, err = c.Store.Reminders(r.Context(), store.ReminderList{After: after, Limit: maxRows + 1})
 	default: // those that are due next; their rest is found by chat or group
-		rows, err = c.Store.DueReminders(r.Context(), math.MaxInt64, maxRows)
+		rows, err = c.Store.Reminders(r.Context(), store.ReminderList{DueBy: math.MaxInt64, Limit: maxRows})
 	}
 	if err != nil {
 		return nil, err

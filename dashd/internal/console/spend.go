@@ -18,7 +18,7 @@ func (c *Console) spend(r *http.Request) (*shown, error) {
 	list := store.SpendList{Folder: q.Get("group"), Limit: maxRows}
 	list.From, list.To = c.spendSpan()
 	page := pages.Spend{Day: q.Get("day"), Folder: list.Folder}
-	days, err := c.Store.SpendDays(ctx, list)
+	days, err := c.Store.Spend(ctx, store.ByDay, list)
 	if err != nil {
 		return nil, err
 	}
@@ -32,11 +32,11 @@ func (c *Console) spend(r *http.Request) (*shown, error) {
 		}
 		list.From, list.To = page.Day, page.Day
 	}
-	groups, err := c.Store.SpendGroups(ctx, list)
+	groups, err := c.Store.Spend(ctx, store.ByGroup, list)
 	if err != nil {
 		return nil, err
 	}
-	chats, err := c.Store.SpendChats(ctx, list)
+	chats, err := c.Store.Spend(ctx, store.ByChat, list)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ type table struct {
 	routes   []msg.Route // in the order in which they are tried
 	groups   []msg.Group
 	review   func() review // of the routes
-	chats    *routecheck.Chats
+	homes    *routecheck.Homes
 	warnings []routecheck.Warning
 	sharers  map[string][]string // by folder: whose messages a route leads there, in words
 }
@@ -49,7 +49,7 @@ func (c *Console) table(ctx context.Context) (*table, error) {
 		version: version, routes: routes, groups: groups, review: sync.OnceValue(func() review {
 			return reviewOf(routes,
 				groups)
-		}), chats: routecheck.NewChats(routes, groups), warnings: routecheck.Warnings(routes, groups),
+		}), homes: routecheck.NewHomes(routes, groups), warnings: routecheck.Warnings(routes, groups),
 		sharers: sharers(routes),
 	}
 	return c.tables.last, nil

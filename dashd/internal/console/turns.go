@@ -19,6 +19,7 @@ import (
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -242,7 +243,7 @@ func turnMessage(m *msg.Message) pages.TurnMessage {
 // addRuns adds the processes that worked on a turn, the newest last, and the end of the last one's log.
 func (c *Console) addRuns(ctx context.Context, page *pages.TurnPage, t *msg.Turn) error {
 	until := cmp.Or(t.EndedAt, page.Now)
-	runs, err := c.Store.RunsDuring(ctx, t.Folder, t.Topic, t.CreatedAt, until, maxRuns)
+	runs, err := factrows.RunsDuring(ctx, c.Store, t.Folder, t.Topic, t.CreatedAt, until, maxRuns)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -196,11 +197,11 @@ func FolderSessions(ctx context.Context, r store.Reader, folder, from string, li
 }
 
 // FolderRuns returns the newest runs of a group, the newest first, at most limit.
-func FolderRuns(ctx context.Context, r store.Reader, folder string, limit int) ([]*store.RunResult, error) {
-	return store.All(ctx, r, func(scan store.Scan) (*store.RunResult, error) {
+func FolderRuns(ctx context.Context, r store.Reader, folder string, limit int) ([]*factrows.RunResult, error) {
+	return store.All(ctx, r, func(scan store.Scan) (*factrows.RunResult, error) {
 		var result, problem string
 		run, err := store.ScanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
-		return &store.RunResult{Run: *run, Result: result, Error: problem}, err
+		return &factrows.RunResult{Run: *run, Result: result, Error: problem}, err
 	}, queryFolderRuns, folder, limit)
 }
 

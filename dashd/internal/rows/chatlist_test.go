@@ -10,6 +10,7 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/gated/gatedtest"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -328,17 +329,17 @@ func TestSpend_Usage_IsSummedByDayGroupAndChat(t *testing.T) {
 		read func() ([]store.SpendRow, error)
 		want []store.SpendRow
 	}{
-		"days": {func() ([]store.SpendRow, error) { return s.SpendDays(t.Context(), all) },
+		"days": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByDay, all) },
 			[]store.SpendRow{row("2026-11-22", 1, 1, 1), row("2026-11-23", 2, 3, 14), row("2026-11-24", 1, 1, 16)}},
-		"days of a group": {func() ([]store.SpendRow, error) { return s.SpendDays(t.Context(), acme) },
+		"days of a group": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByDay, acme) },
 			[]store.SpendRow{row("2026-11-22", 1, 1, 1), row("2026-11-23", 2, 3, 14)}},
-		"groups": {func() ([]store.SpendRow, error) { return s.SpendGroups(t.Context(), all) },
+		"groups": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByGroup, all) },
 			[]store.SpendRow{row("other", 1, 1, 16), row("acme", 3, 4, 15)}},
-		"chats": {func() ([]store.SpendRow, error) { return s.SpendChats(t.Context(), all) },
+		"chats": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByChat, all) },
 			[]store.SpendRow{row("telegram:2", 2, 2, 24), row("telegram:1", 2, 3, 7)}},
-		"chats of a group": {func() ([]store.SpendRow, error) { return s.SpendChats(t.Context(), acme) },
+		"chats of a group": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByChat, acme) },
 			[]store.SpendRow{row("telegram:2", 1, 1, 8), row("telegram:1", 2, 3, 7)}},
-		"the first chat of a day": {func() ([]store.SpendRow, error) { return s.SpendChats(t.Context(), day) },
+		"the first chat of a day": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByChat, day) },
 			[]store.SpendRow{row("telegram:2", 1, 1, 8)}},
 	} {
 		if got := storetest.Must(c.read())(t); !cmp.Equal(got, c.want) {
@@ -372,11 +373,11 @@ func TestOpenTurns_CountedAndListed(t *testing.T) {
 	}
 	lists := func(running, queued []int64) {
 		t.Helper()
-		oldest, count, err := s.RunningTurns(t.Context(), 1)
+		oldest, count, err := factrows.OldestTurns(t.Context(), s.Reader, msg.TurnRunning, 1)
 		if err != nil || count != len(running) || !slices.Equal(turnIDs(oldest), running[:min(1, count)]) {
 			t.Errorf("running %v of %d, %v; want %v", turnIDs(oldest), count, err, running)
 		}
-		oldest, count, err = s.QueuedTurns(t.Context(), 1)
+		oldest, count, err = factrows.OldestTurns(t.Context(), s.Reader, msg.TurnQueued, 1)
 		if err != nil || count != len(queued) || !slices.Equal(turnIDs(oldest), queued[:min(1, count)]) {
 			t.Errorf("queued %v of %d, %v; want %v", turnIDs(oldest), count, err, queued)
 		}

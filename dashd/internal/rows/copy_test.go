@@ -13,6 +13,7 @@ import (
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/migrations"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -206,24 +207,24 @@ func TestExamine_Rows(t *testing.T) {
 		INSERT INTO onboarding_requests (code, chat_jid, state, created_at) VALUES ('A', 'telegram:4', 'pending', 9), ('B', 'telegram:9', 'pending', 8);
 		INSERT INTO onboarding_requests (code, chat_jid, state, created_at, decided_at) VALUES ('C', 'telegram:5', 'rejected', 1, 2);
 		INSERT INTO runs (folder, topic, chat_jid, runtime, started_at, closed_at) VALUES ('main', '', 'x:1', 'process', 1, 1), ('main', '', 'x:1', 'docker', 1, 1)`)
-	waits := func(rows int, oldest int64, chat string, since int64) store.Waiting {
-		return store.Waiting{Rows: rows, Oldest: oldest, ChatJID: chat, Since: since}
+	waits := func(rows int, oldest int64, chat string, since int64) factrows.Waiting {
+		return factrows.Waiting{Rows: rows, Oldest: oldest, ChatJID: chat, Since: since}
 	}
-	same(t, "by platform", storetest.Must(s.WaitingByPlatform(t.Context()))(t), []store.PlatformWaiting{
+	same(t, "by platform", storetest.Must(factrows.UnsentByPlatform(t.Context(), s.Reader))(t), []factrows.PlatformWaiting{
 		{Platform: "telegram", Waiting: waits(2, 1, "telegram:1", 5)}, {Platform: "web", Waiting: waits(1, 3, "web:main", 4)},
 	})
-	same(t, "undelivered", storetest.Must(s.Undelivered(t.Context(), 2))(t), []store.Undelivered{
+	same(t, "undelivered", storetest.Must(factrows.Undelivered(t.Context(), s.Reader, 2))(t), []factrows.UndeliveredRow{
 		{ID: 6, ChatJID: "telegram:3", State: msg.OutAmbiguous}, {ID: 4, ChatJID: "telegram:3", State: msg.OutFailed, ErrorClass: "permanent", Error: "blocked"},
 	})
-	same(t, "parked", storetest.Must(s.ParkedWithoutRequest(t.Context(), 50))(t), waits(1, 11, "telegram:5", 21))
-	same(t, "wanted", storetest.Must(s.WantedWaiting(t.Context(), 50))(t), waits(1, 20, "telegram:6", 30))
-	requests, code, err := s.WaitingRequests(t.Context())
+	same(t, "parked", storetest.Must(factrows.ParkedWithoutRequest(t.Context(), s.Reader, 50))(t), waits(1, 11, "telegram:5", 21))
+	same(t, "wanted", storetest.Must(factrows.WantedFiles(t.Context(), s.Reader, 50))(t), waits(1, 20, "telegram:6", 30))
+	requests, code, err := factrows.WaitingRequests(t.Context(), s.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "requests", requests, waits(2, 0, "telegram:9", 8))
 	same(t, "code", code, "B")
-	same(t, "arrivals", storetest.Must(s.Arrivals(t.Context()))(t), store.Arrivals{Last: 99, LastID: 12, Step: 70, SteppedA: 7, SteppedB: 10, StepAt: 20})
+	same(t, "arrivals", storetest.Must(factrows.Arrivals(t.Context(), s.Reader))(t), factrows.Times{Last: 99, LastID: 12, Step: 70, SteppedA: 7, SteppedB: 10, StepAt: 20})
 	same(t, "runtimes", storetest.Must(rows.LastRuntimes(t.Context(), s.Reader))(t), map[string]string{"main": "docker"})
 }
 

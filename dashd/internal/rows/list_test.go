@@ -85,7 +85,7 @@ func TestListMessages_EveryPairOfFilters_IsTheRowsThatMatch(t *testing.T) {
 	t.Parallel()
 	s, all := listFixture(t)
 	class := func(m *msg.Message) (c msg.ErrorClass) {
-		for _, d := range storetest.Must(s.Parts(t.Context(), m.ID))(t) {
+		for _, d := range storetest.Must(s.Deliveries(t.Context(), m.ID))(t) {
 			c = d.ErrorClass
 		}
 		return c

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/gatedtest"
-
 	"github.com/go-chi/chi/v5"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -111,7 +111,7 @@ func (r *fixture) group(folder string) {
 func (r *fixture) beat(name string, c daemon.Connection, age int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
-		return tx.Heartbeat(store.Daemon{Name: name, Version: "v1", Connection: string(c), HeartbeatAt: now - age, Detail: "as @bot"})
+		return rows.Heartbeat(tx, rows.Daemon{Name: name, Version: "v1", Connection: string(c), HeartbeatAt: now - age, Detail: "as @bot"})
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // maxListed is how many running and how many queued turns are listed.
@@ -75,8 +75,8 @@ type Facts struct {
 	RunningCount int
 	Queued       []*msg.Turn // the same of those in the queue
 	QueuedCount  int
-	Inbound      store.Waiting // rows without a decision
-	Outbound     store.Waiting // rows that are not delivered
+	Inbound      rows.Waiting // rows without a decision
+	Outbound     rows.Waiting // rows that are not delivered
 }
 
 // Instance gathers the facts for the overview.
@@ -88,16 +88,17 @@ func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	if f.Machines, err = s.machines(ctx); err != nil {
 		return f, err
 	}
-	if f.Running, f.RunningCount, err = s.cfg.Store.RunningTurns(ctx, maxListed); err != nil {
+	if f.Running, f.RunningCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnRunning,
+		maxListed); err != nil {
 		return f, err
 	}
-	if f.Queued, f.QueuedCount, err = s.cfg.Store.QueuedTurns(ctx, maxListed); err != nil {
+	if f.Queued, f.QueuedCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnQueued, maxListed); err != nil {
 		return f, err
 	}
-	if f.Inbound, err = s.cfg.Store.WaitingInbound(ctx); err != nil {
+	if f.Inbound, err = rows.Undecided(ctx, s.cfg.Store.Reader, "", 0); err != nil {
 		return f, err
 	}
-	f.Outbound, err = s.cfg.Store.WaitingOutbound(ctx)
+	f.Outbound, err = rows.Unsent(ctx, s.cfg.Store.Reader, "", 0)
 	return f, err
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/store"
+	daemonrows "arizuko/pkg/daemon/rows"
 )
 
 // Process is a process of those that share a database on several machines.
@@ -24,11 +24,11 @@ type Process struct {
 
 // machines returns the processes, those that work first, if they are on several machines.
 func (s *Status) machines(ctx context.Context) (all []Process, err error) {
-	rows, err := s.cfg.Store.Processes(ctx)
-	if err != nil || !slices.ContainsFunc(rows, func(p store.Process) bool { return p.Place != rows[0].Place }) {
+	rows, err := daemonrows.Processes(ctx, s.cfg.Store.Reader)
+	if err != nil || !slices.ContainsFunc(rows, func(p daemonrows.Process) bool { return p.Place != rows[0].Place }) {
 		return nil, err
 	}
-	slices.SortStableFunc(rows, func(a, b store.Process) int { // of a daemon first the one that holds its lease
+	slices.SortStableFunc(rows, func(a, b daemonrows.Process) int { // of a daemon first the one that holds its lease
 		return cmp.Or(strings.Compare(a.Daemon, b.Daemon), strings.Compare(b.Holds, a.Holds),
 			strings.Compare(a.Place, b.Place))
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store"
 )
 
@@ -14,10 +15,10 @@ import (
 func (r *fixture) process(name, place string, works bool) (id int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) (err error) {
-		if id, _, err = tx.Join(name, place, place+":1", "v2"); err != nil || !works {
+		if id, _, err = rows.Join(tx, name, place, place+":1", "v2"); err != nil || !works {
 			return err
 		}
-		_, err = tx.Claim(name, id)
+		_, err = rows.Claim(tx, name, id)
 		return err
 	})
 	return id

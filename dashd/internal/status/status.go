@@ -14,6 +14,7 @@ import (
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/config"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -82,7 +83,7 @@ type chat struct {
 	engaged msg.Engagement // zero while no group is engaged
 	privacy bool           // the bot receives mentions and replies alone there
 	work    work
-	waiting store.Waiting
+	waiting factrows.Waiting
 	unsent  string // how many answers wait to be sent, and why; "" for none
 	spent   *spent
 	request *store.Request // the pending one of a chat without a group, nil for none
@@ -110,7 +111,7 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if known != nil {
 		c.info = *known
 	}
-	if c.waiting, err = st.WaitingInboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
+	if c.waiting, err = factrows.Undecided(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
 		return err
 	}
 	running, err := s.known(ctx, c.now)
@@ -118,7 +119,7 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 		return err
 	}
 	c.daemons = daemons(running, c.now)
-	unsent, err := st.WaitingOutboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds())
+	unsent, err := factrows.Unsent(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds())
 	if err != nil {
 		return err
 	}
@@ -293,7 +294,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 	w.place = new(1 + before)
 	if err == nil {
 		var running []*msg.Turn
-		running, _, err = s.cfg.Store.RunningTurns(ctx, maxListed)
+		running, _, err = factrows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnRunning, maxListed)
 		w.another = slices.ContainsFunc(running, func(t *msg.Turn) bool { return t.Lane() == oldest.Lane() })
 	}
 	return w, err

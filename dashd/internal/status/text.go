@@ -10,8 +10,8 @@ import (
 	"arizuko/pkg/cli"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 const (
@@ -174,7 +174,7 @@ func (f Facts) text() string {
 	lines := problems(f.Daemons, f.Now)
 	var onTime []string
 	for _, line := range []struct {
-		store.Waiting
+		rows.Waiting
 		what string
 	}{{f.Inbound, "for a decision"}, {f.Outbound, "to be sent"}} {
 		switch {
@@ -263,12 +263,12 @@ func healthy(daemons []Daemon, routd bool) string {
 	return "Healthy: " + strings.Join(names, ", ")
 }
 
-func isLate(w store.Waiting, now int64) bool {
+func isLate(w rows.Waiting, now int64) bool {
 	return w.Rows > 0 && now-w.Since > maxWaiting.Milliseconds()
 }
 
 // waits words how many rows wait and how long, "" for none.
-func waits(w store.Waiting, what string, now int64) string {
+func waits(w rows.Waiting, what string, now int64) string {
 	age := facts.Span(now - w.Since)
 	switch w.Rows {
 	case 0:

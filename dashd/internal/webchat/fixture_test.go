@@ -24,6 +24,7 @@ import (
 	"arizuko/dashd/internal/live"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -74,7 +75,7 @@ func newFixture(t *testing.T, options ...func(*adapter.Options)) *fixture {
 func newChat(st *store.Store, hub *live.Hub, data string, log *slog.Logger, options ...func(*adapter.Options)) *Chat {
 	o := adapter.Options{
 		Platform: msg.PlatformWeb, Daemon: "dashd", Store: st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
-		Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, rows.Daemon) error { return nil }),
 		Data:      data, MediaMax: 1 << 20, MediaQuota: 1 << 30, MediaDaily: 1 << 30,
 	}
 	for _, change := range options {

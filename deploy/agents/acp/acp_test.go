@@ -108,7 +108,7 @@ func TestRun_Steering_FoldsWhatTheAgentTakesIn(t *testing.T) {
 	s.wantExit(0)
 }
 
-// What the agent may have got is not given to it once more: gated decides that.
+// A message that the agent may have received is not sent again: gated decides about that.
 func TestRun_SteeringNotAnswered_FailsThatTurnOnly(t *testing.T) {
 	need.Verify(t)
 	t.Parallel()
@@ -170,6 +170,19 @@ func TestRun_InterruptIgnored_EndsTheAgent(t *testing.T) {
 func TestRun_InterruptDuringStart_EndsTheAgent(t *testing.T) {
 	s := fake(t, "mute=session/new").open()
 	s.Send(agenttest.First("1", "", "say never"), agentproto.Interrupt{})
+	s.wantExit(0)
+}
+
+// A user can stop a turn of an agent that says nothing that can be read.
+func TestRun_HalfALine_CanBeStopped(t *testing.T) {
+	t.Parallel()
+	s := fake(t).open()
+	s.Send(agenttest.First("1", "", "say hello"), agenttest.Further("2", "hostile half a line"))
+	s.WantAnswer("1", "hello")
+	s.Send(agentproto.Interrupt{}, agenttest.Further("3", "recall"))
+	if f := s.Next(); !strings.HasPrefix(f.Result, "Before: say hello") {
+		t.Errorf("got %+v", f)
+	}
 	s.wantExit(0)
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,16 +14,14 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// decision is what users have answered to a request of the agent.
+// decision is the users' answer to a request of the agent.
 type decision struct {
-	agent    *process
-	request  message
 	response any
 	log      string
 	denied   bool
 }
 
-// permissionRequest is what is used of the parameters of session/request_permission.
+// permissionRequest has the parameters of session/request_permission that are used.
 type permissionRequest struct {
 	SessionID string `json:"sessionId"`
 	Call      struct {
@@ -102,17 +99,16 @@ func (r *run) askPermission(m message) error {
 		w.denied = true
 		return r.agent.respond(m, deny)
 	}
-	w.asked[request.Hash]++
-	ask := request.Ask(w.asked[request.Hash], r.cfg.redact)
+	question := request.Ask(w.Count(request.Hash), r.cfg.redact)
 	r.log("%s %s: asking", methodPermission, agentproto.Truncate(title, maxNoise))
-	r.ask(m, func() (decision, error) {
-		a, err := w.Ask(w.ctx, ask)
-		if err == nil && request.Allowed(a) {
+	r.ask(m, func(ask func(agentproto.Ask) agentproto.Answer) decision {
+		a := ask(question)
+		if request.Allowed(a) {
 			return decision{response: outcome(allow.ID),
-				log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title, a.By)}, nil
+				log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title, a.By)}
 		}
 		log := fmt.Sprintf("%s %s: denied (%s %s)", methodPermission, title, a.Reason, cmp.Or(a.By, a.Problem))
-		return decision{response: deny, log: log, denied: true}, err
+		return decision{response: deny, log: log, denied: true}
 	})
 	return nil
 }
@@ -126,8 +122,8 @@ func (r *run) mayAsk(session string) bool {
 	return w != nil && w.prompted && !w.dropped && w.response == nil && session == r.session
 }
 
-// fields are all that the agent says of what will run. Users see them. Nothing vouches for a title or a kind, also of
-// what the agent has said of the call before: they stand there as its words.
+// fields are everything that the agent says about the call. Users see them. Nothing vouches for a title or a kind, not
+// even for those that the agent gave earlier, so they are quoted as its words.
 func (p *permissionRequest) fields(title string, allow permissionOption, known tool) (all []permission.Field) {
 	words := func(name string, said ...string) {
 		for _, text := range slices.Compact(said) {
@@ -152,39 +148,29 @@ func (p *permissionRequest) fields(title string, allow permissionOption, known t
 	return all
 }
 
-// ask has users asked, without waiting for the answer, which comes as a decision.
-func (r *run) ask(m message, answer func() (d decision, err error)) {
-	w, a := r.running, r.agent
-	w.open[string(m.ID)] = m
-	go func() {
-		d, err := answer()
-		if errors.Is(err, agentproto.ErrInterrupted) {
-			return // the request is cancelled where the turn ends
-		}
-		if err != nil {
-			d.log = fmt.Sprintf("%s: users cannot be asked: %v", m.Method, err)
-		}
-		d.agent, d.request = a, m
-		select {
-		case w.decided <- d:
-		case <-w.ctx.Done():
-		}
-	}()
+// ask asks users about a request of the agent, without waiting for the answer.
+func (r *run) ask(m message, dialog func(ask func(agentproto.Ask) agentproto.Answer) decision) {
+	a := r.agent
+	r.running.open[string(m.ID)] = m
+	r.running.Ask(func(ask func(agentproto.Ask) agentproto.Answer) func() error {
+		d := dialog(ask)
+		return func() error { return r.decide(a, m, d) }
+	})
 }
 
-// decide gives the agent what users have answered, unless it has ended or does not want it any more.
-func (r *run) decide(d decision) error {
-	request, waits := r.running.open[string(d.request.ID)]
-	if !waits || d.agent != r.agent || !request.equals(d.request) { // an id may come again
+// decide gives the agent the users' answer, unless it has ended or has withdrawn its request.
+func (r *run) decide(a *process, m message, d decision) error {
+	request, waits := r.running.open[string(m.ID)]
+	if !waits || a != r.agent || !request.equals(m) { // an id may come again
 		return nil
 	}
-	delete(r.running.open, string(d.request.ID))
+	delete(r.running.open, string(m.ID))
 	r.log("%s", d.log)
 	r.running.denied = r.running.denied || d.denied
-	return r.agent.respond(d.request, d.response)
+	return r.agent.respond(m, d.response)
 }
 
-// cancelQuestions answers what the agent has asked, without users.
+// cancelQuestions answers the agent's open requests without users.
 func (r *run) cancelQuestions() error {
 	for _, m := range r.running.open {
 		if err := r.cancelQuestion(m); err != nil {
@@ -213,7 +199,7 @@ func (r *run) isRepeated(m message) bool {
 }
 
 // repeated handles a request with the id of one that waits for users. The same one is not asked again. The response to
-// another one could be taken for that to the first, so that users would allow what they have not seen: both are
+// another one could be taken for that to the first, so that users would allow something they have not seen: both are
 // cancelled.
 func (r *run) repeated(m message) error {
 	first := r.running.open[string(m.ID)]
@@ -235,7 +221,7 @@ func (r *run) withdraw(params json.RawMessage) {
 	}
 }
 
-// elicitation is what is used of the parameters of elicitation/create.
+// elicitation has the parameters of elicitation/create that are used.
 type elicitation struct {
 	SessionID string `json:"sessionId"`
 	Mode      string `json:"mode"`
@@ -275,8 +261,8 @@ type field struct {
 // maxFields bounds the questions of a form.
 const maxFields = 10
 
-// elicit asks users what the agent wants to know, one field after another. A form that has to have a free text cannot
-// be asked in this way, and is declined.
+// elicit asks users the agent's questions, one field after another. A form that needs a free text cannot be asked in
+// this way and is declined.
 func (r *run) elicit(m message) error {
 	var e elicitation
 	w := r.running
@@ -291,24 +277,23 @@ func (r *run) elicit(m message) error {
 	}
 	for i := range fields {
 		key := fields[i].ask.Question + "\n" + strings.Join(fields[i].options, "\n")
-		w.asked[key]++
-		fields[i].ask.ID = fmt.Sprintf("ask-%s-%d", shortHash(key), w.asked[key])
+		fields[i].ask.ID = fmt.Sprintf("ask-%s-%d", shortHash(key), w.Count(key))
 		fields[i].ask.Question = r.cfg.redact(fields[i].ask.Question)
 	}
 	r.log("%s: asking", methodElicit)
-	r.ask(m, func() (decision, error) {
+	r.ask(m, func(ask func(agentproto.Ask) agentproto.Answer) decision {
 		content := map[string]any{}
 		for _, f := range fields {
-			a, err := w.Ask(w.ctx, f.ask)
+			a := ask(f.ask)
 			i := slices.Index(f.options, a.Option)
-			if err != nil || i < 0 || a.Reason != agentproto.AskAnswered {
+			if i < 0 || a.Reason != agentproto.AskAnswered {
 				return decision{response: map[string]string{"action": "decline"},
-					log: fmt.Sprintf("%s: declined (%s %s)", methodElicit, a.Reason, a.Problem)}, err
+					log: fmt.Sprintf("%s: declined (%s %s)", methodElicit, a.Reason, a.Problem)}
 			}
 			content[f.name] = f.values[i]
 		}
 		return decision{response: map[string]any{"action": "accept", "content": content},
-			log: methodElicit + ": answered"}, nil
+			log: methodElicit + ": answered"}
 	})
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/agentproto/agenttest"
 )
 
-// permitted is what users see of the fake agent's request.
+// permitted is the fake agent's request as users see it.
 const permitted = `tool, as the agent calls it: "Run it"
 kind, as the agent calls it: "execute"
 option, as the agent calls it: "Once"
@@ -43,35 +43,60 @@ func TestPermission_UsersDecide(t *testing.T) {
 	s.Send(agenttest.Further("4", "permit rm z"))
 	d := s.Question()
 	s.Send(agentproto.Answer{TurnID: "4", AskID: d.ID, Option: "Allow once", Reason: agentproto.AskAnswered, PayloadHash: a.PayloadHash})
-	s.WantAnswer("4", "permission: selected no") // what was allowed is another input
+	s.WantAnswer("4", "permission: selected no") // another input was allowed
 	s.wantExit(0)
 }
 
-// Codex cancels the turn then, and OpenCode ends it without a text. Another attempt would get the same answer.
-func TestPermission_DeniedAndStopped_IsAnAnswer(t *testing.T) {
-	for _, order := range []string{"permit or stop", "permit or end"} {
-		s := fake(t).open()
-		s.Send(agenttest.First("1", "", order))
-		s.Reply("1", s.Question(), "Deny")
-		s.WantAnswer("1", "(I have stopped here, since I may not do this.)")
-		s.wantExit(0)
-		s = fake(t).open("ACP_PERMISSIONS=deny") // without a question
-		s.Send(agenttest.First("1", "", order))
-		s.WantAnswer("1", "(I have stopped here, since I may not do this.)")
-		s.wantExit(0)
+// A request that users are not asked about is denied, and a question can be answered however large it is. Agents react
+// to a denial in different ways: Codex cancels the turn, OpenCode ends it without a text. Another attempt would get the
+// same.
+func TestPermission_Request_IsAskedOrDenied(t *testing.T) {
+	const (
+		once, no, stopped = "permission: selected once", "permission: selected no", "(I have stopped here, since I may not do this.)"
+		cancelled, denied = `{"outcome":{"outcome":"cancelled"}}`, `{"outcome":{"optionId":"no","outcome":"selected"}}`
+	)
+	for name, tt := range map[string]struct {
+		order  string
+		faults string
+		deny   bool   // by ACP_PERMISSIONS
+		reply  string // of the users, "" if they are not asked
+		want   string
+	}{
+		"odd ids":                  {order: "permit a", faults: "noise", reply: "Allow once", want: once},
+		"only for good":            {order: "permit for good", want: no}, // which a chat does not give
+		"without a question":       {order: "permit rm x", deny: true, want: no},
+		"stops at a no":            {order: "permit or stop", reply: "Deny", want: stopped},
+		"stops, without question":  {order: "permit or stop", deny: true, want: stopped},
+		"ends at a no":             {order: "permit or end", reply: "Deny", want: stopped},
+		"ends, without a question": {order: "permit or end", deny: true, want: stopped},
+		"no option":                {order: "allowing none", want: cancelled},
+		"unknown option":           {order: "allowing unknown", want: cancelled},
+		"two of one id":            {order: "allowing same id", want: denied},
+		"two of one id to deny":    {order: "allowing same id to deny", want: cancelled},
+		"numbers":                  {order: "allowing numbers", want: cancelled},
+		"another session":          {order: "allowing another session", want: cancelled},
+		"thousand options":         {order: "allowing thousand", reply: "Allow once", want: `{"outcome":{"optionId":"once","outcome":"selected"}}`},
+		"large input":              {order: "allowing large", reply: "Deny", want: denied},
+		"deep input":               {order: "allowing deep", reply: "Deny", want: denied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var env []string
+			if tt.deny {
+				env = append(env, "ACP_PERMISSIONS=deny")
+			}
+			s := fake(t, strings.Fields(tt.faults)...).open(env...)
+			s.Send(agenttest.First("1", "", tt.order))
+			if tt.reply != "" {
+				s.Reply("1", s.Question(), tt.reply)
+			}
+			s.WantAnswer("1", tt.want)
+			if asked := s.questions(); asked > 0 != (tt.reply != "") {
+				t.Errorf("asked %d times", asked)
+			}
+			s.wantExit(0)
+		})
 	}
-}
-
-// What an agent would allow for good is not for a chat to give.
-func TestPermission_OnlyForGood_IsDenied(t *testing.T) {
-	s := fake(t).open()
-	s.Send(agenttest.First("1", "", "permit for good"))
-	s.WantAnswer("1", "permission: selected no")
-	s.wantExit(0)
-	s = fake(t).open("ACP_PERMISSIONS=deny")
-	s.Send(agenttest.First("1", "", "permit rm x"))
-	s.WantAnswer("1", "permission: selected no")
-	s.wantExit(0)
 }
 
 func TestPermission_Interrupt_CancelsTheQuestion(t *testing.T) {
@@ -81,14 +106,6 @@ func TestPermission_Interrupt_CancelsTheQuestion(t *testing.T) {
 	s.Send(agentproto.Interrupt{}, agenttest.Further("2", "recall"))
 	s.Reply("1", a, "Allow once") // too late
 	s.WantAnswer("2", "Before: permit rm x")
-	s.wantExit(0)
-}
-
-func TestPermission_OddIDs_AreAnswered(t *testing.T) {
-	s := fake(t, "noise").open()
-	s.Send(agenttest.First("1", "", "permit a"))
-	s.Reply("1", s.Question(), "Allow once")
-	s.WantAnswer("1", "permission: selected once")
 	s.wantExit(0)
 }
 
@@ -135,7 +152,7 @@ func (s *session) questions() (n int) {
 	return n
 }
 
-// Nothing but what users see makes the hash: of each thing that the agent says there is a line.
+// The hash covers exactly the text that users see, which has a line for each thing that the agent says.
 func TestPermission_Fields_AreShown(t *testing.T) {
 	t.Parallel()
 	request := func(call string, known tool) string {

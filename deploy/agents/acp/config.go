@@ -32,15 +32,12 @@ type Config struct {
 	secrets config.Redactor
 }
 
-// Validate checks what the types do not.
+// Validate checks rules that the types cannot express.
 func (c *Config) Validate() error {
-	if c.Permissions != permission.SettingAsk && c.Permissions != permission.SettingDeny {
-		return fmt.Errorf("ACP_PERMISSIONS: want %s or %s", permission.SettingAsk, permission.SettingDeny)
-	}
 	if c.StartTimeout <= 0 {
 		return errors.New("ACP_START_TIMEOUT: must be above 0")
 	}
-	return nil
+	return permission.CheckSetting("ACP_PERMISSIONS", c.Permissions)
 }
 
 func loadConfig(command []string) (Config, error) {

@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// sessionCost is what the agent says that its session has cost so far, in US dollars. Most of it may be the cost of
+// sessionCost is the cost of the session so far as the agent states it, in US dollars. Most of it may be the cost of
 // earlier runs: OpenCode sums up all of a session that it resumes, and says so only at the end of the next turn. So the
 // last figure is kept in a file beside the agent's own ones, below HOME. Claude Code counts from its start.
 type sessionCost struct {
 	now     float64
 	said    bool // in this process of the agent
-	unknown bool // what the session had cost before it was resumed
+	unknown bool // the cost before the session was resumed
 	own     bool // the agent counts from its own start
 	file    string
 }
@@ -49,7 +49,7 @@ func costFile(session string) string {
 	return filepath.Join(dir, "arizuko-acp", hex.EncodeToString(sum[:16]))
 }
 
-// sayCost takes in what the agent says of the session's cost.
+// sayCost takes in a figure of the session's cost.
 func (r *run) sayCost(amount float64) {
 	var before float64
 	if r.running != nil {
@@ -60,8 +60,8 @@ func (r *run) sayCost(amount float64) {
 	}
 }
 
-// say takes in what the agent says, and returns what the session had cost before the running turn, which is before
-// unless this is the first figure.
+// say takes in a figure and returns the session's cost before the running turn: before, unless this is the first
+// figure.
 func (c *sessionCost) say(amount, before float64) float64 {
 	switch {
 	case c.said:

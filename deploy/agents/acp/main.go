@@ -4,7 +4,7 @@
 //
 // The program runs as long as the run: each prompt becomes a session/prompt, each response a frame, and the next run
 // resumes the session. It gets one turn at a time, since agents join, drop or cancel a second prompt, each in its own
-// way; only one that announces steering gets what users say meanwhile.
+// way; only one that announces steering gets messages that come meanwhile.
 package main
 
 import (

@@ -21,5 +21,5 @@ func (r *run) showModels(s *selection) error {
 	if len(s.current) <= agentproto.MaxModelID {
 		models.Current = s.current
 	}
-	return r.emit(agentproto.Event{Models: models})
+	return r.running.Emit(agentproto.Event{Models: models})
 }

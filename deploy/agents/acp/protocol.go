@@ -51,7 +51,7 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// maxCount bounds what is believed of a count, so that sums of counts stay counts.
+// maxCount caps a count, so that sums of counts do not overflow.
 const maxCount = 1e15
 
 // count is the number as a count of tokens.
@@ -148,19 +148,20 @@ type opened struct {
 	SessionID string         `json:"sessionId"` // of session/new
 	Options   []configOption `json:"configOptions"`
 	Models    struct {
-		Current   string `json:"currentModelId"`
-		Available []struct {
-			ID   string `json:"modelId"`
-			Name string `json:"name"`
-		} `json:"availableModels"`
+		Current   string      `json:"currentModelId"`
+		Available []available `json:"availableModels"`
 	} `json:"models"`
 	Modes struct {
-		Current   string `json:"currentModeId"`
-		Available []struct {
-			ID   string `json:"id"`
-			Name string `json:"name"`
-		} `json:"availableModes"`
+		Current   string      `json:"currentModeId"`
+		Available []available `json:"availableModes"`
 	} `json:"modes"`
+}
+
+// available is a model or a mode.
+type available struct {
+	ModelID string `json:"modelId"` // of a model
+	ID      string `json:"id"`      // of a mode
+	Name    string `json:"name"`
 }
 
 // configOption is a setting of a session. Only those of type select are used.

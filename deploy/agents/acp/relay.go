@@ -74,7 +74,7 @@ func (t *toolRelay) run(in io.Reader) error {
 		if err := json.Unmarshal(line, &m); err != nil {
 			return err
 		}
-		if m.Method == "initialize" { // what follows needs its answer
+		if m.Method == "initialize" { // the messages after it need its answer
 			t.pass(ctx, m, line)
 			continue
 		}
@@ -84,7 +84,7 @@ func (t *toolRelay) run(in io.Reader) error {
 	return lines.Err()
 }
 
-// pass passes a message on to the server, and what the server answers to the agent. A call that fails is answered with
+// pass passes a message on to the server, and the server's answer to the agent. A call that fails is answered with
 // an error.
 func (t *toolRelay) pass(ctx context.Context, m message, line []byte) {
 	err := t.post(ctx, m, line)

@@ -14,6 +14,7 @@ import (
 
 	"arizuko/deploy/agents/internal/failure"
 	"arizuko/deploy/agents/internal/pictures"
+	"arizuko/deploy/agents/internal/turn"
 	"arizuko/pkg/agentproto"
 )
 
@@ -42,26 +43,23 @@ type run struct {
 	kept    bool   // the agent has stored the session: it resumed it, or has answered a turn of it
 	late    bool   // updates about the past may still come
 	cost    sessionCost
-	unclear map[string]bool // ids of turns of which the agent has not said whether it has taken them in
+	unclear map[string]bool // ids of turns that the agent may or may not have taken in
 	running *runningTurn    // nil between turns
 }
 
 // runningTurn is a turn that the agent works on.
 type runningTurn struct {
-	*agentproto.Turn
-	ctx      context.Context //nolint:containedctx // of its questions
+	*turn.Turn
 	prompted bool            // the agent may have got the prompt
 	response *message        // to the prompt
-	steers   map[string]bool // ids of turns of which the agent has not said yet whether it has taken them in
+	steers   map[string]bool // ids of turns that were given to the agent, which has not answered yet
 	timeout  <-chan time.Time
 	lateEnd  time.Time // of maxLate
 	settled  bool      // the agent has said all of it
 	dropped  bool      // by an interrupt: its answer is not wanted
 
-	asked   map[string]int     // how often each input was asked about, by hash
-	open    map[string]message // requests that wait for users, by id
-	decided chan decision
-	denied  bool // users have denied a permission
+	open   map[string]message // requests that wait for users, by id
+	denied bool               // users have denied a permission
 
 	said  said
 	shown shown
@@ -86,10 +84,9 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 		return agentproto.Reply{}, new(failure.Transient("%s has not answered %s: it may have got the message, or not",
 			r.cfg.name(), methodSteer))
 	}
-	turnCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w := &runningTurn{Turn: t, ctx: turnCtx, asked: map[string]int{}, open: map[string]message{},
-		steers: map[string]bool{}, decided: make(chan decision)}
+	inner, end := turn.New(ctx, t)
+	defer end()
+	w := &runningTurn{Turn: inner, open: map[string]message{}, steers: map[string]bool{}}
 	r.running = w
 	defer func() {
 		r.running = nil
@@ -113,8 +110,8 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 			}
 		case newer := <-w.Newer():
 			err = r.steer(newer)
-		case d := <-w.decided:
-			err = r.decide(d)
+		case decide := <-w.Decided:
+			err = decide()
 		case <-w.timeout:
 			err = r.overdue()
 		case <-interrupted:
@@ -194,7 +191,7 @@ func (r *run) steer(newer *agentproto.Turn) error {
 			Outcome string `json:"outcome"`
 		}
 		if m.Error == nil && json.Unmarshal(m.Result, &result) == nil && result.Outcome == "injected" {
-			if err := w.Fold(newer); err != nil && !errors.Is(err, agentproto.ErrInterrupted) {
+			if err := w.Fold(newer); err != nil {
 				return err
 			}
 		}
@@ -202,7 +199,7 @@ func (r *run) steer(newer *agentproto.Turn) error {
 	})
 }
 
-// interrupt makes the agent drop the running turn. What it has asked users is cancelled.
+// interrupt makes the agent drop the running turn. Its questions to users are cancelled.
 func (r *run) interrupt() error {
 	w := r.running
 	w.dropped = true
@@ -341,7 +338,7 @@ func (r *run) receive(m message) error {
 		Message: "Method not found: this client has no files and no terminals"})
 }
 
-// exited handles the end of the agent while it has a turn, which is not repeated here: what it did of it is not known.
+// exited handles the end of the agent while it has a turn, which is not repeated here: it may have been done in part.
 func (r *run) exited() error {
 	a, w := r.agent, r.running
 	r.abandon()
@@ -356,7 +353,7 @@ func (r *run) exited() error {
 	return new(failure.Transient("%s exited during a turn: %s", r.cfg.name(), failure.Excerpt(a.program.Ending())))
 }
 
-// idle handles what the agent says between turns. If it exits, the next turn starts it again, with the same session.
+// idle handles the agent's messages between turns. If it exits, the next turn starts it again, with the same session.
 func (r *run) idle(ctx context.Context) error {
 	for r.agent != nil {
 		select {

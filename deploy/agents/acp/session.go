@@ -193,7 +193,7 @@ func (r *run) authenticate(ctx context.Context, e *rpcError) error {
 	return nil
 }
 
-// authFailure says what an operator can do about missing credentials.
+// authFailure tells operators how to provide the missing credentials.
 func (r *run) authFailure(e *rpcError) error {
 	var methods []string
 	for _, m := range r.can.Auth {
@@ -206,7 +206,7 @@ func (r *run) authFailure(e *rpcError) error {
 	return new(failure.Permanent("%s has no valid credentials (%s): %s", r.cfg.name(), failure.Excerpt(e.text()), text))
 }
 
-// request sends a request of the agent's start, and handles what the agent says until the response is there. If the
+// request sends a request of the agent's start, and handles the agent's messages until the response is there. If the
 // turn ends before, so does the agent.
 func (r *run) request(ctx context.Context, method string, params any) (response message, err error) {
 	a, returned := r.agent, false
@@ -271,11 +271,12 @@ func (r *run) quiet(ctx context.Context) error {
 
 // configure sets the model and the mode, and says which models there are.
 func (r *run) configure(ctx context.Context, o opened) error {
-	models := modelsOf(o)
+	models := selectionOf(o, "model", methodSetModel, o.Models.Current, o.Models.Available)
+	modes := selectionOf(o, "mode", methodSetMode, o.Modes.Current, o.Modes.Available)
 	if err := r.choose(ctx, models, cmp.Or(r.running.Start.Model, r.cfg.AgentModel, r.cfg.Model)); err != nil {
 		return err
 	}
-	if err := r.choose(ctx, modesOf(o), r.cfg.Mode); err != nil {
+	if err := r.choose(ctx, modes, r.cfg.Mode); err != nil {
 		return err
 	}
 	return r.showModels(models)
@@ -284,7 +285,7 @@ func (r *run) configure(ctx context.Context, o opened) error {
 // choice is a model or a mode.
 type choice struct{ ID, Name string }
 
-// selection is what can be chosen in a session: a model or a mode.
+// selection is a choice that a session offers: of a model or of a mode.
 type selection struct {
 	what    string
 	method  string
@@ -293,24 +294,14 @@ type selection struct {
 	choices []choice
 }
 
-func modelsOf(o opened) *selection {
-	if s := optionOf(o, "model"); s != nil {
+// selectionOf is the choice of a model or a mode: by an option, or else by a method of its own.
+func selectionOf(o opened, what, method, current string, available []available) *selection {
+	if s := optionOf(o, what); s != nil {
 		return s
 	}
-	s := &selection{what: "model", method: methodSetModel, current: o.Models.Current}
-	for _, m := range o.Models.Available {
-		s.choices = append(s.choices, choice{ID: m.ID, Name: m.Name})
-	}
-	return s
-}
-
-func modesOf(o opened) *selection {
-	if s := optionOf(o, "mode"); s != nil {
-		return s
-	}
-	s := &selection{what: "mode", method: methodSetMode, current: o.Modes.Current}
-	for _, m := range o.Modes.Available {
-		s.choices = append(s.choices, choice{ID: m.ID, Name: m.Name})
+	s := &selection{what: what, method: method, current: current}
+	for _, a := range available {
+		s.choices = append(s.choices, choice{ID: cmp.Or(a.ModelID, a.ID), Name: a.Name})
 	}
 	return s
 }

@@ -22,7 +22,7 @@ func TestTurn_Events_SayWhatTheAgentDoes(t *testing.T) {
 	s.Send(agenttest.First("1", "", "say hello"))
 	f := s.WantAnswer("1", "hello")
 	s.wantExit(0)
-	s = g.open() // what the session has cost before is not counted
+	s = g.open() // earlier costs of the session are not counted
 	s.Send(agenttest.First("2", f.NewSessionID, "tool look"))
 	s.WantAnswer("2", "I look.\n\nIt is done.")
 	s.wantExit(0)
@@ -70,31 +70,61 @@ func TestTurn_ToolOnlyCompleted_IsShownAsDone(t *testing.T) {
 	s.wantExit(0)
 }
 
-func TestTurn_StopReasons(t *testing.T) {
+// Whatever an agent does and says, its turn ends with one clear result, and soon. No word of it is in another turn.
+func TestTurn_Order_HasOneClearResult(t *testing.T) {
+	const limited = "half of it\n\n(The answer ends here: it has reached the model's limit of length.)"
 	for _, tt := range []struct {
-		order, result string
-		kind          agentproto.Kind
-		want          string
+		order, faults string
+		result        string          // the answer, or the part of it with a failure
+		kind          agentproto.Kind // of the failure, "" for none
+		want          string          // in its text
 	}{
-		{"empty", "", "transient", "ended the turn without an answer"},
-		{"stop max_tokens half of it", "half of it\n\n(The answer ends here: it has reached the model's limit of length.)", "permanent", "limit of tokens"},
-		{"stop max_tokens", "", "permanent", "limit of tokens"},
-		{"stop max_turn_requests half", "half\n\n(I have stopped here: this took more steps than I may take in one turn.)", "permanent", "limit of requests"},
-		{"stop refusal", "", "permanent", "refused"},
-		{"stop cancelled half of it", "", "transient", "cancelled the turn by itself"},
-		{"exit", "", "transient", "exited during a turn: exit status 3: exiting as ordered"},
-		{"error -32603 Internal error: 529 overloaded", "", "transient", "529 overloaded: of the fake"},
-		{"error -32603 API Error: 401 Unauthorized", "", "permanent", "401"},
-		{"error -32603 rate limited, retry after 20 seconds", "", "transient", "rate limited"},
-		{"error -32000 Please log in", "", "permanent", "name the variable in AGENT_ENV"},
-		{"error -32002 gone", "", "session", "gone"},
-		{"half -32002 a file is gone", "", "transient", "a file is gone"}, // another session would get the prompt once more
-		{"huge", "", "transient", "token too long"},
+		{order: "say <internal>nothing to say</internal>", result: "<internal>nothing to say</internal>"}, // a silence
+		{order: "segment and last", result: "first and last"},                                             // in one piece with the response
+		{order: "late and last", result: "first and last"},                                                // after the response
+		{order: "say hello", faults: "early", result: "hello"},                                            // before the session is named
+		{order: "say café, é", faults: "split", result: "café, é"},                                        // a character in two pieces
+		{order: "big 5000000", result: strings.Repeat("é", 5000000)},                                      // a line of 10 MB
+		{order: "many 200000", result: strings.Repeat("words", 200000)},                                   // many small ones
+		{order: "loud", result: "quiet now"},                                                              // stderr without end
+		{order: "hostile texts", result: "fine"},
+		{order: "hostile decimal id", result: "fine"},
+		{order: "hostile many calls", result: strings.Repeat(".\n\n", 9999) + strings.Repeat(".", 12000-9999)},
+		{order: "stop a_new_reason words", result: "words"},
+
+		{order: "empty", kind: "transient", want: "ended the turn without an answer"},
+		{order: "gone", kind: "transient", want: "exited during a turn: unexpected exit"}, // with exit code 0
+		{order: "stop max_tokens half of it", result: limited, kind: "permanent", want: "limit of tokens"},
+		{order: "stop max_tokens", kind: "permanent", want: "limit of tokens"},
+		{order: "stop max_turn_requests half", result: "half\n\n(I have stopped here: this took more steps than I may take in one turn.)",
+			kind: "permanent", want: "limit of requests"},
+		{order: "stop refusal", kind: "permanent", want: "refused"},
+		{order: "stop cancelled half of it", kind: "transient", want: "cancelled the turn by itself"},
+		{order: "stop a_new_reason", kind: "transient", want: "ended the turn without an answer (a_new_reason)"},
+		{order: "exit", kind: "transient", want: "exited during a turn: exit status 3: exiting as ordered"},
+		{order: "error -32603 Internal error: 529 overloaded", kind: "transient", want: "529 overloaded: of the fake"},
+		{order: "error -32603 API Error: 401 Unauthorized", kind: "permanent", want: "401"},
+		{order: "error -32603 rate limited, retry after 20 seconds", kind: "transient", want: "rate limited"},
+		{order: "error -32000 Please log in", kind: "permanent", want: "name the variable in AGENT_ENV"},
+		{order: "error -32002 gone", kind: "session", want: "gone"},
+		{order: "half -32002 a file is gone", kind: "transient", want: "a file is gone"}, // another session would get the prompt once more
+		{order: "huge", kind: "transient", want: "token too long"},
+		{order: "hostile nameless error", kind: "transient", want: "Parse error"},
+		{order: "hostile error without id", kind: "transient", want: "Invalid Request"},
+		{order: "hostile deaf", kind: "transient", want: "it did not read its stdin"},
+		{order: "hostile child", kind: "transient", want: "exited during a turn: exit status 3"},
 	} {
 		t.Run(tt.order, func(t *testing.T) {
 			t.Parallel()
-			s := fake(t).open()
+			s := fake(t, strings.Fields(tt.faults)...).open()
 			s.Send(agenttest.First("1", "", tt.order))
+			if tt.kind == "" {
+				s.Send(agenttest.Further("2", "say more"))
+				s.WantAnswer("1", agentproto.Cut(tt.result, agentproto.MaxResult))
+				s.WantAnswer("2", "more")
+				s.wantExit(0)
+				return
+			}
 			f := s.WantError("1", tt.kind, tt.want)
 			if f.Result != tt.result {
 				t.Errorf("result %q, want %q", f.Result, tt.result)
@@ -126,14 +156,6 @@ func TestTurn_Failure_NamesStoredSession(t *testing.T) {
 		t.Errorf("got %+v", f)
 	}
 	s.wantExit(1)
-}
-
-func TestTurn_HiddenAnswer_IsASilence(t *testing.T) {
-	s := fake(t).open()
-	s.Send(agenttest.First("1", "", "say <internal>nothing to say</internal>"), agenttest.Further("2", "say more"))
-	s.WantAnswer("1", "<internal>nothing to say</internal>")
-	s.WantAnswer("2", "more")
-	s.wantExit(0)
 }
 
 func TestTurn_StartFailures_SayWhatToDo(t *testing.T) {
@@ -172,7 +194,7 @@ func TestTurn_StartFailures_SayWhatToDo(t *testing.T) {
 	}
 }
 
-// The operator reads what the program did instead, and what to do.
+// The operator reads how the program behaved, and how to fix that.
 func TestTurn_CommandIsNoAgent_SaysWhatItDid(t *testing.T) {
 	for name, tt := range map[string]struct {
 		command []string
@@ -212,7 +234,7 @@ func TestTurn_AgentClosesPipe_EndsAsByExit(t *testing.T) {
 			s := g.open()
 			s.Send(agenttest.First("1", "", "say hello"), agenttest.Further("2", text))
 			first := s.WantAnswer("1", "hello")
-			if pipe == "stdin" { // what is lost is the next request
+			if pipe == "stdin" { // the next request is lost
 				s.WantAnswer("2", "hung up")
 				s.Send(agenttest.Further("3", "recall"))
 			}
@@ -284,7 +306,7 @@ func fakeCodex(t *testing.T) *group {
 	return g
 }
 
-// The key is that of the environment, not one that Codex has stored; of other logins it stores what it stores.
+// The key is that of the environment, not one that Codex has stored. Other logins it may store.
 func TestTurn_LoginOfCodex_IsKeptOnlyIfItIsNoKey(t *testing.T) {
 	for _, tt := range []struct {
 		env  []string

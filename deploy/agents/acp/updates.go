@@ -5,26 +5,22 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
 	"arizuko/deploy/agents/internal/paragraphs"
 	"arizuko/deploy/agents/internal/title"
+	"arizuko/deploy/agents/internal/turn"
 	"arizuko/pkg/agentproto"
 )
-
-// textInterval is how often the text is shown while the model writes it: as often as gated stores it for the web chat,
-// which shows the most. Each event has all of the text.
-const textInterval = 250 * time.Millisecond
 
 // maxSaid is how much of a turn's texts is kept, in bytes. An answer has at most agentproto.MaxResult.
 const maxSaid = 16 << 20
 
-// maxTexts bounds the number of a turn's texts. What comes then is a part of the last one.
+// maxTexts bounds the number of a turn's texts. Further ones become a part of the last one.
 const maxTexts = 10_000
 
-// Limits of what is kept of a turn's calls of tools. Further calls are not shown.
+// Limits of the tool calls that are kept of a turn. Further calls are not shown.
 const (
 	maxCalls  = 10_000
 	maxPrompt = 100      // calls before which the text is shown at once
@@ -37,7 +33,7 @@ type said struct {
 	texts   []*strings.Builder
 	size    int
 	message string // the agent's id of the last one's message
-	closed  bool   // what comes is another text
+	closed  bool   // the next piece begins another text
 }
 
 // add adds a piece of a message of the model. One without an id goes on with the last one's message.
@@ -63,14 +59,14 @@ func (s *said) whole() string {
 	return paragraphs.Join(texts)
 }
 
-// shown is what events have said of the running turn.
+// shown is the state of the running turn as events have shown it.
 type shown struct {
 	textAt     time.Time
 	unshown    bool // there is more text than was shown
 	used       agentproto.Usage
 	costBefore float64         // of the session, in US dollars
 	calls      map[string]tool // of tools, by their ids in events
-	inputs     int             // the size of what they are called with
+	inputs     int             // the size of their inputs
 }
 
 type tool struct {
@@ -79,7 +75,7 @@ type tool struct {
 	unkept bool // it has an input that is too large to be kept
 }
 
-// keep keeps what a call is called with, if there is room for it.
+// keep keeps the input of a call, if there is room for it.
 func (s *shown) keep(t *tool, input json.RawMessage) {
 	s.inputs -= len(t.input)
 	t.input, t.unkept = nil, s.inputs+len(input) > maxInputs
@@ -88,8 +84,8 @@ func (s *shown) keep(t *tool, input json.RawMessage) {
 	}
 }
 
-// update is what is used of a session/update. The kind says which fields it has; those of other kinds are not looked
-// at, so that nothing can pass for another kind by its shape.
+// update has the parts of a session/update that are used. The kind says which fields it has; those of other kinds are
+// not looked at, so that nothing can pass for another kind by its shape.
 type update struct {
 	SessionID string `json:"sessionId"`
 	Update    struct {
@@ -115,9 +111,9 @@ type update struct {
 	} `json:"update"`
 }
 
-// update shows what the agent says of the running turn. Only what comes after its prompt, and of the session, is of it:
-// the rest is the replay of a session that was loaded, or of an earlier turn. What cannot be read is left out. Before
-// the agent has named its session, all is of that.
+// update shows the agent's work on the running turn. Only updates of the session after the prompt belong to the turn:
+// the rest is the replay of a session that was loaded, or of an earlier turn. Unreadable ones are left out. Before the
+// agent has named its session, all updates are of that one.
 func (r *run) update(params json.RawMessage) error {
 	var u update
 	_ = json.Unmarshal(params, &u) // fields of another form are left out
@@ -145,10 +141,10 @@ func (r *run) update(params json.RawMessage) error {
 	case "usage_update":
 		w.shown.used.ContextUsed, w.shown.used.ContextSize = u.Update.Used.count(), u.Update.Size.count()
 		w.shown.used.CostUSD = max(r.cost.now-w.shown.costBefore, 0)
-		return r.emit(agentproto.Event{Usage: &w.shown.used})
+		return r.running.Emit(agentproto.Event{Usage: &w.shown.used})
 	case "agent_thought_chunk":
 		w.said.closed = true
-		return unlessInterrupted(w.Alive())
+		return w.Alive()
 	}
 	return nil
 }
@@ -168,16 +164,6 @@ func (r *run) past(u *update) {
 	}
 }
 
-// emit writes an event. A turn that was interrupted is handled where its context has ended.
-func (r *run) emit(e agentproto.Event) error { return unlessInterrupted(r.running.Emit(e)) }
-
-func unlessInterrupted(err error) error {
-	if errors.Is(err, agentproto.ErrInterrupted) {
-		return nil
-	}
-	return err
-}
-
 func (r *run) showChunk(u update) error {
 	w := r.running
 	var block contentBlock
@@ -187,7 +173,7 @@ func (r *run) showChunk(u update) error {
 	}
 	w.said.add(u.Update.MessageID, block.Text)
 	w.shown.unshown = true
-	if time.Since(w.shown.textAt) < textInterval {
+	if time.Since(w.shown.textAt) < turn.TextInterval {
 		return nil
 	}
 	return r.showText()
@@ -199,7 +185,7 @@ func (r *run) showText() error {
 	if !w.shown.unshown {
 		return nil
 	}
-	err := r.emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(w.said.whole()))})
+	err := r.running.Emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(w.said.whole()))})
 	w.shown.textAt, w.shown.unshown = time.Now(), false // after it: a slow machine is not kept busy with texts alone
 	return err
 }
@@ -216,7 +202,7 @@ func (r *run) showTool(u update) error {
 	if u.Update.ToolCallID == "" {
 		return nil
 	}
-	if len(w.shown.calls) < maxPrompt || time.Since(w.shown.textAt) >= textInterval {
+	if len(w.shown.calls) < maxPrompt || time.Since(w.shown.textAt) >= turn.TextInterval {
 		if err := r.showText(); err != nil {
 			return err
 		}
@@ -250,11 +236,11 @@ func (r *run) showTool(u update) error {
 	shown := t.Tool
 	shown.Title, shown.Input = r.cfg.redact(t.forUsers()),
 		agentproto.Truncate(r.cfg.redact(title.Input(t.input)), agentproto.MaxInput)
-	return r.emit(agentproto.Event{Tool: &shown})
+	return r.running.Emit(agentproto.Event{Tool: &shown})
 }
 
-// forUsers is the title that all users of the chat read. By most agents the title of some kinds is what they are called
-// with: a command, an address or a pattern, which may hold a secret. A user who is asked to allow a call reads it
+// forUsers is the title that all users of the chat read. Most agents make the title of some kinds from the call's
+// input: a command, an address or a pattern, which may hold a secret. A user who is asked to allow a call reads it
 // whole.
 func (t *tool) forUsers() string {
 	var args struct {
@@ -287,10 +273,10 @@ func (r *run) showPlan(u update) error {
 	for i := range steps {
 		steps[i].Content = r.cfg.redact(steps[i].Content)
 	}
-	return r.emit(agentproto.Event{Plan: &agentproto.Plan{Entries: steps}})
+	return r.running.Emit(agentproto.Event{Plan: &agentproto.Plan{Entries: steps}})
 }
 
-// showResult shows what the agent says at the end of a turn of its tokens.
+// showResult shows the tokens that the agent reports at the end of a turn.
 func (r *run) showResult(result promptResult) error {
 	used := &r.running.shown.used
 	switch {
@@ -303,5 +289,5 @@ func (r *run) showResult(result promptResult) error {
 	if *used == (agentproto.Usage{}) {
 		return nil
 	}
-	return r.emit(agentproto.Event{Usage: used})
+	return r.running.Emit(agentproto.Event{Usage: used})
 }

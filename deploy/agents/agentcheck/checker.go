@@ -15,6 +15,13 @@ type breach struct {
 	fix  string // how to fix it
 }
 
+// breaches are those of one step.
+type breaches []breach
+
+func (b *breaches) add(fix, format string, args ...any) {
+	*b = append(*b, breach{fmt.Sprintf(format, args...), fix})
+}
+
 // protocolChecker tracks the turns and frames of one run.
 type protocolChecker struct {
 	open      []string           // unanswered turns, oldest first
@@ -55,24 +62,21 @@ func (l *protocolChecker) mayFold() bool { return l.folds && len(l.open) > 0 }
 
 // frame records a frame and returns the turns that gated would take it for, the one that would have the answer first;
 // none if there are none.
-func (l *protocolChecker) frame(f agentproto.Frame) (turns []string, wrong []breach) {
+func (l *protocolChecker) frame(f agentproto.Frame) (turns []string, wrong breaches) {
 	l.frames++
-	add := func(fix, format string, args ...any) {
-		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
-	}
 	turns, wrong = l.addressees(f)
 	if len(turns) == 0 {
 		return nil, wrong
 	}
 	if l.closed && len(l.open) == 0 && !l.cancelled {
-		add("exit after the last answer",
+		wrong.add("exit after the last answer",
 			"a frame after the end of input, with nothing left to answer: gated may be gone by then")
 	}
 	if f.More() && len(f.Turns()) == 0 {
-		add("set turnId in every frame with final:false", "a frame with final:false names no turn")
+		wrong.add("set turnId in every frame with final:false", "a frame with final:false names no turn")
 	}
 	if f.Status == agentproto.StatusError && strings.TrimSpace(f.Error) == "" {
-		add("say in error what went wrong, for the operator", "an error frame without an error text")
+		wrong.add("say in error what went wrong, for the operator", "an error frame without an error text")
 	}
 	wrong = append(wrong, kindBreaches(f)...)
 	wrong = append(wrong, l.sizeBreaches(turns[0], f)...)
@@ -83,10 +87,7 @@ func (l *protocolChecker) frame(f agentproto.Frame) (turns []string, wrong []bre
 }
 
 // addressees returns the turns that a frame answers, and the breaches in the turns that it names.
-func (l *protocolChecker) addressees(f agentproto.Frame) (turns []string, wrong []breach) {
-	add := func(fix, format string, args ...any) {
-		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
-	}
+func (l *protocolChecker) addressees(f agentproto.Frame) (turns []string, wrong breaches) {
 	for _, named := range append([]string{f.TurnID}, f.TurnIDs...) {
 		if named == "" && len(f.TurnIDs) > 0 {
 			continue
@@ -94,10 +95,11 @@ func (l *protocolChecker) addressees(f agentproto.Frame) (turns []string, wrong 
 		turn := l.addressee(named)
 		switch {
 		case turn == "":
-			add("send back the turnId of the line that asked, as it was, or leave it out",
+			wrong.add("send back the turnId of the line that asked, as it was, or leave it out",
 				"a frame names turn %q, which this run was not given; gated ignores it", named)
 		case len(f.TurnIDs) > 1 && l.answered(turn) && !l.cancelled:
-			add("name each turn in one last frame", "a frame for several turns names turn %s, which is answered", turn)
+			wrong.add("name each turn in one last frame",
+				"a frame for several turns names turn %s, which is answered", turn)
 		default:
 			turns = append(turns, turn)
 		}
@@ -105,7 +107,7 @@ func (l *protocolChecker) addressees(f agentproto.Frame) (turns []string, wrong 
 	slices.SortFunc(turns, func(a, b string) int { return slices.Index(l.given, a) - slices.Index(l.given, b) })
 	for _, turn := range turns[min(1, len(turns)):] {
 		if !slices.Contains(l.offered, turn) {
-			add("take a turn in only if its line has fold, and answer others on their own",
+			wrong.add("take a turn in only if its line has fold, and answer others on their own",
 				"a frame for several turns names turn %s, whose line has no fold: its answer may be for another place",
 				turn)
 		}
@@ -114,7 +116,7 @@ func (l *protocolChecker) addressees(f agentproto.Frame) (turns []string, wrong 
 }
 
 // event checks for which turn an event is.
-func (l *protocolChecker) event(e *agentproto.Event) []breach {
+func (l *protocolChecker) event(e *agentproto.Event) breaches {
 	if e.Features != nil {
 		l.folds = e.Features.Fold
 		return nil
@@ -124,7 +126,7 @@ func (l *protocolChecker) event(e *agentproto.Event) []breach {
 		return nil
 	}
 	if l.addressee(e.TurnID) == "" {
-		return []breach{{fmt.Sprintf("an event names turn %q, which this run was not given; gated ignores it",
+		return breaches{{fmt.Sprintf("an event names turn %q, which this run was not given; gated ignores it",
 			e.TurnID),
 			"send back the turnId of the line that asked, as it was, or leave it out"}}
 	}
@@ -133,10 +135,7 @@ func (l *protocolChecker) event(e *agentproto.Event) []breach {
 
 // sizeBreaches checks the limits of a turn. Each is reported once. The last frame
 // of a turn is always stored, and the ones before it have the limits without it.
-func (l *protocolChecker) sizeBreaches(turn string, f agentproto.Frame) (wrong []breach) {
-	add := func(fix, format string, args ...any) {
-		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
-	}
+func (l *protocolChecker) sizeBreaches(turn string, f agentproto.Frame) (wrong breaches) {
 	if l.written == nil {
 		l.written = map[string]*written{}
 	}
@@ -153,23 +152,23 @@ func (l *protocolChecker) sizeBreaches(turn string, f agentproto.Frame) (wrong [
 	always := open && last
 	if w.frames++; w.frames > maxFrames && !always && !w.tooManyFrames {
 		w.tooManyFrames = true
-		add("put more into one frame", "turn %s has more than %d frames%s; gated discards the others", turn, maxFrames,
-			where)
+		wrong.add("put more into one frame", "turn %s has more than %d frames%s; gated discards the others", turn,
+			maxFrames, where)
 	}
 	if size > agentproto.MaxResult {
-		add("answer more briefly, or write a file and name it", "a result of %d bytes; gated cuts it at %d", size,
+		wrong.add("answer more briefly, or write a file and name it", "a result of %d bytes; gated cuts it at %d", size,
 			agentproto.MaxResult)
 	}
 	stored := min(size, agentproto.MaxResult)
 	if w.bytes+stored > maxBytes && !always && !w.tooManyBytes {
 		w.tooManyBytes = true
-		add("answer more briefly, or write a file and name it",
+		wrong.add("answer more briefly, or write a file and name it",
 			"the frames of turn %s%s have more than %d bytes of results; gated discards the rest", turn, where,
 			maxBytes)
 	}
 	w.bytes += stored
 	if len(f.NewSessionID) > agentproto.MaxSessionID {
-		add("store what continues the conversation in a file, and name that",
+		wrong.add("store what continues the conversation in a file, and name that",
 			"newSessionId has %d bytes; gated takes at most %d and keeps the session before",
 			len(f.NewSessionID), agentproto.MaxSessionID)
 	}
@@ -177,24 +176,21 @@ func (l *protocolChecker) sizeBreaches(turn string, f agentproto.Frame) (wrong [
 }
 
 // kindBreaches checks the kind and the delay of a failure.
-func kindBreaches(f agentproto.Frame) (wrong []breach) {
-	add := func(fix, format string, args ...any) {
-		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
-	}
+func kindBreaches(f agentproto.Frame) (wrong breaches) {
 	switch {
 	case f.Kind == "":
 	case f.Status != agentproto.StatusError:
-		add("leave kind out, or set status to error", "a frame with status ok has kind %q", f.Kind)
+		wrong.add("leave kind out, or set status to error", "a frame with status ok has kind %q", f.Kind)
 	case !f.Kind.Known():
-		add("kind is session, transient or permanent; leave it out if none fits",
+		wrong.add("kind is session, transient or permanent; leave it out if none fits",
 			"kind is %q; gated takes it as session", f.Kind)
 	}
 	switch limit := agentproto.MaxRetryAfter.Seconds(); {
 	case f.RetryAfter == 0:
 	case f.Kind != agentproto.KindTransient:
-		add("set retry_after with kind transient only", "retry_after without kind transient; gated ignores it")
+		wrong.add("set retry_after with kind transient only", "retry_after without kind transient; gated ignores it")
 	case f.RetryAfter < 0 || f.RetryAfter > limit:
-		add(fmt.Sprintf("retry_after is in seconds, from 0 to %.0f", limit),
+		wrong.add(fmt.Sprintf("retry_after is in seconds, from 0 to %.0f", limit),
 			"retry_after is %v; gated takes the nearest value allowed", f.RetryAfter)
 	}
 	return wrong
@@ -240,22 +236,22 @@ func malformed(m *agentproto.Malformed) breach {
 
 // printed checks a line of the run's log, "out: …" or "err: …", for an attempt at a frame or an event that the
 // scanner did not recognise.
-func printed(line string) []breach {
+func printed(line string) breaches {
 	source, text, _ := strings.Cut(line, ": ")
 	delimiter := strings.Contains(strings.ToUpper(text), "ARIZUKO_OUTPUT")
 	switch {
 	case strings.Contains(strings.ToUpper(text), "ARIZUKO_EVENT"):
 		return printedEvent(source, text)
 	case source == "err" && delimiter:
-		return []breach{{"a delimiter on stderr", "frames are written to stdout"}}
+		return breaches{{"a delimiter on stderr", "frames are written to stdout"}}
 	case source == "out" && delimiter:
-		return []breach{{
+		return breaches{{
 			fmt.Sprintf("a malformed delimiter: %.80q", text),
 			fmt.Sprintf("write it alone on its line, without spaces: %s, then %s", agentproto.FrameStart,
 				agentproto.FrameEnd),
 		}}
 	case source == "out" && strings.HasPrefix(strings.TrimSpace(text), "{") && strings.Contains(text, `"status"`):
-		return []breach{{
+		return breaches{{
 			fmt.Sprintf("a frame without delimiters: %.80q", text),
 			fmt.Sprintf("put %s on a line before it and %s on a line after it", agentproto.FrameStart,
 				agentproto.FrameEnd),
@@ -265,9 +261,9 @@ func printed(line string) []breach {
 }
 
 // printedEvent explains an event that is not recognised.
-func printedEvent(source, text string) []breach {
+func printedEvent(source, text string) breaches {
 	if source == "err" {
-		return []breach{{"an event on stderr", "events are written to stdout"}}
+		return breaches{{"an event on stderr", "events are written to stdout"}}
 	}
 	_, err := agentproto.ReadEvent([]byte(text))
 	if err == nil || errors.Is(err, agentproto.ErrUnknownEvent) {
@@ -275,31 +271,28 @@ func printedEvent(source, text string) []breach {
 	}
 	fix := "an event is one line, made with a JSON library: " + agentproto.EventMark +
 		` {"turnId":"1","type":"status","status":"running"}`
-	return []breach{{fmt.Sprintf("a malformed event: %s: %.80q", err, text), fix}}
+	return breaches{{fmt.Sprintf("a malformed event: %s: %.80q", err, text), fix}}
 }
 
 // exit checks the end of the run; late means that the process had to be stopped.
-func (l *protocolChecker) exit(e exit, late bool) (wrong []breach) {
+func (l *protocolChecker) exit(e exit, late bool) (wrong breaches) {
 	how := e.reason()
 	if e.problem != "" && !e.missing {
 		how += ": " + e.problem
 	}
-	add := func(fix, format string, args ...any) {
-		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
-	}
 	switch {
 	case late:
-		add("exit at the end of stdin, and leave nothing running",
+		wrong.add("exit at the end of stdin, and leave nothing running",
 			"it did not exit at the end of its input and was killed (%s)", how)
 	case len(l.open) == 0:
 		if e.code != 0 && !l.cancelled {
-			add("exit with 0 after the last answer", "it exited with an error after its last answer: %s", how)
+			wrong.add("exit with 0 after the last answer", "it exited with an error after its last answer: %s", how)
 		}
 	case l.frames == 0:
-		add("answer each turn with a frame before the program exits; an error frame will do; "+aFrame,
+		wrong.add("answer each turn with a frame before the program exits; an error frame will do; "+aFrame,
 			"it exited without a frame: %s", how)
 	case e.code != 0 || l.closed:
-		add("leave the loop over stdin only when all turns are answered, each with a frame without final:false",
+		wrong.add("leave the loop over stdin only when all turns are answered, each with a frame without final:false",
 			"it exited with turn %s unanswered: %s", strings.Join(l.open, ", "), how)
 	}
 	return wrong

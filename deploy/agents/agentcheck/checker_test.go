@@ -115,7 +115,7 @@ func TestChecker_Frame(t *testing.T) {
 }
 
 // checkBreach fails the test unless there is one breach with the text want, or none if want is empty.
-func checkBreach(t *testing.T, wrong []breach, want string) {
+func checkBreach(t *testing.T, wrong breaches, want string) {
 	t.Helper()
 	switch {
 	case want == "" && len(wrong) > 0:

@@ -133,7 +133,7 @@ type caseRun struct {
 	frames   []answer
 	events   int
 	asks     int // questions that it has asked
-	wrong    []breach
+	wrong    breaches
 	exit     *exit
 	log      []string // the last lines that the agent printed outside its frames
 }

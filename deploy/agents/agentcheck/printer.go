@@ -138,7 +138,7 @@ func failureLine(f agentproto.Frame) string {
 }
 
 // breaches prints breaches and how to fix them.
-func (p *printer) breaches(all []breach) {
+func (p *printer) breaches(all breaches) {
 	for _, b := range all {
 		p.breached++
 		p.write(bad, "! ", b.what)

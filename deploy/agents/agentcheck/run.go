@@ -63,7 +63,7 @@ func (r *run) furtherLine(id, text string) agentproto.Message {
 
 // answer answers a question of the agent with an option, by its number from 1; 0 is no answer in time. A question that
 // gated would refuse is refused, and a breach.
-func (r *run) answer(e *agentproto.Event, option int) (wrong []breach) {
+func (r *run) answer(e *agentproto.Event, option int) (wrong breaches) {
 	a := agentproto.Answer{TurnID: e.TurnID, AskID: e.Ask.ID, PayloadHash: e.Ask.PayloadHash,
 		Reason: agentproto.AskExpired}
 	if err := e.Ask.Check(); err != nil {
@@ -78,7 +78,7 @@ func (r *run) answer(e *agentproto.Event, option int) (wrong []breach) {
 }
 
 // frame records a frame.
-func (r *run) frame(f agentproto.Frame) (turns []string, wrong []breach) {
+func (r *run) frame(f agentproto.Frame) (turns []string, wrong breaches) {
 	turns, wrong = r.checker.frame(f)
 	if r.checker.closed && len(r.checker.open) == 0 {
 		r.stop(EOFGrace)
@@ -87,7 +87,7 @@ func (r *run) frame(f agentproto.Frame) (turns []string, wrong []breach) {
 }
 
 // ended returns the breaches in the agent's exit.
-func (r *run) ended(e exit) (wrong []breach) {
+func (r *run) ended(e exit) (wrong breaches) {
 	late := !r.left.IsZero() && time.Since(r.left) >= r.grace
 	return r.checker.exit(e, late)
 }

@@ -182,7 +182,7 @@ func (t *session) ask(ctx context.Context, text string) (err error) {
 	t.asked = time.Now()
 	t.hint.Reset(silence)
 	if err := t.run.send(in); err != nil {
-		t.printer.breaches([]breach{{err.Error(), "read stdin until its end, also while you work on an answer"}})
+		t.printer.breaches(breaches{{err.Error(), "read stdin until its end, also while you work on an answer"}})
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func (t *session) handle(e event) {
 		t.printer.breaches(t.run.checker.event(e.Progress))
 		t.question(e.Progress)
 	case e.Malformed != nil:
-		t.printer.breaches([]breach{malformed(e.Malformed)})
+		t.printer.breaches(breaches{malformed(e.Malformed)})
 		t.fail()
 	case e.Exit != nil:
 		t.ended(*e.Exit)

@@ -53,29 +53,6 @@ func TestAgent_NextRun_ResumesSession(t *testing.T) {
 	}
 }
 
-func TestAgent_MessagesDuringTurn_AnsweredInOrder(t *testing.T) {
-	t.Parallel()
-	s := newFixture(t).open()
-	s.begin("slow 1 say one")
-	s.Send(agenttest.Further("2", "say two"), agenttest.Further("3", "say three"))
-	s.WantAnswer("1", "one")
-	s.WantAnswer("2", "two")
-	s.WantAnswer("3", "three")
-	s.WantExit(0)
-}
-
-// Claude Code itself would answer both with one result.
-func TestAgent_TurnThatMayNotBeFolded_AnsweredSeparately(t *testing.T) {
-	need.Verify(t)
-	t.Parallel()
-	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *),Bash(echo *)")
-	s.begin("tool Bash sleep 1; echo done")
-	s.Send(agenttest.Further("2", "say two"))
-	s.WantAnswer("1", "The tool said: done")
-	s.WantAnswer("2", "two")
-	s.WantExit(0)
-}
-
 // The CLI names the folder of a project's sessions after the working folder, and finds
 // a session by its id in every one of them. Its memory is only in that of its project.
 func TestAgent_FolderMoved_SessionGoesOn(t *testing.T) {

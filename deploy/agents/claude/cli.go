@@ -62,7 +62,7 @@ func mcpConfig(mcp *agentproto.MCP) (path string, files []*os.File, err error) {
 		return "", nil, err
 	}
 	defer w.Close()
-	const pipeSize = 64 << 10 // what can be written without a reader
+	const pipeSize = 64 << 10 // fits in without a reader
 	if len(content) > pipeSize {
 		r.Close()
 		return "", nil, fmt.Errorf("configuration of the tools has %d bytes, at most %d are possible", len(content),

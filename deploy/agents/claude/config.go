@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,15 +32,12 @@ type Config struct {
 	secrets config.Redactor
 }
 
-// Validate checks what the types do not.
+// Validate checks rules that the types cannot express.
 func (c *Config) Validate() error {
 	if c.MaxRetries < 0 {
 		return errors.New("CLAUDE_CODE_MAX_RETRIES: must not be negative")
 	}
-	if c.Permissions != permission.SettingAsk && c.Permissions != permission.SettingDeny {
-		return fmt.Errorf("CLAUDE_PERMISSIONS: want %s or %s", permission.SettingAsk, permission.SettingDeny)
-	}
-	return nil
+	return permission.CheckSetting("CLAUDE_PERMISSIONS", c.Permissions)
 }
 
 func loadConfig() (Config, error) {
@@ -104,8 +100,8 @@ func (c *Config) cliEnviron() []string {
 }
 
 // disabledTools wait for input at a terminal or for a time after the run, speak to other agents of the machine, are for
-// a developer's repository, or read again what the model has just written. Their descriptions were 31 of the 66 kB of a
-// first request.
+// a developer's repository, or read again files that the model has just written. Their descriptions were 31 of the 66
+// kB of a first request.
 const disabledTools = "AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup," +
 	"Monitor,TaskStop,TaskGet,TaskList,ListAgents,SendMessage,Workflow,EnterWorktree,ExitWorktree,ReportFindings"
 

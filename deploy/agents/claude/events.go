@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,18 +12,15 @@ import (
 	"time"
 
 	"arizuko/deploy/agents/internal/title"
+	"arizuko/deploy/agents/internal/turn"
 	"arizuko/pkg/agentproto"
 )
 
-// textInterval is how often the text of a message is shown while the model writes it: as often as gated stores it for
-// the web chat, which shows the most. Each event has all of the text.
-const textInterval = 250 * time.Millisecond
-
-// shown is what an agent's events have said of the running turn.
+// shown is the state of the running turn as events have shown it.
 type shown struct {
 	writing text // that the model writes, until the CLI prints the whole message
 	textAt  time.Time
-	used    agentproto.Usage // so far; the CLI says at the end what it costs
+	used    agentproto.Usage // so far; the CLI names the cost at the end
 	message agentproto.Usage // of the message that the model writes
 	calls   map[string]call  // of tools that have not ended, by id
 	retry   string           // why calls of the model's API fail, in words; "" if they don't
@@ -37,7 +33,7 @@ type call struct {
 	args toolArgs
 }
 
-// toolArgs are what is used of the arguments of Claude Code's tools. A tool has some of them.
+// toolArgs are the arguments of Claude Code's tools that are used. Each tool has some of them.
 type toolArgs struct {
 	Description string `json:"description"`
 	FilePath    string `json:"file_path"`
@@ -52,7 +48,7 @@ type toolArgs struct {
 	Status  string `json:"status"`
 }
 
-// modelMessage is what is used of a message in the lines assistant and user.
+// modelMessage has the parts of a message in the lines assistant and user that are used.
 type modelMessage struct {
 	Content []struct {
 		Type      string          `json:"type"`
@@ -64,7 +60,7 @@ type modelMessage struct {
 	} `json:"content"`
 }
 
-// streamEvent is what is used of an event of the model's API.
+// streamEvent has the parts of an event of the model's API that are used.
 type streamEvent struct {
 	Type    string `json:"type"`
 	Message struct {
@@ -86,7 +82,7 @@ type modelUsage struct {
 	Output        int64 `json:"output_tokens"`
 }
 
-// modelFacts is what is used of the CLI's account of a model.
+// modelFacts has the parts of the CLI's account of a model that are used.
 type modelFacts struct {
 	ContextWindow int64 `json:"contextWindow"`
 }
@@ -99,8 +95,8 @@ func decoded[T any](part json.RawMessage) (v T, ok bool) {
 
 func (u modelUsage) input() int64 { return u.Input + u.CacheCreation + u.CacheRead }
 
-// show shows users what a line says of the running turn. What cannot be read is left out: it is in a form of a later
-// version, and no answer depends on it.
+// show shows users the part of the running turn that a line is about. Unreadable lines are left out: they are in a form
+// of a later version, and no answer depends on them.
 func (r *run) show(l line) error {
 	if r.running == nil || r.running.dropped || l.ParentToolUse != "" { // the call that a subagent works for is shown
 		return nil
@@ -118,17 +114,7 @@ func (r *run) show(l line) error {
 	return nil
 }
 
-// emit writes an event. A turn that was interrupted is handled where its context has ended.
-func (r *run) emit(e agentproto.Event) error { return unlessInterrupted(r.running.Emit(e)) }
-
-func unlessInterrupted(err error) error {
-	if errors.Is(err, agentproto.ErrInterrupted) {
-		return nil
-	}
-	return err
-}
-
-// showStream shows what the model writes.
+// showStream shows the text that the model writes.
 func (r *run) showStream(l line) error {
 	e, ok := decoded[streamEvent](l.Event)
 	if !ok {
@@ -146,10 +132,10 @@ func (r *run) showStream(l line) error {
 		w.shown.message = agentproto.Usage{Input: e.Message.Usage.input()}
 	case "content_block_delta":
 		if e.Delta.Type != "text_delta" { // a thought, or a part of a call
-			return unlessInterrupted(w.Alive())
+			return w.Alive()
 		}
 		w.shown.writing.text += e.Delta.Text
-		if time.Since(w.shown.textAt) < textInterval {
+		if time.Since(w.shown.textAt) < turn.TextInterval {
 			return nil
 		}
 		return r.showText()
@@ -159,7 +145,7 @@ func (r *run) showStream(l line) error {
 		m := w.shown.message
 		w.shown.used.Input, w.shown.used.Output = w.shown.used.Input+m.Input, w.shown.used.Output+m.Output
 		w.shown.used.ContextUsed, w.shown.message = m.Input+m.Output, agentproto.Usage{}
-		return r.emit(agentproto.Event{Usage: &w.shown.used})
+		return r.running.Emit(agentproto.Event{Usage: &w.shown.used})
 	}
 	return nil
 }
@@ -176,7 +162,7 @@ func (r *run) showRetry(status int, state agentproto.ToolStatus) error {
 	if state == agentproto.ToolDone {
 		shown.retry = ""
 	}
-	return r.emit(e)
+	return r.running.Emit(e)
 }
 
 // showText shows all that the model has said in the turn.
@@ -187,7 +173,7 @@ func (r *run) showText() error {
 	if strings.TrimSpace(w.shown.writing.text) != "" {
 		all = append(slices.Clone(all), w.shown.writing)
 	}
-	return r.emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(all.answer("")))})
+	return r.running.Emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(all.answer("")))})
 }
 
 // showCalls shows the tools that a message of the model calls, and its text, which is whole now.
@@ -208,7 +194,7 @@ func (r *run) showCalls(l line) error {
 			continue
 		}
 		c := call{name: block.Name}
-		_ = json.Unmarshal(block.Input, &c.args) // what cannot be read is not shown
+		_ = json.Unmarshal(block.Input, &c.args) // an unreadable input is not shown
 		c.tool = agentproto.Tool{ID: block.ID, Title: r.cfg.redact(c.title()), Kind: kinds[c.name],
 			Status: agentproto.ToolRunning}
 		c.tool.Input = agentproto.Truncate(r.cfg.redact(title.Input(block.Input)), agentproto.MaxInput)
@@ -219,7 +205,7 @@ func (r *run) showCalls(l line) error {
 		if r.plan.has(c.name) {
 			continue // it is shown once it has succeeded
 		}
-		if err := r.emit(agentproto.Event{Tool: &c.tool}); err != nil {
+		if err := r.running.Emit(agentproto.Event{Tool: &c.tool}); err != nil {
 			return err
 		}
 	}
@@ -254,14 +240,14 @@ func (r *run) showResults(l line) error {
 			}
 			e.Tool = &c.tool
 		}
-		if err := r.emit(e); err != nil {
+		if err := r.running.Emit(e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// showUsage shows what a turn has used, at its end.
+// showUsage shows the usage of a turn at its end.
 func (r *run) showUsage(l line) error {
 	if u, ok := decoded[modelUsage](l.Usage); ok && u != (modelUsage{}) {
 		r.running.shown.used.Input, r.running.shown.used.Output = u.input(), u.Output
@@ -276,17 +262,17 @@ func (r *run) showUsage(l line) error {
 	if r.running.shown.used == (agentproto.Usage{}) {
 		return nil
 	}
-	return r.emit(agentproto.Event{Usage: &r.running.shown.used})
+	return r.running.Emit(agentproto.Event{Usage: &r.running.shown.used})
 }
 
-// kinds are what the tools of Claude Code do.
+// kinds are the kinds of Claude Code's tools.
 var kinds = map[string]string{
 	"Bash": "execute", "Read": "read", "Edit": "edit", "Write": "edit", "NotebookEdit": "edit", "Glob": "search",
 	"Grep":      "search",
 	"WebSearch": "search", "WebFetch": "fetch", "Task": "think",
 }
 
-// title says in a line what a call does. It has no arguments but the names of files and hosts: all users of the chat
+// title describes a call in a line. It has no arguments but the names of files and hosts: all users of the chat
 // read it, and a command, a pattern or an address may hold a secret.
 func (c *call) title() string {
 	file := relative(cmp.Or(c.args.FilePath, c.args.Notebook))

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
-// worked is what the events of a turn have said.
+// worked is a turn as its events have shown it.
 type worked struct {
 	texts []string
 	tools []string // title, kind and status of each event
@@ -169,7 +169,7 @@ func TestAgent_ModelIsOverloaded_IsShown(t *testing.T) {
 	s.WantExit(0)
 }
 
-// What is shown of a call to all users of a chat has none of the arguments that may hold a secret.
+// The title of a call, which all users of a chat see, has none of the arguments that may hold a secret.
 func TestCall_Title_HasNoArguments(t *testing.T) {
 	t.Parallel()
 	const secret = "example-pass"

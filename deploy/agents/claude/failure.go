@@ -75,7 +75,7 @@ func (l *line) resumeFailure() string {
 	return ""
 }
 
-// usageError matches what the CLI prints about its arguments before it exits.
+// usageError matches the CLI's complaints about its arguments before it exits.
 var usageError = regexp.MustCompile(`(^|: )error: |cannot be used with root`)
 
 // exitFailure is the failure of a turn in which the CLI exited with err; how describes

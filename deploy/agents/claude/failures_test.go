@@ -151,38 +151,42 @@ func TestAgent_FirstTurnFails_NamesSession(t *testing.T) {
 	})
 }
 
-func TestAgent_InvalidCredentials_EndRunWithError(t *testing.T) {
+// A run that cannot answer its first turn says why, and ends.
+func TestAgent_FirstTurnImpossible_EndsRunWithError(t *testing.T) {
 	need.Verify(t)
 	t.Parallel()
-	for name, tc := range map[string]struct{ key, want string }{
-		"wrong": {"sk-ant-not-the-right-key-0001", "refuses the credentials (401)"},
-		"none":  {"", "has no credentials"},
+	for name, tt := range map[string]struct {
+		prepare func(*fixture)
+		set     string
+		kind    agentproto.Kind
+		want    string
+	}{
+		"wrong key":       {func(r *fixture) { r.key = "sk-ant-not-the-right-key-0001" }, "LANG=C", "permanent", "refuses the credentials (401)"},
+		"no key":          {func(r *fixture) { r.key = "" }, "LANG=C", "permanent", "has no credentials"},
+		"unreachable API": {func(r *fixture) { _ = r.model.Close() }, "CLAUDE_CODE_MAX_RETRIES=1", "transient", "Connection"},
+		"mode":            {nil, "CLAUDE_PERMISSION_MODE=nonsense", "permanent", "'nonsense' is invalid"},
+		"argument":        {nil, "CLAUDE_ARGS=--nonsense", "permanent", "unknown option"},
+		"program":         {nil, "CLAUDE_COMMAND=/nowhere/claude", "permanent", "set CLAUDE_COMMAND to its program"},
+		"folder":          {nil, "CLAUDE_CONFIG_DIR=/dev/null/claude", "permanent", "cannot create the folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newFixture(t)
-			r.key = tc.key
-			s := r.open()
-			s.Send(agenttest.First("1", "", "say hello"))
-			s.WantError("1", agentproto.KindPermanent, tc.want)
+			if tt.prepare != nil {
+				tt.prepare(r)
+			}
+			s := r.open(tt.set)
+			s.Send(agenttest.First("1", "", "say hello"), agenttest.Further("2", "say two"))
+			s.WantError("1", tt.kind, tt.want)
 			s.WantExit(1)
 			if n := len(s.model.MessageCalls()); n > 3 { // Claude Code would retry ten times
 				t.Errorf("%d calls", n)
 			}
 		})
 	}
-}
-
-func TestAgent_UnreachableAPI_EndsRunWithError(t *testing.T) {
-	need.Verify(t)
-	t.Parallel()
-	r := newFixture(t)
-	if err := r.model.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s := r.open("CLAUDE_CODE_MAX_RETRIES=1")
-	s.Send(agenttest.First("1", "", "say hello"))
-	s.WantError("1", agentproto.KindTransient, "Connection")
-	s.WantExit(1)
+	t.Run("number", func(t *testing.T) {
+		s := newFixture(t).open("CLAUDE_CODE_MAX_RETRIES=-1")
+		s.WantExit(exitConfig)
+	})
 }
 
 func TestAgent_SessionCannotBeResumed_ReportsIt(t *testing.T) {
@@ -269,28 +273,19 @@ func TestAgent_SessionFileCutOff_IsResumed(t *testing.T) {
 func TestAgent_CLIKilled_KeepsConversation(t *testing.T) {
 	need.Verify(t)
 	t.Parallel()
-	t.Run("in a turn", func(t *testing.T) {
-		t.Parallel()
-		r := newFixture(t)
-		s, id := r.remembered()
-		s.Send(agenttest.Further("2", "slow 600 say never"), agenttest.Further("3", "say three"))
-		s.waitCall("slow 600 say never")
-		kill(t, s.cliPID(), syscall.SIGKILL)
-		s.WantError("2", agentproto.KindTransient, "exited during a turn: signal: killed")
-		s.WantExit(1)
-		r.wantMemory(id)
-	})
-	t.Run("in a tool", func(t *testing.T) {
-		t.Parallel()
-		r := newFixture(t)
-		s, id := r.remembered("CLAUDE_ALLOWED_TOOLS=Bash")
-		s.Send(agenttest.Further("2", "tool Bash sleep 600"))
-		s.waitCall("tool Bash sleep 600")
-		kill(t, s.cliPID(), syscall.SIGKILL)
-		s.WantError("2", agentproto.KindTransient, "signal: killed")
-		s.WantExit(1)
-		r.wantMemory(id)
-	})
+	for name, order := range map[string]string{"in a turn": "slow 600 say never", "in a tool": "tool Bash sleep 600"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newFixture(t)
+			s, id := r.remembered("CLAUDE_ALLOWED_TOOLS=Bash")
+			s.Send(agenttest.Further("2", order), agenttest.Foldable("3", "say three"))
+			s.waitCall(order)
+			kill(t, s.cliPID(), syscall.SIGKILL)
+			s.WantError("2", agentproto.KindTransient, "exited during a turn: signal: killed")
+			s.WantExit(1)
+			r.wantMemory(id)
+		})
+	}
 	t.Run("between turns", func(t *testing.T) {
 		t.Parallel()
 		r := newFixture(t)
@@ -314,26 +309,4 @@ func (s *session) waitGone(pid int) {
 			s.t.Fatalf("process %d is still there", pid)
 		}
 	}
-}
-
-func TestAgent_InvalidSettings_EndRunWithError(t *testing.T) {
-	need.Verify(t)
-	t.Parallel()
-	for name, tc := range map[string]struct{ set, want string }{
-		"mode":     {"CLAUDE_PERMISSION_MODE=nonsense", "'nonsense' is invalid"},
-		"argument": {"CLAUDE_ARGS=--nonsense", "unknown option"},
-		"program":  {"CLAUDE_COMMAND=/nowhere/claude", "set CLAUDE_COMMAND to its program"},
-		"folder":   {"CLAUDE_CONFIG_DIR=/dev/null/claude", "cannot create the folder"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newFixture(t).open(tc.set)
-			s.Send(agenttest.First("1", "", "say hello"), agenttest.Further("2", "say two"))
-			s.WantError("1", agentproto.KindPermanent, tc.want)
-			s.WantExit(1)
-		})
-	}
-	t.Run("number", func(t *testing.T) {
-		s := newFixture(t).open("CLAUDE_CODE_MAX_RETRIES=-1")
-		s.WantExit(exitConfig)
-	})
 }

@@ -12,7 +12,7 @@ const (
 )
 
 // newInitialize makes the CLI show calls of skills. It reads the arguments of one as if a user had typed them, @path
-// included, and models pass on what users write.
+// included, and models pass on words of users.
 func newInitialize() controlRequest {
 	return controlRequest{"control_request", "initialize", map[string]any{
 		"subtype": "initialize",
@@ -37,7 +37,5 @@ func inertSkill(l line) controlResponse {
 		}
 		output["updatedInput"] = shown.Input
 	}
-	return controlResponse{"control_response", map[string]any{
-		"subtype": "success", "request_id": l.RequestID, "response": map[string]any{"hookSpecificOutput": output},
-	}}
+	return supported(l, map[string]any{"hookSpecificOutput": output})
 }

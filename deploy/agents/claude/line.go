@@ -43,7 +43,7 @@ type line struct {
 	// stream_event: of the model's API
 	Event json.RawMessage `json:"event"`
 
-	// user: what a tool has returned
+	// user: the result of a tool
 	ToolUseResult json.RawMessage `json:"tool_use_result"`
 
 	// result
@@ -144,6 +144,13 @@ type controlResponse struct {
 	Response map[string]any `json:"response"`
 }
 
+// supported is the response to a control request that the client supports.
+func supported(l line, response map[string]any) controlResponse {
+	return controlResponse{"control_response", map[string]any{
+		"subtype": "success", "request_id": l.RequestID, "response": response,
+	}}
+}
+
 // mayUseTool is the subtype of a control request for a permission.
 const mayUseTool = "can_use_tool"
 
@@ -154,13 +161,10 @@ func answer(l line, reason string) controlResponse {
 			"subtype": "error", "request_id": l.RequestID, "error": "not supported by this client",
 		}}
 	}
-	return controlResponse{"control_response", map[string]any{
-		"subtype": "success", "request_id": l.RequestID,
-		"response": map[string]any{"behavior": "deny", "message": reason},
-	}}
+	return supported(l, map[string]any{"behavior": "deny", "message": reason})
 }
 
-// denial is why a permission is denied, and what to do, for the model. Where only the path is the reason,
+// denial tells the model why a permission is denied and how to go on. Where only the path is the reason,
 // more permissions for the tool would open every path.
 func denial(l line) string {
 	if l.Request.ReasonType == "workingDir" || l.Request.BlockedPath != "" {

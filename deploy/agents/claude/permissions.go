@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"regexp"
 
@@ -23,26 +21,13 @@ func (r *run) askPermission(l line) error {
 	if w == nil || w.dropped || err != nil {
 		return r.cli.program.Send(answer(l, refusal(l, agentproto.Answer{Problem: problem(err)})))
 	}
-	if w.asked == nil {
-		w.asked = map[string]int{}
-	}
-	w.asked[request.Hash]++
-	ask := request.Ask(w.asked[request.Hash], r.cfg.redact)
+	question := request.Ask(w.Count(request.Hash), r.cfg.redact)
 	r.log("%s %s: asking", l.Request.Subtype, l.Request.ToolName)
 	c := r.cli
-	go func() {
-		a, err := w.Ask(w.ctx, ask)
-		if errors.Is(err, agentproto.ErrInterrupted) {
-			return // with the turn
-		}
-		if err != nil {
-			a.Problem = fmt.Sprintf("users cannot be asked: %v", err)
-		}
-		select {
-		case w.decided <- func() error { return r.decide(c, l, a, request.Allowed(a)) }:
-		case <-w.ctx.Done():
-		}
-	}()
+	w.Ask(func(ask func(agentproto.Ask) agentproto.Answer) func() error {
+		a := ask(question)
+		return func() error { return r.decide(c, l, a, request.Allowed(a)) }
+	})
 	return nil
 }
 
@@ -99,16 +84,5 @@ var plainTool = regexp.MustCompile(`^\w{1,100}$`)
 
 // newAllowance lets the CLI use a tool with the input of its request, byte for byte.
 func newAllowance(l line) controlResponse {
-	return controlResponse{"control_response", map[string]any{
-		"subtype": "success", "request_id": l.RequestID,
-		"response": map[string]any{"behavior": "allow", "updatedInput": l.Request.Input},
-	}}
-}
-
-// withContext prepares a turn for questions.
-func (w *runningTurn) withContext(ctx context.Context) (end func()) {
-	var cancel context.CancelFunc
-	w.ctx, cancel = context.WithCancel(ctx)
-	w.decided = make(chan func() error)
-	return cancel
+	return supported(l, map[string]any{"behavior": "allow", "updatedInput": l.Request.Input})
 }

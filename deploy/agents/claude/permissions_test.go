@@ -55,7 +55,8 @@ func TestAgent_Permission_AtTheEndOfInput_IsDenied(t *testing.T) {
 	}
 }
 
-// What users allow runs, with the real Claude Code; what they deny does not, and a second use is asked about again.
+// With the real Claude Code, a tool that users allow runs, one that they deny does not, and a second use is asked
+// again.
 func TestAgent_Permission_OfTheRealCLI(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)

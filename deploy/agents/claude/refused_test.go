@@ -16,8 +16,8 @@ import (
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
-// What gated answers to a call for which it has no room (gated/internal/tools) is a result that its model can read, and the
-// turn goes on.
+// The answer of gated to a call for which it has no room (gated/internal/tools) is a result that the model can read,
+// and the turn goes on.
 func TestAgent_MCPCallWithoutRoom_ModelIsToldAndTriesAgain(t *testing.T) {
 	t.Parallel()
 	const busy = `{"error":{"code":-32000,"message":"too many tool calls at once: nothing was done, try again"},"id":null,"jsonrpc":"2.0"}`

@@ -14,6 +14,7 @@ import (
 
 	"arizuko/deploy/agents/internal/failure"
 	"arizuko/deploy/agents/internal/permission"
+	"arizuko/deploy/agents/internal/turn"
 	"arizuko/pkg/agentproto"
 )
 
@@ -43,13 +44,9 @@ type run struct {
 
 // runningTurn is a turn that the CLI has got.
 type runningTurn struct {
-	*agentproto.Turn
+	*turn.Turn
 	uuid  string // of its message
 	begun bool   // the CLI is working on it
-
-	ctx     context.Context   //nolint:containedctx // of its questions
-	asked   map[string]int    // how often each input was asked about, by hash
-	decided chan func() error // gives the CLI an answer of users
 
 	dropped bool          // by an interrupt; its answer is not wanted
 	said    said          // by the model so far
@@ -75,9 +72,10 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 			r.cfg.hide(t.Start.MCP.Token)
 		}
 	}
-	w := &runningTurn{Turn: t, uuid: newUUID()}
+	inner, end := turn.New(ctx, t)
+	defer end()
+	w := &runningTurn{Turn: inner, uuid: newUUID()}
 	r.running = w
-	defer w.withContext(ctx)()
 	defer func() { r.running = nil }()
 	if err := r.launch(); err != nil {
 		return w.reply, err
@@ -94,7 +92,7 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 			}
 		case newer := <-w.Newer():
 			err = r.give(newer)
-		case decide := <-w.decided:
+		case decide := <-w.Decided:
 			err = decide()
 		case <-interrupted:
 			if !errors.Is(context.Cause(ctx), agentproto.ErrInterrupted) {
@@ -138,7 +136,7 @@ func (r *run) takenIn(uuids ...string) error {
 			continue
 		}
 		delete(r.given, uuid)
-		if err := r.running.Fold(newer); err != nil && !errors.Is(err, agentproto.ErrInterrupted) {
+		if err := r.running.Fold(newer); err != nil {
 			return err
 		}
 	}
@@ -220,7 +218,7 @@ func (r *run) launch() error {
 			return err
 		}
 	}
-	if uuid := r.givenAs(r.running.Turn); uuid != "" {
+	if uuid := r.givenAs(r.running.Turn.Turn); uuid != "" {
 		r.running.uuid = uuid
 		delete(r.given, uuid)
 		return nil
@@ -342,7 +340,7 @@ func (r *run) result(l line) error {
 		return r.fail(f)
 	}
 	// One frame at the end, so that a turn that fails in a tool call is retried with nothing of it sent.
-	w.reply, r.last = r.reply(l, w.said), w.Turn
+	w.reply, r.last = r.reply(l, w.said), w.Turn.Turn
 	return nil
 }
 

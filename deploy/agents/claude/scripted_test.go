@@ -17,7 +17,7 @@ import (
 	"arizuko/pkg/testkit/need"
 )
 
-// For what the real Claude Code cannot be made to do, the test binary is a fake CLI: a helper process
+// For behavior that the real Claude Code cannot be made to show, the test binary is a fake CLI: a helper process
 // with SCRIPT in its environment.
 
 // scripts are lines that the fake CLI prints for each user message; UUID is that of the message.

@@ -3,7 +3,6 @@ package main
 import (
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"arizuko/pkg/agentproto"
@@ -11,22 +10,16 @@ import (
 	"arizuko/pkg/testkit/need"
 )
 
-// What users say while the real Claude Code works. The fake model answers the last message that it gets.
-
-// wantFolded fails the test unless the next frame answers these turns with that text.
-func (s *session) wantFolded(text string, turns ...string) {
-	s.t.Helper()
-	if f := s.Next(); f.Status != agentproto.StatusOK || !slices.Equal(f.TurnIDs, turns) || f.Result != text {
-		s.t.Errorf("got %+v, want turns %q answered %q", f, turns, text)
-	}
-}
+// Messages that come while the real Claude Code works. The fake model answers the last message that it gets.
 
 func TestAgent_MessageDuringToolCall_IsFolded(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *),Bash(echo *)")
 	s.begin("tool Bash sleep 6; echo done")
 	s.Send(agenttest.Foldable("2", "say two"), agenttest.Foldable("3", "say three"))
-	s.wantFolded("The tool said: done", "1", "2", "3")
+	if f := s.Next(); !slices.Equal(f.TurnIDs, []string{"1", "2", "3"}) || f.Result != "The tool said: done" {
+		t.Errorf("got %+v", f)
+	}
 	var taken []string
 	for _, e := range s.Events {
 		if e.Status == agentproto.StatusRunning {
@@ -52,41 +45,60 @@ func TestAgent_MessageDuringToolCall_IsFolded(t *testing.T) {
 	s.WantExit(0)
 }
 
-// Without a call of a tool there is nothing to fold into: Claude Code begins what has come meanwhile as one turn.
-func TestAgent_MessagesDuringText_AreTheNextTurn(t *testing.T) {
-	need.Verify(t)
+// Messages that come while Claude Code works are answered in order, together where they may be folded, and not at all
+// after an interrupt. Without a call of a tool there is nothing to fold into: it begins them as one turn. Those that
+// may not be folded it gets one by one; Claude Code itself would answer both with one result.
+func TestAgent_MessagesDuringTurn(t *testing.T) {
 	t.Parallel()
-	s := newFixture(t).open()
-	s.begin("slow 2 say one")
-	s.Send(agenttest.Foldable("2", "say two"), agenttest.Foldable("3", "say three"))
-	s.WantAnswer("1", "one")
-	s.wantFolded("three", "2", "3")
-	s.WantExit(0)
-}
-
-func TestAgent_InterruptWithGivenTurns_DropsThem(t *testing.T) {
-	need.Verify(t)
-	t.Parallel()
-	s := newFixture(t).open()
-	s.begin("slow 600 say never")
-	s.Send(agenttest.Foldable("2", "say nor this"), agenttest.Foldable("3", "say nor that"), agentproto.Interrupt{}, agenttest.Further("4", "say after"))
-	s.WantAnswer("4", "after")
-	s.WantExit(0)
-	if n := len(s.model.MessageCalls()); n != 2 {
-		t.Errorf("%d calls of the model, want 2", n)
+	type answer struct {
+		text  string
+		turns []string
 	}
-}
-
-// Turns that a Claude Code had before its time when it was killed are not lost: the run ends, and gated asks them again.
-func TestAgent_CLIKilledWithGivenTurns_FailsTheTurnUnderWay(t *testing.T) {
-	need.Verify(t)
-	t.Parallel()
-	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *)")
-	s.begin("tool Bash sleep 600")
-	s.Send(agenttest.Foldable("2", "say two"))
-	kill(t, s.cliPID(), syscall.SIGKILL)
-	s.WantError("1", agentproto.KindTransient, "signal: killed")
-	s.WantExit(1)
+	one, two, three := answer{"one", []string{"1"}}, answer{"two", []string{"2"}}, answer{"three", []string{"3"}}
+	for name, tt := range map[string]struct {
+		begin  string
+		sent   []agentproto.Input
+		want   []answer
+		calls  int  // of the model
+		always bool // also without VERIFY
+	}{
+		"in order": {
+			"slow 1 say one", []agentproto.Input{agenttest.Further("2", "say two"), agenttest.Further("3", "say three")},
+			[]answer{one, two, three}, 3, true,
+		},
+		"not to be folded": {
+			"tool Bash sleep 1; echo done", []agentproto.Input{agenttest.Further("2", "say two")},
+			[]answer{{"The tool said: done", []string{"1"}}, two}, 3, false,
+		},
+		"during a text": {
+			"slow 2 say one", []agentproto.Input{agenttest.Foldable("2", "say two"), agenttest.Foldable("3", "say three")},
+			[]answer{one, {"three", []string{"2", "3"}}}, 2, false,
+		},
+		"interrupted": {
+			"slow 600 say never", []agentproto.Input{agenttest.Foldable("2", "say nor this"), agenttest.Foldable("3", "say nor that"),
+				agentproto.Interrupt{}, agenttest.Further("4", "say after")},
+			[]answer{{"after", []string{"4"}}}, 2, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !tt.always {
+				need.Verify(t)
+			}
+			t.Parallel()
+			s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *),Bash(echo *)")
+			s.begin(tt.begin)
+			s.Send(tt.sent...)
+			for _, want := range tt.want {
+				if f := s.Next(); f.Status != agentproto.StatusOK || !slices.Equal(f.Turns(), want.turns) || f.Result != want.text {
+					t.Errorf("got %+v, want %+v", f, want)
+				}
+			}
+			s.WantExit(0)
+			if n := len(s.model.MessageCalls()); n != tt.calls {
+				t.Errorf("%d calls of the model, want %d", n, tt.calls)
+			}
+		})
+	}
 }
 
 // A turn that Claude Code has and does not take in is not given to it again.

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// maxCount is what "1/100 " takes at most, in bytes.
+// maxCount is the longest "1/100 ", in bytes.
 const maxCount = 16
 
 // answer answers a turn as the last of its messages says.

@@ -80,25 +80,6 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			}
 		}
 	})
-	t.Run("instructions", func(t *testing.T) {
-		s := open(t, binary)
-		s.Send(first("1", "old", "frames 3"), agenttest.Further("2", "silent"), agenttest.Further("3", "first", "frames 2"), agenttest.Further("4", "error"))
-		rest, code := s.End()
-		more := new(bool)
-		tail := "\n(topic #deploy · place 77 · surface telegram-topic · turn "
-		want := []agentproto.Frame{
-			{Status: "ok", TurnID: "1", Final: more, Result: "1/3 You said: frames 3" + tail + "1)"},
-			{Status: "ok", TurnID: "1", Final: more, Result: "2/3 You said: frames 3" + tail + "1)"},
-			{Status: "ok", TurnID: "1", Result: "3/3 You said: frames 3" + tail + "1)"},
-			{Status: "ok", TurnID: "2"},
-			{Status: "ok", TurnID: "3", Final: more, Result: "1/2 You said: first\nYou said: frames 2" + tail + "3)"},
-			{Status: "ok", TurnID: "3", Result: "2/2 You said: first\nYou said: frames 2" + tail + "3)"},
-			{Status: "error", TurnID: "4", Error: "error requested"},
-		}
-		if diff := cmp.Diff(want, rest); diff != "" || code != 1 {
-			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
-		}
-	})
 	t.Run("events", func(t *testing.T) {
 		s := open(t, binary)
 		s.Send(first("1", "old", "work stream slow 0.1 show it"))
@@ -226,23 +207,6 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			t.Errorf("it has done %q, %v, want %q", got, err, want)
 		}
 	})
-	t.Run("system text", func(t *testing.T) {
-		s := open(t, binary)
-		start := first("1", "", "system")
-		start.System = "# Where you are\n<here>"
-		s.Send(start, agenttest.Further("2", "slow 0 system"))
-		rest, code := s.End()
-		if len(rest) != 2 || code != 0 || rest[0].Result != start.System || rest[1].Result != start.System {
-			t.Errorf("exit code %d, frames %+v", code, rest)
-		}
-	})
-	t.Run("no system text", func(t *testing.T) {
-		s := open(t, binary)
-		s.Send(first("1", "", "system"))
-		if rest, code := s.End(); len(rest) != 1 || code != 0 || rest[0].Result != "The start line has no system text." {
-			t.Errorf("exit code %d, frames %+v", code, rest)
-		}
-	})
 	t.Run("long parts are within the limits of a turn", func(t *testing.T) {
 		s := open(t, binary)
 		s.Send(first("1", "old", "frames 9\n"+strings.Repeat("long ", 50_000)))
@@ -255,40 +219,6 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 		}
 		if len(rest) != 9 || code != 0 || size > agentproto.MaxParts {
 			t.Errorf("%d frames, exit code %d, %d bytes before the last frame", len(rest), code, size)
-		}
-	})
-	t.Run("errors end the run", func(t *testing.T) {
-		for text, want := range map[string]agentproto.Frame{
-			"error transient 40": {Kind: "transient", RetryAfter: 40},
-			"error permanent":    {Kind: "permanent"},
-			"error session":      {Kind: "session"},
-		} {
-			s := open(t, binary)
-			s.Send(first("1", "old", text), agenttest.Further("2", "left to the next run"))
-			rest, code := s.End()
-			want.Status, want.TurnID, want.Error = "error", "1", "error requested"
-			if diff := cmp.Diff([]agentproto.Frame{want}, rest); diff != "" || code != 1 {
-				t.Errorf("%s: exit code %d, frames (-want +got):\n%s", text, code, diff)
-			}
-		}
-	})
-	t.Run("an error with an answer", func(t *testing.T) {
-		s := open(t, binary)
-		s.Send(first("1", "old", "error result"), agenttest.Further("2", "silent"))
-		rest, code := s.End()
-		want := []agentproto.Frame{
-			{Status: "error", TurnID: "1", Error: "error requested", Result: "You said: error result\n(topic #deploy · place 77 · surface telegram-topic · turn 1)"},
-			{Status: "ok", TurnID: "2"},
-		}
-		if diff := cmp.Diff(want, rest); diff != "" || code != 0 {
-			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
-		}
-	})
-	t.Run("crash", func(t *testing.T) {
-		s := open(t, binary)
-		s.Send(first("1", "old", "crash"))
-		if rest, code := s.End(); len(rest) != 0 || code != 1 {
-			t.Errorf("frames %+v, exit code %d", rest, code)
 		}
 	})
 	t.Run("slow answers in order after the end of input", func(t *testing.T) {
@@ -318,28 +248,79 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			t.Errorf("frame %+v", f)
 		}
 	})
-	t.Run("interrupt", func(t *testing.T) {
-		s := open(t, binary)
-		s.Send(first("1", "old", "slow 600"), agenttest.Further("2", "after it"), agentproto.Interrupt{}, agenttest.Further("3", "go on"))
-		if rest, code := s.End(); len(rest) != 1 || rest[0].TurnID != "3" || code != 0 {
-			t.Errorf("frames %+v, exit code %d", rest, code)
-		}
-	})
-	t.Run("interrupt without a turn", func(t *testing.T) {
-		s := open(t, binary)
-		s.Send(agentproto.Interrupt{})
-		if rest, code := s.End(); len(rest) != 0 || code != 0 {
-			t.Errorf("frames %+v, exit code %d", rest, code)
-		}
-	})
-	t.Run("an invalid line", func(t *testing.T) {
-		s := open(t, binary)
-		s.Send(first("1", "old", "hi"))
-		if _, err := io.WriteString(s.Stdin, "nonsense\n"); err != nil {
-			t.Fatal(err)
-		}
-		if rest, code := s.End(); len(rest) != 1 || code != 1 {
-			t.Errorf("frames %+v, exit code %d", rest, code)
-		}
-	})
+}
+
+// Each run gets some lines, nil for an invalid one, and the end of its input.
+func TestDemo_Run_EndsWithFramesAndCode(t *testing.T) {
+	binary := build(t)
+	const tail = "\n(topic #deploy · place 77 · surface telegram-topic · turn "
+	more, system := new(bool), "# Where you are\n<here>"
+	withSystem := first("1", "old", "system")
+	withSystem.System = system
+	left := agenttest.Further("2", "left to the next run")
+	requested := func(turn string) agentproto.Frame {
+		return agentproto.Frame{Status: "error", TurnID: turn, Error: "error requested"}
+	}
+	ofKind := func(kind agentproto.Kind, seconds float64) []agentproto.Frame {
+		f := requested("1")
+		f.Kind, f.RetryAfter = kind, seconds
+		return []agentproto.Frame{f}
+	}
+	partial := requested("1")
+	partial.Result = "You said: error result" + tail + "1)"
+	for name, tt := range map[string]struct {
+		lines []agentproto.Input
+		want  []agentproto.Frame
+		code  int
+	}{
+		"instructions": {
+			[]agentproto.Input{first("1", "old", "frames 3"), agenttest.Further("2", "silent"), agenttest.Further("3", "first", "frames 2"), agenttest.Further("4", "error")},
+			[]agentproto.Frame{
+				{Status: "ok", TurnID: "1", Final: more, Result: "1/3 You said: frames 3" + tail + "1)"},
+				{Status: "ok", TurnID: "1", Final: more, Result: "2/3 You said: frames 3" + tail + "1)"},
+				{Status: "ok", TurnID: "1", Result: "3/3 You said: frames 3" + tail + "1)"},
+				{Status: "ok", TurnID: "2"},
+				{Status: "ok", TurnID: "3", Final: more, Result: "1/2 You said: first\nYou said: frames 2" + tail + "3)"},
+				{Status: "ok", TurnID: "3", Result: "2/2 You said: first\nYou said: frames 2" + tail + "3)"},
+				requested("4"),
+			}, 1,
+		},
+		"system text": {
+			[]agentproto.Input{withSystem, agenttest.Further("2", "slow 0 system")},
+			[]agentproto.Frame{{Status: "ok", TurnID: "1", Result: system}, {Status: "ok", TurnID: "2", Result: system}}, 0,
+		},
+		"no system text": {
+			[]agentproto.Input{first("1", "old", "system")},
+			[]agentproto.Frame{{Status: "ok", TurnID: "1", Result: "The start line has no system text."}}, 0,
+		},
+		"a transient error ends the run": {[]agentproto.Input{first("1", "old", "error transient 40"), left}, ofKind("transient", 40), 1},
+		"a permanent error":              {[]agentproto.Input{first("1", "old", "error permanent"), left}, ofKind("permanent", 0), 1},
+		"an error of the session":        {[]agentproto.Input{first("1", "old", "error session"), left}, ofKind("session", 0), 1},
+		"an error with an answer": {
+			[]agentproto.Input{first("1", "old", "error result"), agenttest.Further("2", "silent")},
+			[]agentproto.Frame{partial, {Status: "ok", TurnID: "2"}}, 0,
+		},
+		"crash": {[]agentproto.Input{first("1", "old", "crash")}, nil, 1},
+		"interrupt": {
+			[]agentproto.Input{first("1", "old", "slow 600"), agenttest.Further("2", "after it"), agentproto.Interrupt{}, agenttest.Further("3", "silent")},
+			[]agentproto.Frame{{Status: "ok", TurnID: "3"}}, 0,
+		},
+		"interrupt without a turn": {[]agentproto.Input{agentproto.Interrupt{}}, nil, 0},
+		"an invalid line":          {[]agentproto.Input{first("1", "old", "silent"), nil}, []agentproto.Frame{{Status: "ok", TurnID: "1"}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, binary)
+			for _, line := range tt.lines {
+				if line != nil {
+					s.Send(line)
+				} else if _, err := io.WriteString(s.Stdin, "nonsense\n"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rest, code := s.End()
+			if diff := cmp.Diff(tt.want, rest); diff != "" || code != tt.code {
+				t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
+			}
+		})
+	}
 }

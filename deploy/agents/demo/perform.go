@@ -31,7 +31,7 @@ const (
 	pricePerToken = 0.00001 // US dollars
 )
 
-// asks asks the users what a message says, and returns what they have answered, "" if it asks nothing.
+// asks asks the users the questions of a message and returns their answers, "" if it has none.
 func (p *performance) asks(ctx context.Context) (said string, err error) {
 	if p.order.allow {
 		if said, err = p.askPermission(ctx); err != nil {
@@ -60,7 +60,7 @@ type permitted struct {
 // maxPermitted is the size of the text of a line in bytes: users see the whole line.
 const maxPermitted = 200
 
-// askPermission asks whether the agent may append a line to a file, and does it if it may. It returns what became of
+// askPermission asks whether the agent may append a line to a file, and does it if it may. It returns the outcome of
 // it.
 func (p *performance) askPermission(ctx context.Context) (string, error) {
 	line, err := json.Marshal(permitted{Turn: p.ID, Text: agentproto.Truncate(strings.Join(p.texts, " "),
@@ -159,7 +159,7 @@ func (p *performance) show(ctx context.Context) error {
 	return nil
 }
 
-// spend says ten times what the turn has cost by then.
+// spend states the turn's cost ten times, as it grows.
 func (p *performance) spend(ctx context.Context) error {
 	const times = 10
 	for i := range times {
@@ -174,7 +174,7 @@ func (p *performance) spend(ctx context.Context) error {
 	return nil
 }
 
-// wait waits, and takes in what comes meanwhile if it is asked to.
+// wait waits, and takes in messages that come meanwhile if it is asked to.
 func (p *performance) wait(ctx context.Context, d time.Duration) error {
 	newer := p.Newer()
 	if !p.order.fold {
@@ -252,7 +252,7 @@ func emit(t *agentproto.Turn, events ...agentproto.Event) error {
 	return nil
 }
 
-// spent is what a turn would use.
+// spent is the usage of a turn.
 func spent(prompt, answer string) *agentproto.Usage {
 	input, output := int64(len(prompt)/bytesPerToken), int64(len(answer)/bytesPerToken)
 	return &agentproto.Usage{

@@ -18,7 +18,7 @@ var (
 	anyTag        = regexp.MustCompile(`<[^>]*>`)
 )
 
-// fileName is what the instruction until takes: a plain name in the folder itself.
+// fileName matches the names that the instruction until takes: plain ones in the folder itself.
 var fileName = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
 // messageTexts returns the text of each message of the turn, oldest first,
@@ -56,7 +56,7 @@ type order struct {
 	ask    []string // options of a question, the answer to which it says
 	allow  bool     // it asks for permission to append a line to a file
 	spend  float64  // US dollars that it says it has used, little by little
-	fold   bool     // what comes while it works is a part of the answer
+	fold   bool     // messages that come while it works are part of the answer
 	silent bool
 	system bool
 	fail   bool
@@ -145,7 +145,7 @@ func (o *order) apply(words []string) int {
 	return 1
 }
 
-// applyKind parses what may follow the word error and returns its number of words.
+// applyKind parses the words after error and returns their number.
 func (o *order) applyKind(words []string) int {
 	if len(words) == 0 {
 		return 0

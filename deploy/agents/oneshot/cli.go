@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"arizuko/deploy/agents/internal/failure"
 	"arizuko/deploy/agents/internal/paragraphs"
 	"arizuko/deploy/agents/internal/subprocess"
 	"arizuko/pkg/agentproto"
@@ -75,7 +76,7 @@ func (c *cli) ask(ctx context.Context, session, prompt string) outcome {
 	case c.sessions == nil:
 		return c.runOnce(ctx, "", prompt)
 	case session != "" && !c.sessions.MatchString(session):
-		return outcome{failure: c.sessionLost("it belongs to another agent")}
+		return outcome{failure: new(failure.SessionLost("it is not one of " + c.name))}
 	}
 	return c.runOnce(ctx, session, prompt)
 }
@@ -194,7 +195,7 @@ func (p *parser) apply(e event) {
 // answer is all texts as paragraphs.
 func (p *parser) answer() string { return paragraphs.Join(append(p.before, p.text)) }
 
-// tail is a writer that keeps the end of what it passes on.
+// tail is a writer that keeps the end of the text it passes on.
 type tail struct {
 	out  io.Writer
 	last []byte

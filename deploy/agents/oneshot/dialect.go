@@ -15,9 +15,9 @@ type dialect struct {
 	read func(line []byte) event
 	// sessions matches its session ids, nil if it has none. Other ids do not become arguments.
 	sessions *regexp.Regexp
-	// lost is a part of what it prints on stderr if a session does not exist.
+	// lost is a part of its message on stderr if a session does not exist.
 	lost string
-	// authHelp is what to do if it refuses how it is to log in.
+	// authHelp tells operators how to log it in.
 	authHelp string
 }
 
@@ -25,7 +25,7 @@ type dialect struct {
 type event struct {
 	session string
 	text    string // a piece of the answer
-	ends    bool   // what follows is another text
+	ends    bool   // the next piece is another text
 	failure string // an error, after which there may still be an answer
 }
 

@@ -25,7 +25,7 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return new(failure.Permanent("%s is not installed, or not in PATH", c.program))
 	case c.lost != "" && err != nil && strings.Contains(stderr, c.lost):
-		return c.sessionLost(excerpt(errorLine(stderr)))
+		return new(failure.SessionLost(c.name + ": " + errorLine(stderr)))
 	}
 	reason := noAnswer
 	if err != nil {
@@ -71,9 +71,4 @@ func (c *cli) replaced() *agentproto.Failure {
 	line := "exec " + bridge + " " + strings.ReplaceAll(command, "%s", c.program)
 	return new(failure.Permanent("oneshot no longer runs %s: set AGENT_COMMAND, or agent.command of the group, to '%s'; "+
 		"docs/bring-your-agent.md says which package it needs", c.name, line))
-}
-
-func (c *cli) sessionLost(why string) *agentproto.Failure {
-	return &agentproto.Failure{Kind: agentproto.KindSession,
-		Text: fmt.Sprintf("%s cannot resume the session: %s", c.name, why)}
 }

@@ -102,7 +102,7 @@ func stayOn() int {
 	}
 }
 
-// lines are what the commands print: answer takes a session and a text as JSON, failed a session.
+// lines are the output of the commands: answer takes a session and a text as JSON, failed a session.
 var lines = map[string]struct{ session, answer, failed, lost string }{
 	"gemini": {
 		"8e3a5e4f-696c-4943-bf87-9af9da23ee28",

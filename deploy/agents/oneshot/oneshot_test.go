@@ -48,38 +48,6 @@ func TestParser_RecordedOutput_AnswerSessionFailure(t *testing.T) {
 	}
 }
 
-func TestParser_Answer_JoinsTexts(t *testing.T) {
-	for name, tt := range map[string]struct {
-		texts []string
-		want  string
-	}{
-		"several":                  {[]string{"a", " b ", "c"}, "a\n\nb\n\nc"},
-		"a tag that is not closed": {[]string{"a\n<think>hm", "b"}, "a\n\nb"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var p parser
-			for _, text := range tt.texts {
-				p.apply(event{ends: true})
-				p.apply(event{text: text[:len(text)/2]})
-				p.apply(event{text: text[len(text)/2:]})
-			}
-			if got := p.answer(); got != tt.want {
-				t.Errorf("got %.100q, want %.100q", got, tt.want)
-			}
-		})
-	}
-}
-
-func TestAgent_FailureAfterToolCall_AnswersNothing(t *testing.T) {
-	t.Chdir(t.TempDir())
-	a := start(t, "gemini")
-	a.Send(agentproto.Start{TurnID: "1", Prompt: "half"})
-	if f := a.Next(); f.Status != agentproto.StatusError || f.Result != "" || !strings.Contains(f.Error, "Loop detected") {
-		t.Errorf("got %+v", f)
-	}
-	a.WantExit(1)
-}
-
 // Commands without sessions need the system text in each turn, others once in a session.
 func TestAgent_SystemText_BeginsSession(t *testing.T) {
 	for name, session := range map[string]string{"gemini": "", "plain": "", "resumed": "01a1ff98-089e-7af1-ba12-86303db8081f"} {
@@ -225,7 +193,7 @@ func TestAgent_SessionCannotBeResumed_ReportsIt(t *testing.T) {
 			a := start(t, "gemini")
 			a.Send(agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session})
 			f := a.Next()
-			if f.Status != agentproto.StatusError || f.Kind != agentproto.KindSession || !strings.Contains(f.Error, "cannot resume the session") {
+			if f.Status != agentproto.StatusError || f.Kind != agentproto.KindSession || !strings.Contains(f.Error, "the session cannot be resumed: ") {
 				t.Errorf("got %+v", f)
 			}
 			a.WantExit(1)
@@ -275,6 +243,7 @@ func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 			"refuse":  {"permanent", name + " failed: bad key"}, // with exit code 0
 			"crash":   {"transient", name + " failed: Error: out of luck"},
 			"limit":   {"transient", name + " failed: Error: 429, please try again in 20s"},
+			"half":    {"transient", name + " failed: Loop detected"}, // an error after a tool call
 			"empty":   {"transient", name + " failed: it ended without an answer"},
 			"die":     {"transient", name + " failed: a warning"},
 			"hang up": {"transient", name + " failed: it closed its output and ran on for 3s: it was terminated"},
@@ -284,13 +253,15 @@ func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 				tt.kind, tt.want = "transient", "plain failed: a warning"
 			case name == "plain" && order == "refuse":
 				tt.kind, tt.want = "transient", "plain failed: it ended without an answer"
+			case name == "plain" && order == "half":
+				continue // which has no events
 			}
 			t.Run(name+" "+order, func(t *testing.T) {
 				t.Chdir(t.TempDir())
 				a := start(t, name)
 				a.Send(agentproto.Start{TurnID: "1", Prompt: order})
 				f := a.Next()
-				if f.Status != agentproto.StatusError || f.TurnID != "1" || f.Kind != tt.kind || !strings.HasPrefix(f.Error, tt.want) {
+				if f.Status != agentproto.StatusError || f.TurnID != "1" || f.Kind != tt.kind || !strings.HasPrefix(f.Error, tt.want) || f.Result != "" {
 					t.Errorf("got %+v, want %+v", f, tt)
 				}
 				if (f.RetryAfter == 20) != (order == "limit") {
@@ -305,20 +276,18 @@ func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 	}
 }
 
-func TestAgent_CommandAnswersAndStays_IsEnded(t *testing.T) {
-	t.Chdir(t.TempDir())
-	a := start(t, "gemini")
-	a.Send(agentproto.Start{TurnID: "1", Prompt: "answer and hang up"})
-	a.WantAnswer("1", "heard answer and hang up")
-	a.WantExit(0)
-}
-
-func TestAgent_HiddenText_IsAnswer(t *testing.T) {
-	t.Chdir(t.TempDir())
-	a := start(t, "gemini")
-	a.Send(agentproto.Start{TurnID: "1", Prompt: "<internal>nothing to say</internal>"})
-	a.WantAnswer("1", "heard <internal>nothing to say</internal>")
-	a.WantExit(0)
+func TestAgent_Order_IsAnswered(t *testing.T) {
+	for order, want := range map[string]string{
+		"answer and hang up":                  "heard answer and hang up", // and stays: it is ended
+		"<internal>nothing to say</internal>": "heard <internal>nothing to say</internal>",
+		"<message>@secret me@x.org</message>": "heard <message>&#64;secret me&#64;x.org</message>", // Gemini would read the file
+	} {
+		t.Chdir(t.TempDir())
+		a := start(t, "gemini")
+		a.Send(agentproto.Start{TurnID: "1", Prompt: order})
+		a.WantAnswer("1", want)
+		a.WantExit(0)
+	}
 }
 
 func TestAgent_MissingCommand_EndsRunWithError(t *testing.T) {
@@ -369,14 +338,4 @@ func TestAgent_Terminated_StopsTurn(t *testing.T) {
 		t.Errorf("got %+v", f)
 	}
 	a.WantExit(1)
-}
-
-func TestAgent_GeminiFileReference_IsEscaped(t *testing.T) {
-	t.Chdir(t.TempDir())
-	a := start(t, "gemini")
-	a.Send(agentproto.Start{TurnID: "1", Prompt: "<message>@secret me@x.org</message>"})
-	a.Next()
-	if got := calls(t)[0].Prompt; got != "<message>&#64;secret me&#64;x.org</message>" {
-		t.Errorf("prompt %q", got)
-	}
 }

@@ -80,7 +80,7 @@ func wantNotShown(t *testing.T, results map[string]string, want ...string) {
 	}
 }
 
-// Gated passes on only the variables of AGENT_ENV, and hides their secrets in what is printed.
+// Gated passes on only the variables of AGENT_ENV, and hides their secrets in the output.
 func TestTry_AgentPrintsItsEnvironment_SecretsAreHidden(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), program(t, "gated"), "agent", "try", "--", "read line; env >&2")

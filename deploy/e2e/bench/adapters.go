@@ -97,7 +97,7 @@ func (b *bench) measureAdapter(ctx context.Context, p platform) (figures []figur
 	}
 	refused := float64(s.platform.RateLimited() - before)
 	others := (chats - 1) * rows
-	// What the busy chat may send meanwhile counts too. A quick run has too few rows for that.
+	// Messages that the busy chat may send meanwhile count too. A quick run has too few rows for that.
 	meanwhile := min(many, p.chat.burst+int(p.account.minDuration(others)/p.chat.interval))
 	allowed := max(p.account.minDuration(others+meanwhile), p.chat.minDuration(rows), time.Second)
 	ratio := took.Seconds() / allowed.Seconds()

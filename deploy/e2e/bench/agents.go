@@ -18,6 +18,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
@@ -145,7 +146,7 @@ func (b *bench) serveKind(ctx context.Context, setup *agentSetup, chats int) (*s
 	}
 	return s, s.adapter.store.Write(ctx, func(tx *store.Tx) error {
 		for i := range chats {
-			if _, err := tx.UpdateGroup(&msg.Group{Folder: groupFolder(i), Config: config}); err != nil {
+			if err := storetest.SetConfig(tx, groupFolder(i), config); err != nil {
 				return err
 			}
 		}
@@ -272,8 +273,8 @@ func (k *measuredKind) agentMB(ctx context.Context) (total float64, err error) {
 	return total, err
 }
 
-// processes returns the pids of a run: what gated started, which with docker is the client, and what
-// runs in the container.
+// processes returns the pids of a run: the process that gated started, which with docker is the client, and those in
+// the container.
 func processes(ctx context.Context, r *msg.Run) ([]int, error) {
 	pids := tree(r.PID)
 	if r.Runtime != string(groupconfig.Docker) {

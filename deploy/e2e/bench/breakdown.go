@@ -37,7 +37,7 @@ func steps() []step {
 }
 
 // breakdown measures where the time of one message goes, with daemons that note when they reach which
-// failpoint. Each note costs some microseconds, so the sum is more than what latency measures.
+// failpoint. Each note costs some microseconds, so the sum is more than the latency that is measured without them.
 func (b *bench) breakdown(ctx context.Context) (figures []figure, err error) {
 	bin, err := build("failpoints")
 	if err != nil {
@@ -77,7 +77,7 @@ type pass struct {
 	point fp.Point
 }
 
-// parseTrace parses what daemons noted, and sorts it by time.
+// parseTrace parses the notes of daemons, and sorts them by time.
 func parseTrace(text string) (passes []pass, err error) {
 	for line := range strings.Lines(text) {
 		var p pass

@@ -79,7 +79,7 @@ func compareScenario(ctx context.Context, s scenario, before, after *bench, roun
 	return all, nil
 }
 
-// addFigures adds one round's figures of a build. The first call decides what is compared.
+// addFigures adds one round's figures of a build. The first call decides which figures are compared.
 func addFigures(all []*comparison, figures []figure, before bool) ([]*comparison, error) {
 	figures = slices.DeleteFunc(figures, func(f figure) bool { return f.compared == 0 })
 	if all == nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/gatedtest"
-
 	"arizuko/deploy/e2e/harness"
+	"arizuko/gated/gatedtest"
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -128,7 +128,7 @@ func (l *live) awaitShown(ctx context.Context) error {
 
 // shown is how many of the turns users see something of.
 func (l *live) shown(ctx context.Context) (n int, err error) {
-	open, err := l.system.gated.store.OpenPreviews(ctx, l.system.platform.Info().Platform)
+	open, err := adapterrows.OpenPreviews(ctx, l.system.gated.store.Reader, l.system.platform.Info().Platform)
 	for _, p := range open {
 		if p.PlatformID != "" {
 			n++

@@ -47,7 +47,7 @@ func openPage(ctx context.Context, path string) (*page, error) {
 	return &page{path: path, before: before + tableStart, after: tableEnd + after}, nil
 }
 
-// write replaces what is between the markers.
+// write replaces the text between the markers.
 func (p *page) write(table string) error {
 	return os.WriteFile(p.path, []byte(p.before+"\n\n"+strings.TrimSpace(table)+"\n\n"+p.after), 0o644)
 }

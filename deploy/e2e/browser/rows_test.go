@@ -2,7 +2,7 @@ package browser_test
 
 import "strings"
 
-// invariants hold at the end of every test: each query finds what breaks one.
+// invariants hold at the end of every test: each query finds rows that break one.
 var invariants = []struct{ broken, query string }{
 	{"a turn has failed or is open", `SELECT id, state, reason FROM turns WHERE state NOT IN ('done', 'cancelled')`},
 	{"a routed row has no turn", `SELECT id, content FROM messages WHERE disposition = 'routed' AND turn_id IS NULL`},

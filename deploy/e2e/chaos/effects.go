@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// checkToolMessages checks that each toolMessage was stored and answered once, and what its calls have done.
+// checkToolMessages checks that each toolMessage was stored and answered once, and the effects of its calls.
 func (r *result) checkToolMessages(db *sql.DB, load *generator) error {
 	for _, m := range load.toolMessages {
 		late, err := r.checkToolMessage(db, m)

@@ -19,14 +19,14 @@ const (
 	ttlDisruption   = 40 * time.Second
 )
 
-// clusterDisruption is what is done to daemons, machines or servers for a time.
+// clusterDisruption disrupts daemons, machines or servers for a time.
 type clusterDisruption struct {
 	name       string
 	length     time.Duration
 	begin, end func(ctx context.Context) error
 }
 
-// disruptions are all, in a fixed order. What they disrupt is found when they begin.
+// disruptions are all, in a fixed order. Their targets are chosen when they begin.
 func (c *cluster) disruptions() []clusterDisruption {
 	all := []clusterDisruption{c.machineKilled(), c.machineSuspended(), c.machineCutOff(link.Reset),
 		c.machineCutOff(link.Hole)}
@@ -38,7 +38,7 @@ func (c *cluster) disruptions() []clusterDisruption {
 		c.standbyKilled(), c.etcdKilled(1), c.etcdKilled(2), c.switchedOver())
 }
 
-// nothing is the end of what ends by itself.
+// nothing is the end of a disruption that ends by itself.
 func nothing(context.Context) error { return nil }
 
 // daemonKilled kills the one of a daemon that works. Its supervisor starts it again.

@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// writing is when users wrote what. It is safe for concurrent use.
+// writing is the times at which users wrote their messages. It is safe for concurrent use.
 type writing struct {
 	mu sync.Mutex
 	at map[key]time.Time // by chat and prompt
@@ -83,7 +83,7 @@ type episode struct {
 }
 
 // measure finds out how long there was no service on each platform: until the first answer to a message that was
-// written after the beginning, and the longest time between two answers, which also counts what came later.
+// written after the beginning, and the longest time between two answers, which also counts later ones.
 func (e *episode) measure(answers []answer) {
 	byPlatform := map[string][]answer{}
 	for _, a := range answers {

@@ -55,7 +55,7 @@ type sentMessage struct {
 	file       string // content of the attached file, "" for none
 }
 
-// generator is the load generator: simulated users who write messages. It records what they wrote.
+// generator is the load generator: simulated users who write messages. It records their messages.
 type generator struct {
 	random    *rand.Rand
 	platforms map[string]chatsim.Platform // by prefix of the JID

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// history is what the rows say about messages, turns and deliveries.
+// history is the messages, turns and deliveries in the rows.
 type history struct {
 	data       string                 // the data folder
 	stored     map[key][]row          // inbound rows by content

@@ -241,7 +241,7 @@ func (l *loadedInstance) startDaemon(ctx context.Context, name string) error {
 }
 
 // awaitIdle waits until everything is acknowledged, decided, answered and delivered. It returns
-// errStuck if that stops making progress; the result then counts what is stuck.
+// errStuck if that stops making progress; the result then counts stuck work.
 func (l *loadedInstance) awaitIdle(ctx context.Context) error {
 	return l.awaitIdleOr(ctx, func() bool { return false })
 }

@@ -23,7 +23,7 @@ const (
 	reconnectTimeout = 15 * time.Second
 )
 
-// site is where outages happen: a platform, or what is between browsers and the web chat.
+// site is where outages happen: a platform, or the network between browsers and the web chat.
 type site struct {
 	name    string // as in JIDs
 	network chatsim.Network

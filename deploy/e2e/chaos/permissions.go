@@ -15,13 +15,13 @@ import (
 	"arizuko/deploy/e2e/invariants"
 )
 
-// permittedFiles are where the demo agent writes what it was allowed to write.
+// permittedFiles are where the demo agent writes after a permission.
 const permittedFiles = "groups/*/permitted.jsonl"
 
 // permission is a question whether something may run.
 type permission struct {
 	ask, turn int64
-	shown     string // what users read of it
+	shown     string // as users read it
 	hash      string
 	allowed   bool
 }
@@ -46,8 +46,8 @@ func readPermissions(db *sql.DB) (all map[string][]permission, due []permission,
 		})
 }
 
-// checkPermissions checks that what agents have done is what users have allowed: the same, by its hash and as users
-// have read it, for the turn that asked, and once. What was denied, has expired or was not asked was not done.
+// checkPermissions checks that agents have done exactly the actions that users have allowed: the same, by its hash and as
+// users have read it, for the turn that asked, and once. What was denied, has expired or was not asked was not done.
 func (r *result) checkPermissions(db *sql.DB, data string) error {
 	asked, due, err := readPermissions(db)
 	if err != nil {

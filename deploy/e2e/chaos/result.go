@@ -12,7 +12,7 @@ import (
 	"arizuko/deploy/e2e/invariants"
 )
 
-// result counts what went wrong, by what it means for users.
+// result counts failures by the harm that they do to users.
 type result struct {
 	count map[invariants.Harm]int
 	out   io.Writer // gets a line per case
@@ -174,7 +174,7 @@ func (r *result) checkFile(m sentMessage, in row) {
 	}
 }
 
-// checkSends compares what a platform received with the outbound rows.
+// checkSends compares the messages that a platform received with the outbound rows.
 func (r *result) checkSends(h *history, platform chatsim.Platform) {
 	m, arrivals := newMatcher(h, platform), platform.Arrivals()
 	parts := m.match(arrivals)

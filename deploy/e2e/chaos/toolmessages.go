@@ -33,8 +33,8 @@ const sharedFile = "notes.txt"
 // the end of a run.
 const reminderDelay = 20 * time.Second
 
-// toolMessage is a message that makes an agent call tools, and what must follow exactly once however often its turn is
-// retried.
+// toolMessage is a message that makes an agent call tools, with the effects that must follow exactly once however often
+// its turn is retried.
 type toolMessage struct {
 	chat, content string
 	effects       []effect
@@ -194,7 +194,7 @@ func delegateWork(_ *generator, c chatsim.Conversation, text string) toolMessage
 	}
 }
 
-// delegateAndAsk has a child group ask its parent, and answer with what the parent says.
+// delegateAndAsk has a child group ask its parent, and answer with the parent's answer.
 func delegateAndAsk(_ *generator, c chatsim.Conversation, text string) toolMessage {
 	prompt := fmt.Sprintf(`call escalate {"prompt":%q}`, "say say "+text)
 	return toolMessage{

@@ -23,7 +23,7 @@ const (
 // approver is an operator who approves all requests.
 type approver struct{ onbod *httpx.Client }
 
-// run approves requests until ctx ends. While daemons are killed, calls fail: what they did not do is
+// run approves requests until ctx ends. While daemons are killed, calls fail: the rest of their work is
 // repeated, since a request stays pending until it is approved.
 func (a *approver) run(ctx context.Context) {
 	ticker := time.NewTicker(approvalInterval)

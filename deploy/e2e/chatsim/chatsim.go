@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Platform records what its users did and what it received. It is safe for concurrent use, except
+// Platform records the actions of its users and the calls that it received. It is safe for concurrent use, except
 // for the methods of ConversationMaker.
 type Platform interface {
 	Info() Info
@@ -97,7 +97,7 @@ type Transport interface {
 	Serve(host string) (env []string, err error)
 	// Connected reports whether the adapter is connected, so that it gets events.
 	Connected() bool
-	// Arrivals lists what the adapter sent, in order of arrival. A preview that became an answer arrived when it did.
+	// Arrivals lists the adapter's messages, in order of arrival. A preview that became an answer arrived when it did.
 	Arrivals() []Arrival
 	// LeftPreviews lists the previews of answers that are there and say nothing.
 	LeftPreviews() []Arrival
@@ -149,7 +149,7 @@ type Conversation struct {
 	Mutates             bool   // users edit and delete messages and stop agents here
 }
 
-// Action is what a user does in a conversation.
+// Action is an action of a user in a conversation.
 type Action struct {
 	Conversation
 	Verb, Text string

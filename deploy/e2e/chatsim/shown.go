@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/adapter"
 )
 
-// previewTexts are what a preview shows before anything else. Its message is no arrival before it shows more.
+// previewTexts are the first texts of a preview. Its message is no arrival before it shows more.
 var previewTexts = []string{adapter.PreviewStart, "⏳ " + adapter.PreviewStart}
 
 // shown collects what the messages of a bot are in the end: a preview may have become an answer, and only the last text

@@ -165,15 +165,6 @@ func (t *Telegram) press(by telegram.User, c Conversation, message, data string)
 	return t.rooms[c.Chat].TryPress(by, id, data)
 }
 
-// ForgePress presses a button with any data, as a modified app does.
-func (t *Telegram) ForgePress(c Conversation, message, data string) (press string, err error) {
-	if _, err := t.message(c, message); err != nil {
-		return "", err
-	}
-	id, _ := strconv.Atoi(message)
-	return t.rooms[c.Chat].ForgePress(t.users[c.Chat], id, data), nil
-}
-
 // BotReactions implements Reactor.
 func (t *Telegram) BotReactions(c Conversation, message string) []string {
 	id, _ := strconv.Atoi(message)

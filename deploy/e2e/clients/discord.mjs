@@ -1,6 +1,6 @@
 // A bot with discord.js. Users tell it what to do with the first word of a message.
 import {
-  ActionRowBuilder, ActivityType, ButtonBuilder, ButtonStyle, ChannelType, Client, DiscordAPIError, EmbedBuilder, Events,
+  ActionRowBuilder, ActivityType, ButtonBuilder, ButtonStyle, Client, DiscordAPIError, Events,
   GatewayIntentBits, MessageFlags, Partials, SlashCommandBuilder,
 } from "discord.js";
 import { perform, report, untilInputEnds } from "./program.mjs";
@@ -29,7 +29,6 @@ const steps = {
   burst: async (message, count) => ({ ids: await Promise.all(Array.from({ length: Number(count) }, async (_, n) => (await message.channel.send(`number ${n}`)).id)) }),
   long: async (message, length) => sent(await message.channel.send("x".repeat(Number(length)))),
   quiet: async (message) => sent(await message.channel.send({ content: "@everyone https://example.com", allowedMentions: { parse: [] }, flags: MessageFlags.SuppressEmbeds })),
-  embed: async (message, length) => sent(await message.channel.send({ embeds: [new EmbedBuilder({ title: "t", description: "x".repeat(Number(length)) })] })),
   edit: async (message, text) => sent(await (await message.channel.send("draft")).edit(text)),
   editTo: async (message, id) => sent(await message.channel.messages.edit(id, "edited")),
   delete: async (message) => {
@@ -38,25 +37,17 @@ const steps = {
     return sent(made);
   },
   deleteId: async (message, id) => message.channel.messages.delete(id),
-  deleteAll: async (message, ids) => ({ deleted: (await message.channel.bulkDelete(ids.split(" "))).size }),
   history: async (message) => ({ contents: [...(await message.channel.messages.fetch({ limit: 3 })).values()].map((m) => m.content) }),
   get: async (message, id) => sent(await fetched(message, id)),
   thread: async (message, name) => {
     const thread = await message.startThread({ name, autoArchiveDuration: 60 });
     return { ...sent(await thread.send("in the thread")), thread: thread.id, parent: thread.parentId, joined: thread.joined };
   },
-  ownThread: async (message, name) => {
-    const thread = await message.channel.threads.create({ name, type: ChannelType.PrivateThread });
-    return { thread: thread.id, type: thread.type };
-  },
-  threads: async (message) => ({ names: (await message.channel.threads.fetchActive()).threads.map((thread) => thread.name) }),
-  rename: async (message, name) => ({ name: (await message.channel.setName(name)).name }),
-  archive: async (message) => ({ archived: (await message.channel.setArchived(true)).archived }),
   to: async (_, id) => sent(await (await client.channels.fetch(id)).send("elsewhere")),
   file: async (message, text) => {
-    const made = await message.channel.send({ content: "a note", files: [{ attachment: Buffer.from(text), name: "note.txt", description: "what I wrote" }] });
+    const made = await message.channel.send({ content: "a note", files: [{ attachment: Buffer.from(text), name: "note.txt" }] });
     const [file] = made.attachments.values();
-    return { ...sent(made), name: file.name, description: file.description, type: file.contentType, text: await (await fetch(file.url)).text() };
+    return { ...sent(made), name: file.name, type: file.contentType, text: await (await fetch(file.url)).text() };
   },
   empty: async (message) => sent(await message.channel.send({ content: " " })),
   read: async (message) => ({ text: await (await fetch(message.attachments.first().url)).text(), voice: message.flags.has(MessageFlags.IsVoiceMessage) }),
@@ -72,9 +63,8 @@ const steps = {
   },
   unreact: async (message, id) => {
     const reaction = (await fetched(message, id)).reactions.cache.first();
-    const users = await reaction.users.fetch();
     await reaction.users.remove();
-    return { emoji: reaction.emoji.name, users: users.map((user) => user.displayName).sort() };
+    return { emoji: reaction.emoji.name };
   },
   poll: async (message) => {
     const made = await message.channel.send({ poll: { question: { text: "Tea?" }, answers: [{ text: "Yes" }, { text: "No", emoji: "👎" }], duration: 1, allowMultiselect: false } });
@@ -87,51 +77,11 @@ const steps = {
   },
   menu: async () => {
     const ask = new SlashCommandBuilder().setName("ask").setDescription("ask me").addStringOption((option) => option.setName("text").setDescription("what"));
-    const later = new SlashCommandBuilder().setName("later").setDescription("ask me, I think");
-    await client.guilds.cache.first().commands.set([{ name: "loud", description: "ask me aloud" }]);
-    const all = await client.application.commands.set([ask, later]);
-    return { names: all.map((command) => command.name), one: (await client.application.commands.fetch(all.firstKey())).name };
+    await client.application.commands.create(ask);
+    return { names: (await client.application.commands.fetch()).map((command) => command.name) };
   },
   badMenu: async () => client.application.commands.create({ name: "Ask Me", description: "ask me" }),
   typing: async (message) => message.channel.sendTyping(),
-  members: async (message) => {
-    const all = await message.guild.members.fetch();
-    const one = await message.guild.members.fetch({ user: message.author.id, force: true });
-    return { names: all.map((member) => member.displayName).sort(), one: one.displayName, owner: (await message.guild.fetchOwner()).displayName };
-  },
-  search: async (message, query) => ({ names: (await message.guild.members.fetch({ query, limit: 5 })).map((member) => member.displayName) }),
-  unknown: async (message) => message.guild.members.fetch("1"),
-  channels: async (message) => ({
-    names: (await message.guild.channels.fetch()).map((channel) => channel.name).sort(),
-    roles: (await message.guild.roles.fetch()).map((role) => role.name).sort(),
-    may: message.guild.members.me.permissionsIn(message.channel).has("SendMessages"),
-  }),
-  pin: async (message) => message.pin(),
-  webhook: async (message, text) => {
-    const hook = await message.channel.createWebhook({ name: "Relay" });
-    const made = await hook.send({ content: text, username: "Build" });
-    const edited = await hook.editMessage(made, "changed");
-    await hook.send({ content: "to be deleted" }).then((gone) => hook.deleteMessage(gone));
-    const names = (await message.channel.fetchWebhooks()).map((one) => one.name);
-    await hook.delete();
-    return { ...sent(edited), webhook: edited.webhookId === hook.id, names, left: (await message.guild.fetchWebhooks()).size };
-  },
-  role: async (message, name) => {
-    const role = await message.guild.roles.create({ name, permissions: [], mentionable: true });
-    await role.setName(`${name}s`);
-    const member = await message.member.roles.add(role);
-    const given = member.roles.cache.has(role.id);
-    await role.delete();
-    return { name: role.name, given };
-  },
-  clear: async (message, id) => (await fetched(message, id)).reactions.removeAll(),
-  channel: async (message, name) => {
-    const made = await message.guild.channels.create({ name, topic: "first" });
-    await made.setTopic("second");
-    const { topic } = made;
-    await made.delete();
-    return { name: made.name, topic };
-  },
   private: async (message, text) => sent(await message.author.send(text)),
   status: async () => client.user.setPresence({ activities: [{ name: "tests", type: ActivityType.Watching }] }) && {},
   login: async (_, other) => new Client({ intents: [], rest: { api: `${base}/api` } }).login(other),
@@ -158,26 +108,9 @@ client.on(Events.GuildMemberAdd, (member) => report("joined", { name: member.dis
 client.on(Events.GuildMemberRemove, (member) => report("left", { name: member.displayName }));
 client.on(Events.InteractionCreate, (interaction) => perform("interaction", async () => {
   if (interaction.isButton()) {
-    if (interaction.customId === "yes") {
-      await interaction.update({ content: "chosen: yes", components: [] });
-    } else {
-      await interaction.deferUpdate();
-      await interaction.message.edit({ content: "chosen: no", components: [] });
-    }
+    await interaction.deferUpdate();
+    await interaction.message.edit({ content: `chosen: ${interaction.customId}`, components: [] });
     return { button: interaction.customId, user: interaction.user.displayName, message: interaction.message.id };
-  }
-  if (interaction.commandName === "later") {
-    await interaction.deferReply();
-    const made = await interaction.editReply("thought about it");
-    const more = await interaction.followUp({ content: "only for you", flags: MessageFlags.Ephemeral });
-    const read = await interaction.fetchReply();
-    await interaction.deleteReply(more);
-    return { command: "later", same: made.id === read.id, content: read.content, more: sent(more) };
-  }
-  if (interaction.commandName === "loud") {
-    const { resource } = await interaction.reply({ content: "at once", withResponse: true });
-    await interaction.followUp("and more");
-    return { command: "loud", ...sent(resource.message) };
   }
   await interaction.reply({ content: `asked: ${interaction.options.getString("text")}` });
   const again = await interaction.reply("again").catch((error) => error.code);

@@ -45,10 +45,6 @@ const steps = {
   },
   deleteTo: async ({ channel }, ts) => sent(await client.chat.delete({ channel, ts })),
   secret: async ({ channel, user }, text) => ({ ts: (await client.chat.postEphemeral({ channel, user, text })).message_ts }),
-  later: async ({ channel }) => {
-    const id = (await client.chat.scheduleMessage({ channel, text: "later", post_at: Math.floor(Date.now() / 1000) + 3600 })).scheduled_message_id;
-    return { id, deleted: (await client.chat.deleteScheduledMessage({ channel, scheduled_message_id: id })).ok };
-  },
   file: async ({ channel, ts }, text) => {
     const { files } = await client.files.uploadV2({ channel_id: channel, thread_ts: ts, filename: "note.txt", content: text, initial_comment: "a note" });
     const { file } = await client.files.info({ file: files[0].files[0].id });
@@ -60,7 +56,7 @@ const steps = {
     text: await download(files[0].url_private_download, token), page: (await download(files[0].url_private, "wrong")).slice(0, 15),
   }),
   buttons: async ({ channel }) =>
-    sent(await client.chat.postMessage({ channel, text: "choose", blocks: [section("choose"), { type: "actions", elements: [button("yes"), button("no"), button("more")] }] })),
+    sent(await client.chat.postMessage({ channel, text: "choose", blocks: [section("choose"), { type: "actions", elements: [button("yes"), button("no")] }] })),
   react: async ({ channel, ts }, name) => ({ ok: (await client.reactions.add({ channel, timestamp: ts, name })).ok }),
   reactTwice: async ({ channel, ts }) => {
     await client.reactions.add({ channel, timestamp: ts, name: "eyes" });
@@ -77,18 +73,10 @@ const steps = {
   replies: async ({ channel }, ts) => ({ texts: (await client.conversations.replies({ channel, ts })).messages.map((m) => m.text) }),
   channels: async () => ({ names: (await client.conversations.list({ types: "public_channel,private_channel" })).channels.map((c) => c.name).sort() }),
   members: async ({ channel, user }) => ({
-    count: (await client.conversations.members({ channel })).members.length, name: (await client.users.info({ user })).user.real_name,
-    users: (await client.users.list()).members.map((u) => u.name).sort(), info: (await client.conversations.info({ channel, include_num_members: true })).channel.name,
+    name: (await client.users.info({ user })).user.real_name, info: (await client.conversations.info({ channel, include_num_members: true })).channel.name,
   }),
   stranger: async (_, user) => client.users.info({ user }).then(() => ({})),
-  direct: async ({ user }, text) => {
-    const { channel } = await client.conversations.open({ users: user });
-    return sent(await client.chat.postMessage({ channel: channel.id, text }));
-  },
-  join: async (_, channel) => ({ name: (await client.conversations.join({ channel })).channel.name }),
   to: async (_, channel) => sent(await client.chat.postMessage({ channel, text: "elsewhere" })),
-  link: async ({ channel, ts }) => ({ link: (await client.chat.getPermalink({ channel, message_ts: ts })).permalink }),
-  pin: async ({ channel, ts }) => client.pins.add({ channel, timestamp: ts }).then(() => ({})),
   unknown: async () => client.apiCall("chat.shout").then(() => ({})),
   // Without the retries that client has.
   once: async ({ channel }, text) => {
@@ -114,28 +102,17 @@ app.event("reaction_added", async ({ event }) => report("reaction", { name: even
 app.event("reaction_removed", async ({ event }) => report("reaction removed", { name: event.reaction }));
 app.event("member_joined_channel", async ({ event }) => report("joined", { user: event.user, channel: event.channel }));
 app.event("channel_rename", async ({ event }) => report("renamed", { name: event.channel.name }));
-app.event("app_home_opened", async ({ event }) => perform("home", () =>
-  client.views.publish({ user_id: event.user, view: { type: "home", blocks: [section("welcome")] } }).then(({ view }) => ({ type: view.type })), describe));
-app.action("yes", async ({ ack, body, action, respond }) => perform("press", async () => {
+app.action("yes", async ({ ack, body, action }) => perform("press", async () => {
   await ack();
-  await respond({ text: "chosen: yes", replace_original: true });
+  await client.chat.update({ channel: body.channel.id, ts: body.message.ts, text: "chosen: yes", blocks: [] });
   return { value: action.value, user: body.user.id, ts: body.message.ts };
 }, describe));
 app.action("no", async ({ ack, action, say }) => perform("press", async () => {
   await ack();
   return { value: action.value, ...sent(await say("said no")) };
 }, describe));
-app.action("more", async ({ ack, body }) => perform("press", async () => {
-  await ack();
-  const view = { type: "modal", title: { type: "plain_text", text: "More" }, blocks: [section("more")] };
-  const opened = await client.views.open({ trigger_id: body.trigger_id, view });
-  const again = await client.views.open({ trigger_id: "1.2.3", view }).catch((error) => error.data.error);
-  return { type: opened.view.type, again };
-}, describe));
-app.command("/ask", async ({ command, ack, respond }) => perform("command", async () => {
-  await ack();
-  await respond({ text: `asked: ${command.text}`, response_type: "in_channel" });
-  await respond("only for you");
+app.command("/ask", async ({ command, ack }) => perform("command", async () => {
+  await ack({ text: `asked: ${command.text}`, response_type: "in_channel" });
   return { text: command.text, user: command.user_id };
 }, describe));
 app.command("/quick", async ({ command, ack }) => ack(`quick: ${command.text}`));

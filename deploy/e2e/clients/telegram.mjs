@@ -1,6 +1,6 @@
 // A bot with grammY. Users tell it what to do with the first word of a message.
 import { autoRetry } from "@grammyjs/auto-retry";
-import { Api, Bot, InlineKeyboard, InputFile, InputMediaBuilder } from "grammy";
+import { Api, Bot, InlineKeyboard, InputFile } from "grammy";
 import { perform, report, untilInputEnds } from "./program.mjs";
 
 const { TOKEN: token, BASE: base } = process.env;
@@ -34,8 +34,6 @@ const steps = {
     return { id: message_id, deleted: await ctx.api.deleteMessage(ctx.chat.id, message_id) };
   },
   deleteId: async (ctx, id) => ({ deleted: await ctx.api.deleteMessage(ctx.chat.id, Number(id)) }),
-  deleteIds: async (ctx, ids) => ({ deleted: await ctx.api.deleteMessages(ctx.chat.id, ids.split(" ").map(Number)) }),
-  topic: async (ctx, name) => ({ topic: await ctx.createForumTopic(name) }),
   document: async (ctx, text) => {
     const message = await ctx.replyWithDocument(new InputFile(Buffer.from(text), "note.txt"), { caption: "a note" });
     return { ...sent(message), content: await download(await ctx.api.getFile(message.document.file_id)) };
@@ -43,10 +41,6 @@ const steps = {
   again: async (ctx, id) => sent(await ctx.replyWithDocument(id)),
   photo: async (ctx) => sent(await ctx.replyWithPhoto(picture())),
   noPhoto: async (ctx) => sent(await ctx.replyWithPhoto(new InputFile(Buffer.from("no picture"), "a.png"))),
-  album: async (ctx) => {
-    const parts = [InputMediaBuilder.photo(picture(), { caption: "two" }), InputMediaBuilder.photo(picture())];
-    return { messages: await ctx.replyWithMediaGroup(parts) };
-  },
   read: async (ctx) => ({ content: await download(await ctx.getFile()) }),
   buttons: async (ctx) =>
     sent(await ctx.reply("choose", { reply_markup: new InlineKeyboard().text("Yes", "yes").text("No", "no").url("Docs", "https://example.com") })),
@@ -61,16 +55,7 @@ const steps = {
   },
   badMenu: async (ctx) => ctx.api.setMyCommands([{ command: "Help!", description: "what I can do" }]),
   typing: async (ctx) => ({ done: await ctx.replyWithChatAction("typing") }),
-  members: async (ctx) => ({
-    chat: await ctx.getChat(),
-    count: await ctx.getChatMemberCount(),
-    author: await ctx.getAuthor(),
-    administrators: (await ctx.getChatAdministrators()).map((member) => member.user.first_name),
-  }),
-  pin: async (ctx) => ({ done: await ctx.pinChatMessage(ctx.msg.message_id) }),
   to: async (ctx, id) => sent(await ctx.api.sendMessage(id, "elsewhere")),
-  forward: async (ctx) => sent(await ctx.forwardMessage(ctx.chat.id)),
-  copy: async (ctx) => ({ copied: await ctx.copyMessage(ctx.chat.id) }),
   // Without the retries that bot has.
   once: async (ctx, text) => sent(await new Api(token, client).sendMessage(ctx.chat.id, text)),
   stranger: async (_, other) => new Api(other, client).getMe(),

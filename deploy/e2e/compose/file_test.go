@@ -110,7 +110,7 @@ func TestFile_OnlyDashdIsPublished_OnLoopback(t *testing.T) {
 	}
 }
 
-// Every container is confined; what differs is listed.
+// Every container is confined; exceptions are listed.
 func TestFile_Services_AreConfined(t *testing.T) {
 	t.Parallel()
 	for name, s := range load(t, nil, baseFile).Services {

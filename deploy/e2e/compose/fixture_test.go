@@ -51,7 +51,7 @@ type instance struct {
 	proxy  string // GOPROXY of the build
 }
 
-// commit is what the copy of the repository has checked out.
+// commit is the one that the copy of the repository has checked out.
 const commit = "0123456789abcdef0123456789abcdef01234567"
 
 // newInstance copies the repository. It has no network to build in: images of registries are made here.
@@ -81,7 +81,7 @@ func newInstance(t *testing.T) *instance {
 	return i
 }
 
-// shell runs a script and returns what it prints.
+// shell runs a script and returns its output.
 func (i *instance) shell(dir, script string, args ...string) string {
 	i.t.Helper()
 	cmd := exec.Command("sh", append([]string{"-ec", script, "sh"}, args...)...)
@@ -210,13 +210,13 @@ func (i *instance) tryStart(args ...string) error {
 	}
 }
 
-// logs is the end of what services wrote, all by default.
+// logs is the end of the logs of services, all by default.
 func (i *instance) logs(services ...string) string {
 	out, err := i.tryCompose(append([]string{"logs", "--no-color", "--tail=60"}, services...)...)
 	return cmp.Or(out, fmt.Sprint(err))
 }
 
-// down removes the containers, after it has logged what they wrote if the test has failed.
+// down removes the containers, after it has shown their logs if the test has failed.
 func (i *instance) down() {
 	if i.t.Failed() {
 		i.t.Log(i.logs())
@@ -226,7 +226,7 @@ func (i *instance) down() {
 	}
 }
 
-// inspect returns what the engine knows of a service's container, "" if there is none.
+// inspect inspects a service's container, and returns "" if there is none.
 func (i *instance) inspect(service, format string) string {
 	i.t.Helper()
 	id, err := i.tryCompose("ps", "-a", "-q", service)

@@ -16,10 +16,10 @@ import (
 	"arizuko/pkg/testkit/need"
 )
 
-// compilerPackages are what the image of Go has besides Go, and what dist.sh uses of it.
+// compilerPackages are the packages of the image of Go that dist.sh uses, besides Go.
 var compilerPackages = []string{"gcc", "libc6-dev", "bash", "coreutils", "sed", "grep", "ca-certificates"}
 
-// importImages makes images under the names in deploy/docker/Dockerfile from what this machine has.
+// importImages makes images under the names in deploy/docker/Dockerfile from files of this machine.
 func importImages(t *testing.T, engine *docker.Engine) {
 	t.Helper()
 	named := map[string]string{}

@@ -30,7 +30,7 @@ import (
 const (
 	// localImage is that of docker-compose.yml, where no other is set.
 	localImage = "localhost/arizuko:latest"
-	// maxImage is above what the daemons take, 80 MB.
+	// maxImage is above the size of the daemons, 80 MB.
 	maxImage = 200 << 20
 	// maxTurns is below the turns that a sender has within an hour, 60.
 	maxTurns = 50

@@ -154,7 +154,7 @@ func TestFile_OldCompose_TakesEachOverride(t *testing.T) {
 	}
 }
 
-// cloneDeploy copies what Compose reads, and makes the secrets.
+// cloneDeploy copies the files that Compose reads, and makes the secrets.
 func cloneDeploy(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

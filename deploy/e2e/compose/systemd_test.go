@@ -146,7 +146,7 @@ func TestSystemd_Account_RunsTheProgramOfItsPlatform(t *testing.T) {
 	}
 }
 
-// backupScript is what the unit runs, with a fake of dashd and a folder of the test.
+// backupScript is the script of the unit, with a fake of dashd and a folder of the test.
 func backupScript(t *testing.T, dashd string) (run func() (code int), folder string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Package docs keeps the pages under docs/ true: what they list is compared with the code, the
-// schema and the files they describe. It starts no process.
+// Package docs keeps the pages under docs/ true: it compares their lists with the code, the schema
+// and the files they describe. It starts no process.
 package docs
 
 import (
@@ -97,7 +97,7 @@ func rows(text string) (all [][]string) {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// codes returns what is in backquotes in a text.
+// codes returns the backquoted parts of a text.
 func codes(text string) (all []string) {
 	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])

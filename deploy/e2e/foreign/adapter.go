@@ -1,6 +1,6 @@
 // Package foreign is a third-party adapter, written without the suite's adapter packages: plain SQL on the
 // shared database, with only the columns that an adapter must set. Tests and load generators use it
-// to simulate platforms, which also checks what the suite guarantees to third-party adapters.
+// to simulate platforms, which also checks the guarantees of the suite to third-party adapters.
 package foreign
 
 import (
@@ -96,7 +96,7 @@ func (a *Adapter) store(ctx context.Context, poked string, rows []msg.Message) (
 	return ids, err
 }
 
-// write commits what a function writes, and pokes a daemon, "" for none.
+// write commits the writes of a function, and pokes a daemon, "" for none.
 func (a *Adapter) write(ctx context.Context, poked string, fn func(*sql.Tx) error) error {
 	tx, err := a.db.BeginTx(ctx, nil)
 	if err != nil {

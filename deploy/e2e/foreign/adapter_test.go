@@ -239,35 +239,3 @@ func TestReport_UpdatesRowAndDelivery(t *testing.T) {
 		})
 	}
 }
-
-func TestReport_RowNotQueued_Fails(t *testing.T) {
-	a, _, _ := open(t)
-	for _, id := range []int64{0, 4711, receive(t, a, msg.Message{ChatJID: "telegram:5"})[0]} {
-		if err := a.Sent(t.Context(), id, "1", time.Time{}); !errors.Is(err, ErrNotQueued) {
-			t.Errorf("row %d: %v", id, err)
-		}
-	}
-}
-
-func TestReport_DatabaseError_LeavesRowQueued(t *testing.T) {
-	a, st, _ := open(t)
-	receive(t, a, msg.Message{ChatJID: "telegram:5", PlatformID: "1"})
-	id := outbound(t, st, "telegram:5")
-	if err := a.Sent(t.Context(), id, "1", time.Time{}); err == nil || errors.Is(err, ErrNotQueued) {
-		t.Errorf("two messages with one platform id: %v", err)
-	}
-	if queued, err := a.Queued(t.Context(), "telegram"); err != nil || len(queued) != 1 || queued[0].ID != id {
-		t.Errorf("%+v, %v", queued, err)
-	}
-}
-
-func TestOpen_MissingDatabase_Fails(t *testing.T) {
-	data := t.TempDir()
-	database := filepath.Join(data, "arizuko.db")
-	if _, err := Open(database, data, func(string, error) {}); err == nil {
-		t.Error("no error")
-	}
-	if _, err := os.Stat(database); err == nil {
-		t.Error("Open created a database")
-	}
-}

@@ -66,7 +66,7 @@ type sender struct {
 	until map[string]time.Time // when a chat whose row failed is tried again
 }
 
-// run delivers until ctx ends, and then what it is sending. Its error is one of the database.
+// run delivers until ctx ends, and finishes the part that it is sending then. Its error is one of the database.
 func (s *sender) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		queued, err := s.Queued(context.WithoutCancel(ctx), "matrix")

@@ -42,7 +42,7 @@ const (
 	testAgentPackages = "arizuko/deploy/e2e/agents/"
 )
 
-// partition splits a list into what holds and what does not.
+// partition splits a list by a predicate.
 func partition(list []string, holds func(string) bool) (yes, no []string) {
 	for _, s := range list {
 		if holds(s) {

@@ -31,7 +31,7 @@ const (
 )
 
 // Recording begins the command of an agent whose input is kept for Fixture.AgentInput. tee writes to its standard
-// output first, which here is the file: what an agent has answered is in it.
+// output first, which here is the file: an answered message is in it.
 const Recording = "tee -a /dev/fd/3 3>&1 >>input.jsonl | "
 
 // RecordingAgent is the demo agent with its input kept.
@@ -220,7 +220,7 @@ func (f *Fixture) CheckInvariants(all []invariants.Invariant) {
 	}
 }
 
-// release logs what a failed test leaves behind, and ends everything.
+// release logs the state after a failed test, and ends everything.
 func (f *Fixture) release() {
 	if f.T.Failed() {
 		f.logFailure()

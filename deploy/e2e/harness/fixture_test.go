@@ -87,17 +87,3 @@ func TestFixture_AllowedUndecidedRow_IsIdle(t *testing.T) {
 		t.Errorf("errors %q", rec.errs)
 	}
 }
-
-func TestFixture_Suspend_StopsUntilResume(t *testing.T) {
-	f, _ := checkedFixture(t, map[string]string{"gated": polite})
-	p := start(t, f.Instance, "gated")
-	f.Suspend("gated")
-	if state := processState(p.PID()); state != "T" {
-		t.Errorf("state %q after Suspend", state)
-	}
-	f.Resume("gated")
-	f.Until("gated to run", func() bool { return processState(p.PID()) != "T" })
-	if code := f.Stop("gated"); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-}

@@ -70,7 +70,7 @@ func NewIn(parent, bin string) (*Instance, error) {
 		bin: bin, processes: map[string]*Process{},
 	}
 	i.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + data, "TZ=UTC", "ARIZUKO_DATA=" + data}
-	// Messages get no mark for waiting, unless a test is about it: what a chat shows would depend on how busy the
+	// Messages get no mark for waiting, unless a test is about it: the messages of a chat would depend on how busy the
 	// machine is.
 	i.Env = append(i.Env, "GATED_MCP_ADDR="+i.Host+":8084", "WAIT_MARK=0")
 	for name, port := range ports {
@@ -85,7 +85,7 @@ func (i *Instance) Program(name string) string { return filepath.Join(i.bin, nam
 // UsePrograms makes further starts run the programs in another folder, as an upgrade does. Running ones stay.
 func (i *Instance) UsePrograms(bin string) { i.bin = bin }
 
-// Database is what the store opens: a file, or the database of UseDatabase.
+// Database is the path or URL that the store opens: of a file, or of UseDatabase.
 func (i *Instance) Database() string { return cmp.Or(i.database, filepath.Join(i.Data, "arizuko.db")) }
 
 // UseDatabase makes programs that start from now on use a database on a server, which others drop.
@@ -310,7 +310,7 @@ func (i *Instance) Processes(program string) (pids []int, err error) {
 	return pids, err
 }
 
-// processInfo is what /proc holds about a process. All but pid are empty for zombies and for
+// processInfo is the part of /proc about a process. All but pid are empty for zombies and for
 // processes that have just ended.
 type processInfo struct {
 	pid     int

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"arizuko/pkg/testkit/executable"
@@ -123,26 +121,6 @@ func ended(t *testing.T, p *Process) {
 	}
 }
 
-func TestNew_TwoInstances_ShareNothing(t *testing.T) {
-	one, two := scripted(t, nil), scripted(t, nil)
-	if one.Data == two.Data || one.Host == two.Host {
-		t.Errorf("they share %s or %s", one.Data, one.Host)
-	}
-	ip := net.ParseIP(one.Host)
-	if !ip.IsLoopback() || slices.Contains([]string{"127.0.0.1", "127.0.1.1"}, one.Host) {
-		t.Errorf("the host is %s", one.Host)
-	}
-	if want := "http://" + one.Host + ":8081"; one.URL("routd") != want {
-		t.Errorf("URL of routd: %s, want %s", one.URL("routd"), want)
-	}
-	if entries, err := os.ReadDir(one.Data); err != nil || len(entries) > 0 {
-		t.Errorf("the data folder has %v, %v", entries, err)
-	}
-	if want := filepath.Join(one.Data, "arizuko.db"); one.Database() != want {
-		t.Errorf("the database is %s, want %s", one.Database(), want)
-	}
-}
-
 func TestStart_Daemon_HasInstanceEnvironmentOnly(t *testing.T) {
 	t.Setenv("HOST_SECRET", "1")
 	i := scripted(t, map[string]string{"gated": `pwd; env | sort; echo up; exec sleep 1000`})
@@ -162,42 +140,6 @@ func TestStart_Daemon_HasInstanceEnvironmentOnly(t *testing.T) {
 	}
 	if strings.Contains(strings.Join(i.Env, " "), "FAILPOINT") {
 		t.Error("the environment of one start is added to all")
-	}
-}
-
-func TestKill_Daemon_EndsAndStartsAgain(t *testing.T) {
-	i := scripted(t, map[string]string{"gated": stubborn, "dashd": sleeps})
-	if i.Running("gated") {
-		t.Error("running before it is started")
-	}
-	if err := i.Kill("gated"); err != nil {
-		t.Errorf("kill of a daemon that never ran: %v", err)
-	}
-	first := start(t, i, "gated")
-	start(t, i, "dashd")
-	if !i.Running("gated") || !first.Running() || first.PID() == 0 {
-		t.Error("not running")
-	}
-	for range 2 { // the second time it has ended
-		if err := i.Kill("gated"); err != nil {
-			t.Fatal(err)
-		}
-		if i.Running("gated") || first.Running() || !first.Killed() {
-			t.Errorf("running: %t, ended with %s", i.Running("gated"), first.State())
-		}
-	}
-	if err := first.Signal(syscall.SIGTERM); err != nil {
-		t.Errorf("signal to an ended process: %v", err)
-	}
-	second := start(t, i, "gated")
-	if second == first || !i.Running("gated") || first.Running() || i.Process("gated") != second {
-		t.Error("not running again")
-	}
-	if !slices.Equal(i.Started(), []string{"dashd", "gated"}) {
-		t.Errorf("started: %v", i.Started())
-	}
-	if !i.Running("dashd") {
-		t.Error("another daemon was killed as well")
 	}
 }
 

@@ -28,23 +28,6 @@ func serveReadyz(t *testing.T, i *Instance, name string, ready func(requests int
 	return &requests
 }
 
-func TestAwaitReady_Unavailable_RetriesUntilReady(t *testing.T) {
-	i := scripted(t, map[string]string{"routd": sleeps})
-	requests := serveReadyz(t, i, "routd", func(requests int64) (int, string) {
-		if requests < 3 {
-			return http.StatusServiceUnavailable, "migrating"
-		}
-		return http.StatusOK, "ready"
-	})
-	start(t, i, "routd")
-	if err := i.AwaitReady(testTimeout(t), "routd"); err != nil {
-		t.Fatal(err)
-	}
-	if n := requests.Load(); n != 3 {
-		t.Errorf("%d requests, want 3", n)
-	}
-}
-
 func TestAwaitReady_EndedDaemon_ReturnsItsState(t *testing.T) {
 	i := scripted(t, map[string]string{"routd": `exit 78`})
 	if err := i.Start("routd"); err != nil {

@@ -12,8 +12,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Queries for what is not finished. Between two of them a turn may end that has written a row, and a row become a turn:
-// what is to be idle is looked at with one query. The lines of openTurns and outboundQueued are not ids.
+// Queries for unfinished work. Between two of them a turn that has written a row may end, and a row may become a turn, so
+// that one query must look at everything. The lines of openTurns and outboundQueued are not ids.
 const (
 	undecidedRows  = `SELECT '' || id FROM messages WHERE direction = 'in' AND disposition IS NULL`
 	openTurns      = `SELECT 'turn ' || id FROM turns WHERE ended_at IS NULL`

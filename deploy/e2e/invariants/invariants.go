@@ -1,4 +1,4 @@
-// Package invariants has queries for what no database may contain, whatever happened to the daemons.
+// Package invariants has queries for states that no database may have, whatever happened to the daemons.
 package invariants
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Harm is what a violation means for users.
+// Harm is the effect of a violation on users.
 type Harm string
 
 // The kinds of harm.
@@ -21,7 +21,7 @@ const (
 // Invariant is a query that finds no rows in an idle instance.
 type Invariant struct {
 	Harm      Harm
-	Violation string // what a row that the query finds means
+	Violation string // the meaning of a row that the query finds
 	query     string
 
 	AllowedWhileRunning bool // rows are allowed while agents run

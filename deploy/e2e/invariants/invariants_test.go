@@ -279,7 +279,7 @@ func TestFinding_String_HasAtMostTenRows(t *testing.T) {
 	}
 }
 
-// On a server, too: what a query says in SQLite's words is translated.
+// On a server, too: queries in SQLite's dialect are translated.
 func TestCheck_EmptyDatabase_FindsNothing(t *testing.T) {
 	db, err := storetest.OpenSQL(storetest.Path(t))
 	if err != nil {

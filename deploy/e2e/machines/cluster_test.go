@@ -112,7 +112,7 @@ func daemonsOf(n int) []string {
 	return []string{"routd", "gated"}
 }
 
-// startMachine starts what does not run, and waits for what is not a standby then, which is not ready.
+// startMachine starts the daemons that do not run, and waits until those that are no standby are ready.
 func (c *cluster) startMachine(n int) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), startTimeout)

@@ -34,7 +34,7 @@ func TestMachines_OneDies_OthersGoOn(t *testing.T) {
 	c.wantEachOnceInOrder()
 }
 
-// A gated that stalls for longer than its lease stores nothing more: what it has done is done again, once.
+// A gated that stalls for longer than its lease stores nothing more: its work is done again, once.
 func TestMachines_GatedStalls_CommitsNothingMore(t *testing.T) {
 	c := start(t, 3, 5)
 	c.say(1)

@@ -26,7 +26,7 @@ const (
 	headers    = "no tool has arguments in headers"
 )
 
-// suite is what the scenarios of a version of the protocol are for gated.
+// suite is the results of the scenarios of a version of the protocol with gated.
 type suite struct {
 	version string
 	apply   []string          // they have to pass

@@ -16,7 +16,7 @@ const (
 // eras are the forms of the protocol: with a handshake, and with the client's data in each request.
 var eras = []string{"legacy", "modern"}
 
-// result is what the inspector prints.
+// result is the output of the inspector.
 type result struct {
 	Result struct {
 		Tools []struct {

@@ -69,7 +69,7 @@ func (w *turn) stop() {
 	w.Until("the run to end", func() bool { return len(w.Agents()) == 0 })
 }
 
-// client runs a program of node_modules/.bin, and returns what it prints and its exit code.
+// client runs a program of node_modules/.bin, and returns its output and its exit code.
 func client(t *testing.T, program string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	bin, err := filepath.Abs(filepath.Join("node_modules", ".bin"))

@@ -84,19 +84,15 @@ func ofFirst(jid string) string {
 // TestAccounts_TwoOfAPlatform_NeverMix runs two accounts of each platform in one instance. Their servers are new, and so
 // give out the same ids; Discord's contain the time, and are the same only if both servers were made at once.
 func TestAccounts_TwoOfAPlatform_NeverMix(t *testing.T) {
-	t.Parallel()
-	for name, newPlatform := range map[string]func() chatsim.Platform{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			i := newInstance(t)
-			i.Instance.Env = append(i.Instance.Env, "AGENT_COMMAND=exec "+i.Instance.Program("demo"))
-			first, second := i.serve(newPlatform()), i.serve(workAccount{newPlatform()})
-			first.connectAccounts(second)
-			first.exchange(second)
-			first.killEach(second)
-			first.groups(second)
-		})
-	}
+	onEach(t, func(t *testing.T, newPlatform func() chatsim.Platform) {
+		i := newInstance(t)
+		i.Instance.Env = append(i.Instance.Env, "AGENT_COMMAND=exec "+i.Instance.Program("demo"))
+		first, second := i.serve(newPlatform()), i.serve(workAccount{newPlatform()})
+		first.connectAccounts(second)
+		first.exchange(second)
+		first.killEach(second)
+		first.groups(second)
+	})
 }
 
 // connectAccounts starts the daemons. An operator is one of the first account, and each account has a group.
@@ -197,7 +193,7 @@ func (f *fixture) wantHome(text, folder, source string) {
 	}
 }
 
-// wantApart fails the test if an account got what is the other's.
+// wantApart fails the test if an account got a message of the other.
 func (f *fixture) wantApart(second *fixture) {
 	f.T.Helper()
 	f.WaitIdle()

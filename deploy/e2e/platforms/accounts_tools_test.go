@@ -22,13 +22,9 @@ func (w workAccount) Vote(c chatsim.Conversation, poll string, option int) error
 
 // onEachFurtherAccount runs a scenario on every platform, whose adapter is that of a further account.
 func onEachFurtherAccount(t *testing.T, scenario func(*fixture)) {
-	t.Parallel()
-	for name, newPlatform := range map[string]func() chatsim.Platform{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			scenario(newInstance(t).serve(workAccount{newPlatform()}))
-		})
-	}
+	onEach(t, func(t *testing.T, newPlatform func() chatsim.Platform) {
+		scenario(newInstance(t).serve(workAccount{newPlatform()}))
+	})
 }
 
 // TestAccounts_FurtherOne_OnboardsItsChats: its operator approves and rejects chats by commands.
@@ -118,7 +114,7 @@ func (f *fixture) vote(question, votes string) {
 	f.WaitIdle()
 }
 
-// elsewhere is an instance without a database on what would be another machine, with the same account.
+// elsewhere is an instance without a database as on another machine, with the same account.
 func (f *fixture) elsewhere() *fixture {
 	f.T.Helper()
 	i := newInstance(f.T.(*testing.T))

@@ -12,7 +12,7 @@ func TestConversation_MentionThenThread_AnsweredInPlace(t *testing.T) {
 	onEachPlatform(t, conversation)
 }
 
-// conversation is what users expect of a bot on any platform: a mention in a group, the messages
+// conversation is the behaviour that users expect of a bot on any platform: a mention in a group, the messages
 // after it, a thread beside it with its own session, and an adapter that is killed meanwhile.
 func conversation(f *fixture) {
 	group := f.NewGroup("team")

@@ -2,10 +2,12 @@ package platforms
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"arizuko/deploy/e2e/chatsim"
+	"arizuko/pkg/testkit/fakes/discord"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -41,7 +43,9 @@ func TestDiscord_SlashCommand_IsAnswered(t *testing.T) {
 	f := start(t, w)
 	alice := w.User("Carol", "carol")
 	general := w.Guild("Team", alice).Channel("general")
-	f.Until("the commands to be registered", func() bool { return len(w.Commands()) > 0 })
+	f.Until("the command to be registered", func() bool { // discd registers one after another
+		return slices.ContainsFunc(w.Commands(), func(c discord.Command) bool { return c.Name == "ping" })
+	})
 	command := general.Command(alice, "ping", "")
 	f.Until("the interaction to be acknowledged", func() bool { return w.Answered(command) })
 	f.Until("the reply to arrive", func() bool {

@@ -47,31 +47,32 @@ type instance struct {
 	platforms []*fixture
 }
 
-// onEachPlatform runs a scenario on every platform, each with its own instance.
-func onEachPlatform(t *testing.T, scenario func(*fixture)) {
+// onEach runs a scenario with each platform, all in parallel.
+func onEach(t *testing.T, scenario func(t *testing.T, newPlatform func() chatsim.Platform)) {
 	t.Parallel()
 	for name, newPlatform := range map[string]func() chatsim.Platform{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			scenario(start(t, newPlatform()))
+			scenario(t, newPlatform)
 		})
 	}
+}
+
+// onEachPlatform runs a scenario on every platform, each with its own instance.
+func onEachPlatform(t *testing.T, scenario func(*fixture)) {
+	onEach(t, func(t *testing.T, newPlatform func() chatsim.Platform) { scenario(start(t, newPlatform())) })
 }
 
 // onEachPlatformWithTools is onEachPlatform with agents that call the tools that messages name. The group has a file
 // plan.txt.
 func onEachPlatformWithTools(t *testing.T, scenario func(*fixture)) {
-	t.Parallel()
-	for name, newPlatform := range map[string]func() chatsim.Platform{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := startWith(newInstance(t), newPlatform(), "caller")
-			f.ask(f.dm, "say hello")
-			f.waitArrival("hello")
-			f.OK(os.WriteFile(f.groupFile("plan.txt"), []byte("one, two"), 0o600))
-			scenario(f)
-		})
-	}
+	onEach(t, func(t *testing.T, newPlatform func() chatsim.Platform) {
+		f := startWith(newInstance(t), newPlatform(), "caller")
+		f.ask(f.dm, "say hello")
+		f.waitArrival("hello")
+		f.OK(os.WriteFile(f.groupFile("plan.txt"), []byte("one, two"), 0o600))
+		scenario(f)
+	})
 }
 
 // groupFile is the path of a file in the folder of the group.

@@ -1,7 +1,6 @@
 package platforms
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -178,7 +177,7 @@ func (c *correction) window() [5]string {
 	return window
 }
 
-// storeEngagement makes routd store what was delivered, as every change of a window does.
+// storeEngagement makes routd store the deliveries so far, as every change of a window does.
 func (c *correction) storeEngagement() {
 	c.T.Helper()
 	request := map[string]any{"jid": "telegram:-1", "topic": "nowhere", "ttl_seconds": 0}
@@ -240,51 +239,4 @@ func (c *correction) goOn(side chatsim.Conversation, question chatsim.Arrival) {
 		c.T.Errorf("answered in %s %q", a.Chat, a.Thread)
 	}
 	c.wantTopic("thanks", c.parent.Thread)
-}
-
-// In the web chat a fork is a tab.
-func TestFork_WebChat_IsATab(t *testing.T) {
-	need.Verify(t)
-	t.Parallel()
-	for _, parent := range []string{"", "#deploy"} {
-		t.Run(cmp.Or(parent, "first tab"), func(t *testing.T) {
-			t.Parallel()
-			i := newInstance(t)
-			i.Instance.Env = append(i.Instance.Env, "AGENT_COMMAND=exec "+i.Instance.Program("caller"))
-			i.start("routd", "gated", "dashd")
-			i.AddGroups("main")
-			fork := parent + "#fix"
-			first, second := &tab{i, i.Client("dashd"), parent}, &tab{i, i.Client("dashd"), fork}
-			first.say(wrongAnswer)
-			first.waitShown("on Monday")
-			i.WaitIdle()
-			session := i.session(parent)
-			first.say(fmt.Sprintf("no\ncall fork_topic {}\ncall send_message {\"text\":\"so when?\",\"topic\":%q}", fork))
-			second.waitShown("so when?")
-			i.Kill(harness.Gated)
-			i.Restart(harness.Gated)
-			second.say("Tuesday\nsay of which week?")
-			second.waitShown("of which week?")
-			second.say(fmt.Sprintf("the next one\ncall send_message {\"text\":\"it is next Tuesday\",\"topic\":%q}\ncall disengage {\"jid\":\"web:main\",\"topic\":%q}", parent, fork))
-			first.waitShown("it is next Tuesday")
-			i.WaitIdle()
-			i.wantTopic("Tuesday", fork)
-			i.wantTopic("the next one", fork)
-			if own := i.session(fork); own == "" || own == session || i.session(parent) != session {
-				t.Errorf("the session of the fork is %q, that of the parent %q, was %q", own, i.session(parent), session)
-			}
-			if n := i.Value(`SELECT count(*) FROM forks WHERE ended_at IS NOT NULL AND topic = ?`, fork); n != "1" {
-				t.Errorf("%s forks are ended", n)
-			}
-			if n := i.Value(`SELECT count(*) FROM messages WHERE content IN ('so when?', 'it is next Tuesday')`); n != "2" {
-				t.Errorf("%s messages", n)
-			}
-		})
-	}
-}
-
-// waitShown waits until the tab shows a message of the bot that contains a text.
-func (w *tab) waitShown(text string) {
-	w.T.Helper()
-	w.Until(fmt.Sprintf("%q in tab %q", text, w.topic), func() bool { return strings.Contains(strings.Join(w.answers(), "\n"), text) })
 }

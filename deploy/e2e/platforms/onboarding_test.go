@@ -14,14 +14,9 @@ import (
 // TestOnboarding_UnknownChats_ApprovedInChat: an operator connects a direct chat and a group, and
 // rejects a third chat, all by commands in the operator's own chat.
 func TestOnboarding_UnknownChats_ApprovedInChat(t *testing.T) {
-	t.Parallel()
-	for name, newPlatform := range map[string]func() chatsim.Platform{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			i := newInstance(t)
-			onboarding(i.serve(newPlatform()))
-		})
-	}
+	onEach(t, func(t *testing.T, newPlatform func() chatsim.Platform) {
+		onboarding(newInstance(t).serve(newPlatform()))
+	})
 }
 
 func onboarding(f *fixture) {

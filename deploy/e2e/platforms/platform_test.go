@@ -122,7 +122,7 @@ func (f *fixture) copies(text string) (plain, marked int) {
 }
 
 // wantOneAnswerEach waits until each text is answered and fails the test unless it is stored once and
-// answered once. Where the adapter cannot look up what has arrived there may also be marked copies.
+// answered once. Where the adapter cannot look up messages there may also be marked copies.
 func (f *fixture) wantOneAnswerEach(texts []string) {
 	f.T.Helper()
 	for _, text := range texts {

@@ -79,39 +79,6 @@ func TestQuestion_Press_AnswersItOnce(t *testing.T) {
 	})
 }
 
-// A modified app may press with any data, also twice at once and after the buttons are gone. Each press is answered, and one
-// counts.
-func TestQuestion_ForgedPresses_OneCounts(t *testing.T) {
-	t.Parallel()
-	f := start(t, newTelegram())
-	in, message := f.asked()
-	forge := func(data string) (press string) {
-		t.Helper()
-		press, err := f.Platform.(*chatsim.Telegram).ForgePress(in, message, data)
-		f.OK(err)
-		return press
-	}
-	ask := f.Value(`SELECT max(id) FROM asks`)
-	const closed, unknown = "This question is closed.", "This button is not in use any more."
-	for data, want := range map[string]string{
-		"ask:9" + ask + ":1": closed, "ask:" + ask + ":3": closed, "ask:" + ask + ":01": unknown, "stop:999": "Already finished.",
-		"root": unknown, strings.Repeat("x", 64): unknown,
-	} {
-		f.wantPressAnswer(in, forge(data), want)
-	}
-	chosen, again := f.press(in, message, "green", false), forge("ask:"+ask+":1")
-	f.wantPressAnswer(in, chosen, "")
-	f.Until("the answer to the second press", func() bool { _, ok := f.PressAnswer(in, again); return ok })
-	f.waitDelivered(in, "Answer: green (answered)")
-	f.wantNoButtons(in, message)
-	f.wantPressAnswer(in, forge("ask:"+ask+":2"), "") // the same press again
-	f.wantPressAnswer(in, forge("ask:"+ask+":1"), closed)
-	f.WaitIdle()
-	if got := f.presses(); strings.Count(got, "observed chosen") != 1 {
-		t.Errorf("presses: %s", got)
-	}
-}
-
 // The adapter is killed before it has stored the id of a question's message. Telegram cannot be asked for it, so the
 // question is sent again, and the first message is known only once one of its buttons is pressed.
 func TestQuestion_AdapterKilledAfterItIsSent_CopyLosesItsButtons(t *testing.T) {

@@ -24,23 +24,6 @@ func TestConversation_SlackEventsAPI_WithoutSocketMode(t *testing.T) {
 	}
 }
 
-func TestSlack_TwoMentionsInChannel_OpenTwoThreads(t *testing.T) {
-	t.Parallel()
-	f := start(t, newSlack())
-	channel := f.NewGroup("team")
-	left, right := channel, channel
-	left.Thread, right.Thread = f.ask(channel, "what broke?"), f.ask(channel, "what is for lunch?")
-	f.wantAnswer("what broke?", left, f.info.Thread)
-	f.wantAnswer("what is for lunch?", right, f.info.Thread)
-	f.say(right, "and for dinner?")
-	f.say(left, "tell me more")
-	f.wantAnswer("tell me more", left, f.info.Thread)
-	f.wantAnswer("and for dinner?", right, f.info.Thread)
-	if n := f.Value(`SELECT count(DISTINCT session_id) FROM sessions WHERE topic IN (?, ?)`, left.Thread, right.Thread); n != "2" {
-		t.Errorf("%s sessions, want 2", n)
-	}
-}
-
 func TestSlack_PaneThreads_AreSeparateConversations(t *testing.T) {
 	need.Verify(t)
 	t.Parallel()

@@ -1,9 +1,6 @@
 package platforms
 
 import (
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,39 +8,6 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/need"
 )
-
-func TestAttachment_Inbound_IsStored(t *testing.T) {
-	onEachPlatform(t, func(f *fixture) {
-		f.do(chatsim.Action{
-			Conversation: f.dm, Verb: msg.VerbMessage, Text: "look at this", File: &chatsim.File{Name: "../plan.txt", Data: []byte("one, two")},
-		})
-		f.waitAnswer("look at this")
-		path := f.Value(`SELECT attachments ->> '$[0].path' FROM messages WHERE content = 'look at this'`)
-		data, err := os.ReadFile(filepath.Join(f.Data, path))
-		if err != nil || string(data) != "one, two" || !strings.HasPrefix(path, "media/") {
-			f.T.Errorf("file at %q: %q, %v", path, data, err)
-		}
-	})
-}
-
-func TestAttachment_Outbound_IsDelivered(t *testing.T) {
-	onEachPlatform(t, func(f *fixture) {
-		thread := f.NewThread("deploys")
-		f.ask(thread, "make a plan")
-		f.waitAnswer("make a plan")
-		f.OK(os.WriteFile(filepath.Join(f.Data, "groups", "main", "plan.txt"), []byte("one, two"), 0o600))
-		f.putOutbound(msg.Message{
-			ChatJID: thread.Chat, ThreadID: thread.Thread, Kind: msg.KindFile, Content: "this is the plan",
-			Attachments: []msg.Attachment{{Path: "groups/main/plan.txt", Name: "plan.txt", MIME: "text/plain", Size: 8}},
-		})
-		a := f.waitArrival("this is the plan")
-		want := []chatsim.File{{Name: "plan.txt", Data: []byte("one, two")}}
-		same := func(a, b chatsim.File) bool { return a.Name == b.Name && string(a.Data) == string(b.Data) }
-		if !slices.EqualFunc(a.Files, want, same) || a.Chat != thread.Chat || a.Thread != thread.Thread {
-			f.T.Errorf("arrived in %s %q with files %v", a.Chat, a.Thread, a.Files)
-		}
-	})
-}
 
 // Users edit and delete messages before the agent reads them, and after the answer.
 func TestChanges_BeforeAndAfterTheAnswer_ReachTheAgent(t *testing.T) {

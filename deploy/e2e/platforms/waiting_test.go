@@ -111,34 +111,6 @@ func TestWaitMark_AdapterKilled_MarkIsRemovedAllTheSame(t *testing.T) {
 	})
 }
 
-// The message is deleted while it has its mark: its turn ends, and nothing is said about the mark. Telegram reports no
-// deletions, so the answer comes.
-func TestWaitMark_MessageDeleted_NothingIsLeft(t *testing.T) {
-	need.Verify(t)
-	onEachPlatform(t, func(f *fixture) {
-		f.markWaiting()
-		message := f.waits(f.dm, "until go first")
-		f.waitMarked(f.dm, message, true)
-		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbDelete, Target: message})
-		if f.info.Platform == "telegram" {
-			f.LetGo("main", "go")
-			f.wantUnmarked(f.dm, message, "👀 sent", "-👀 sent")
-			return
-		}
-		f.Until("the turn to end", func() bool {
-			return f.Value(`SELECT state FROM turns WHERE topic LIKE '%#other'`) == string(msg.TurnCancelled)
-		})
-		f.LetGo("main", "go")
-		f.WaitIdle()
-		if plain, marked := f.copies("second"); plain != 0 || marked != 0 {
-			f.T.Errorf("%d answers and %d marked ones to a message that is gone", plain, marked)
-		}
-		if got, want := f.marks(), []string{"👀 sent", "-👀 sent"}; !slices.Equal(got, want) {
-			f.T.Errorf("rows of marks: %q, want %q", got, want)
-		}
-	})
-}
-
 // The chat takes no such reaction: the message waits without a mark, and none is removed.
 func TestWaitMark_ReactionForbidden_AnswerComes(t *testing.T) {
 	need.Verify(t)

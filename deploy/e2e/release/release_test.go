@@ -1,4 +1,4 @@
-// Package release tries what deploy/release makes.
+// Package release tests the output of deploy/release.
 package release
 
 import (
@@ -31,7 +31,7 @@ func repository(t *testing.T) string {
 	return here + "/../../.."
 }
 
-// script runs a script of deploy/release and returns what it prints on stdout.
+// script runs a script of deploy/release and returns its stdout.
 func script(t *testing.T, name string, environ []string, args ...string) (string, error) {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -60,7 +60,7 @@ func TestNotes_AreTheSectionOfTheVersion(t *testing.T) {
 	}
 }
 
-// What is not a version's last state must not be what GitHub shows, and downloads, as the latest release.
+// GitHub must not show a pre-release as the latest release, nor download it.
 func TestPublish_PreRelease_IsNotLatest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

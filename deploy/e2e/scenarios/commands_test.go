@@ -40,25 +40,31 @@ func TestCommands_ServiceDown_ReplyNamesIt(t *testing.T) {
 	}
 }
 
-func TestNew_Session_IsReplaced(t *testing.T) {
-	f := start(t, harness.Options{})
-	session := func(topic string) string {
-		return strings.Join(f.Query(`SELECT session_id FROM sessions WHERE group_folder = 'main' AND topic = ?`, topic), " ")
+// wantEcho writes a text and returns its turn, or that of the row derived from it. It fails the test
+// unless the agent has echoed that.
+func wantEcho(f *harness.Fixture, chat, text, echo string) *msg.Turn {
+	f.T.Helper()
+	id := f.Say(chat, text)
+	if f.WaitDecided(id).Disposition == msg.Prefix {
+		derived, err := f.Store.DerivedFrom(f.T.Context(), id)
+		if err != nil || len(derived) != 1 {
+			f.T.Fatalf("derived from %d: %v, %v", id, derived, err)
+		}
+		id = derived[0].ID
 	}
-	f.Answer(f.Say("telegram:5", "hello"))
-	before := session("")
-	if before == "" {
-		t.Fatal("no session")
+	answer := f.Answer(id)
+	if !strings.HasPrefix(answer, "You said: "+echo+"\n(topic ") {
+		f.T.Errorf("answer to %q: %q", text, answer)
 	}
-	f.WantReply(f.Say("telegram:5", "/new"), "new session")
-	if left := session(""); left != "" {
-		t.Errorf("session %s still exists", left)
+	return f.Turn(id)
+}
+
+// wantTurnOf fails the test unless a turn is of that folder and topic.
+func wantTurnOf(t *testing.T, turn *msg.Turn, folder, topic string) {
+	t.Helper()
+	if turn.Folder != folder || turn.Topic != topic {
+		t.Errorf("turn %d is of %s, topic %q, want %s, topic %q", turn.ID, turn.Folder, turn.Topic, folder, topic)
 	}
-	f.Answer(f.Say("telegram:5", "hello again"))
-	if after := session(""); after == before || after == "" {
-		t.Errorf("the session was %q and is %q", before, after)
-	}
-	f.WantEchoes("telegram:5", "hello", "hello again")
 }
 
 func TestNew_TopicAndText_ResetsTopicAndAsks(t *testing.T) {
@@ -123,20 +129,4 @@ func TestStop_OtherChatsTurn_GoesOn(t *testing.T) {
 	if turn := f.Turn(theirs); turn.Attempts != 0 || turn.RunID != before.RunID {
 		t.Errorf("%d attempts, want 0; run %d, first %d", turn.Attempts, turn.RunID, before.RunID)
 	}
-}
-
-func TestStop_WebChat_CancelsItsTopicOnly(t *testing.T) {
-	f := start(t, harness.Options{})
-	row := func(topic, text string) msg.Message {
-		return msg.Message{ChatJID: "web:main", Topic: topic, Content: text}
-	}
-	rows := f.Put(row("#a", "slow 600 a"), row("#b", "until go b"))
-	f.WaitRunning(rows[0])
-	f.WaitRunning(rows[1])
-	f.WantReply(f.Put(row("#a", "/stop"))[0], "stopped")
-	if turn := f.WaitEnded(rows[0]); turn.State != msg.TurnCancelled {
-		t.Errorf("#a is %s", turn.State)
-	}
-	f.LetGo("main", "go")
-	f.WantEchoes("web:main", "until go b")
 }

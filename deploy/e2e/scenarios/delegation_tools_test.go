@@ -49,7 +49,7 @@ func TestDelegateTool_GatedKilled_ChildAnswersOnceInOriginThread(t *testing.T) {
 	})
 }
 
-// A child asks its parent, and answers in the chat with what the parent says.
+// A child asks its parent, and answers in the chat with the parent's answer.
 func TestEscalateTool_GatedKilled_AnswerReturnsOnceToAsker(t *testing.T) {
 	onEachSide(t, func(f *harness.Fixture, point fp.Point) {
 		f.AddRoute("platform=discord", "main/eng")

@@ -367,7 +367,7 @@ func killGated(r *scenarioRun) {
 }
 
 // beginOutage begins an outage of routd, after routd has read all deliveries: ageRows would not
-// reach what routd writes later.
+// reach rows that routd writes later.
 func beginOutage(begin func(*harness.Fixture)) action {
 	return func(r *scenarioRun) {
 		r.T.Helper()

@@ -18,25 +18,6 @@ func deletion(chat, target string) msg.Message {
 	return msg.Message{ChatJID: chat, Verb: msg.VerbDelete, PlatformID: target + ":d", TargetID: target}
 }
 
-// startHolding makes an instance in which Discord chats hold rows until there are two.
-func startHolding(t *testing.T) *harness.Fixture {
-	f := start(t, harness.Options{})
-	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 200, "max_hold_ms": 3_600_000})
-	return f
-}
-
-func TestEdit_BeforeDispatch_ReplacesText(t *testing.T) {
-	f := startHolding(t)
-	held := f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "tpyo"})[0]
-	waitScanned(f)
-	f.WantDecision(f.Put(edit("discord:5", "m1", "1", "typo"))[0], msg.Dropped, msg.ReasonEditApplied)
-	if m := f.Row(held); m.Content != "typo" || m.Disposition != "" {
-		t.Errorf("held row: %+v", m)
-	}
-	f.Say("discord:5", "sorry")
-	f.WantEchoes("discord:5", "typo", "sorry")
-}
-
 func TestEdit_AfterDispatch_IsNotedInNextPrompt(t *testing.T) {
 	f := start(t, harness.Options{Agent: harness.RecordingAgent})
 	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "at nine"})[0])
@@ -61,17 +42,6 @@ func TestEdit_AfterDispatch_IsNotedInNextPrompt(t *testing.T) {
 	}
 	f.Say("telegram:5", "and now?")
 	f.WantEchoes("telegram:5", "at nine", "or not", "at ten", "", "ok?", "and now?")
-}
-
-func TestEdit_OfPrefixedMessage_FollowsDerivedRow(t *testing.T) {
-	f := start(t, harness.Options{})
-	row := f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "@eng at nine"})[0]
-	f.WantDecision(row, msg.Prefix, msg.ReasonPrefixGroup)
-	f.WaitIdle() // an edit of a queued row changes the row
-	note := f.WantDecision(f.Put(edit("telegram:5", "m1", "1", "@eng at ten"))[0], msg.Observed, msg.ReasonEditNote)
-	if note.RoutedTo != "main/eng" {
-		t.Errorf("the note is routed to %s", note.RoutedTo)
-	}
 }
 
 func TestEdit_AddsMention_StartsOneTurn(t *testing.T) {

@@ -8,26 +8,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// The gate itself, with quiet times, holds and overflow, is tested beside gated's gateway. These
-// scenarios need processes: one for each rule.
-
-func TestGate_QuietTime_JoinsLinesToOneTurn(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"quiet_ms": 1500})
-	first := f.Say("discord:5", "one")
-	for _, text := range []string{"two", "three", "four", "five"} {
-		f.Say("discord:5", text)
-	}
-	f.WantEchoes("discord:5", "one", "two", "three", "four", "five")
-	rows, err := f.Store.TurnMessages(f.T.Context(), f.Turn(first).ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// If the machine stalls for longer than the quiet time there may be more turns.
-	if last := rows[len(rows)-1].ReceivedAt; len(rows) < 5 && f.WaitDecided(first).DecidedAt-last < 1500 {
-		t.Errorf("the first turn has %d rows after %d ms", len(rows), f.WaitDecided(first).DecidedAt-last)
-	}
-}
+// The gate itself, with quiet times, holds and overflow, is tested beside gated's gateway.
 
 func TestGate_Threshold_HoldsOverRestart(t *testing.T) {
 	f := start(t, harness.Options{})
@@ -46,16 +27,6 @@ func TestGate_Threshold_HoldsOverRestart(t *testing.T) {
 	if n := f.TurnCount("discord:5"); n != 1 {
 		t.Errorf("%d turns", n)
 	}
-}
-
-func TestGate_Prefix_OpensIt(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"weights": map[string]int{"message": 0}, "max_hold_ms": 3_600_000})
-	f.Say("discord:5", "muttering")
-	waitScanned(f)
-	f.Say("discord:5", "#deploy ship it")
-	f.Until("an answer to the prefixed row", func() bool { return len(f.Echoes("discord:5")) >= 2 })
-	f.WaitIdle()
 }
 
 func TestStale_StoredDuringDowntime_IsAnswered(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 )
 
 // TestAccess_Stranger_ReachesNoGroup: a stranger in a chat of a group that admits one
-// sender gets no answer, and no prompt shows what the stranger wrote.
+// sender gets no answer, and no prompt shows the stranger's words.
 func TestAccess_Stranger_ReachesNoGroup(t *testing.T) {
 	f := start(t, harness.Options{Agent: harness.RecordingAgent})
 	for _, folder := range []string{"main", "main/eng"} {

@@ -51,18 +51,3 @@ func TestRows_BacklogOfTenThousand_AnsweredInOrder(t *testing.T) {
 		f.WantEchoes(chat, texts...)
 	}
 }
-
-func TestStale_MessageBetweenOldMentions_NoSecondNotice(t *testing.T) {
-	f := startOnMention(t, harness.Options{})
-	now := time.Now()
-	old := func(verb, text string) msg.Message {
-		return msg.Message{ChatJID: "telegram:-5", Verb: verb, Content: text,
-			ReceivedAt: now.UnixMilli(), Timestamp: now.Add(-25 * time.Hour).UnixMilli()}
-	}
-	f.WantDecision(f.Put(old(msg.VerbMention, "one"))[0], msg.Observed, msg.ReasonStale)
-	f.WantDecision(f.Put(old(msg.VerbMessage, "chatter"))[0], msg.Observed, msg.ReasonRouteObserve)
-	f.WantDecision(f.Put(old(msg.VerbMention, "two"))[0], msg.Observed, msg.ReasonStale)
-	if out := f.Outbound("telegram:-5"); len(out) != 1 {
-		t.Errorf("%d notices, want 1", len(out))
-	}
-}

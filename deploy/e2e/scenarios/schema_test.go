@@ -22,21 +22,6 @@ func TestSchema_Missing_DaemonsWait(t *testing.T) {
 	f.WantEchoes("web:main", "hello")
 }
 
-func TestSchema_TooOld_DaemonsWait(t *testing.T) {
-	t.Parallel()
-	f := harness.NewFixture(t, programs, harness.Options{})
-	f.Migrate()
-	if out, err := f.Instance.Command("migrate", "down").CombinedOutput(); err != nil {
-		t.Fatalf("migrate down: %v\n%s", err, out)
-	}
-	f.StartDaemon(harness.Gated)
-	f.Until("gated to wait for the migration", func() bool { return strings.Contains(f.NotReadyReason(harness.Gated), "needs") })
-	if out, err := f.Instance.Command("migrate", "up").CombinedOutput(); err != nil {
-		t.Fatalf("migrate up: %v\n%s", err, out)
-	}
-	f.WaitReady(harness.Gated)
-}
-
 func TestSchema_TakenBackUnderRunningDaemons_IsRefusedAndSaidEverywhere(t *testing.T) {
 	t.Parallel()
 	f := harness.Start(t, programs, harness.Options{})

@@ -42,12 +42,6 @@ func newHook(t *testing.T, answer func(n int, text string) (status int, body str
 	return h
 }
 
-func (h *hook) seen() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return append([]string(nil), h.texts...)
-}
-
 func TestTargets_Daemon_GetsRowAndReplies(t *testing.T) {
 	h := newHook(t, func(n int, text string) (int, string) {
 		switch {
@@ -74,27 +68,6 @@ func TestTargets_Daemon_GetsRowAndReplies(t *testing.T) {
 	if out := f.Outbound("discord:5"); len(out) != 1 {
 		t.Errorf("replies %+v", out)
 	}
-}
-
-func TestTargets_FailingDaemon_RowIsDropped(t *testing.T) {
-	release := make(chan struct{})
-	h := newHook(t, func(n int, text string) (int, string) {
-		if n == 1 {
-			<-release
-		}
-		return http.StatusInternalServerError, "no"
-	})
-	f := start(t, harness.Options{Env: []string{"DAEMONS=tickets=" + h.URL}})
-	f.AddRoute("platform=discord sender=discord:1", "daemon:tickets")
-	f.AddRoute("platform=discord", "main")
-	stuck := f.Put(msg.Message{ChatJID: "discord:5", Sender: "discord:1", Content: "printer on fire"})[0]
-	f.Answer(f.Say("discord:5", "meanwhile"))
-	close(release)
-	f.WantDecision(stuck, msg.Dropped, msg.ReasonDaemonFailed)
-	if got := h.seen(); len(got) != 3 {
-		t.Errorf("%d requests, want 3", len(got))
-	}
-	f.WantEchoes("discord:5", "meanwhile")
 }
 
 func TestTargets_GatedKilledDuringRequest_IsRepeated(t *testing.T) {

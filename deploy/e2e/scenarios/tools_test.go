@@ -35,7 +35,7 @@ func killGatedAt(f *harness.Fixture, point fp.Point, work func()) {
 	f.Restart(harness.Gated)
 }
 
-// around are the failpoints before and after the commit of what a tool does.
+// around are the failpoints before and after the commit of a tool's effect.
 var around = []fp.Point{fp.PutToolCall.Before(), fp.PutToolCall.After()}
 
 // onEachSide runs a scenario with gated killed on either side of the commit of a tool's effect, each time with a new
@@ -53,7 +53,7 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// toolAnswer waits until the turn of a row has ended, and returns the agent's answer without what its tools have sent.
+// toolAnswer waits until the turn of a row has ended, and returns the agent's answer without the messages of its tools.
 func toolAnswer(f *harness.Fixture, row int64) string {
 	f.T.Helper()
 	return f.Value(`SELECT content FROM messages WHERE turn_id = ? AND source = 'agent'`, f.WaitEnded(row).ID)

@@ -173,7 +173,7 @@ func TestWebFiles_DashdKilledAtCommit_StoredOnce(t *testing.T) {
 			if point != fp.PutMessage.After() {
 				want = nil
 			}
-			c.wantFiles(want...) // what the killed process has left is gone
+			c.wantFiles(want...) // leftovers of the killed process are gone
 			row := c.upload("look", "c1", "a.txt", "one", "b.txt", "two")
 			if again := c.upload("look", "c1", "a.txt", "one", "b.txt", "two"); again != row {
 				t.Errorf("sent again row %d is row %d", row, again)

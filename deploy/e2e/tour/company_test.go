@@ -38,7 +38,7 @@ type company struct {
 
 func (c *company) ago(d time.Duration) int64 { return c.now - d.Milliseconds() }
 
-// message is what a user wrote, and what became of it.
+// message is a message of a user, and its outcome.
 type message struct {
 	ago                time.Duration
 	chat, sender, name string
@@ -167,7 +167,7 @@ func (c *company) groups() {
 	}
 }
 
-// days is what the company wrote, the oldest first.
+// days is the company's messages, the oldest first.
 func days() []message {
 	const hour = time.Hour
 	mention := func(ago time.Duration, name, sender, text, answer string) message {

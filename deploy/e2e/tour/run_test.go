@@ -19,7 +19,7 @@ import (
 
 const (
 	runPage = "../../../docs/run.md"
-	// order is what a user writes: the agent shows a plan and tools, then its answer piece by piece, in so many seconds.
+	// order is a user's message: the agent shows a plan and tools, then its answer piece by piece, in so many seconds.
 	order = "work stream slow 24 How many bikes wait for brakes?"
 )
 
@@ -38,7 +38,7 @@ var (
 	fakePage = regexp.MustCompile(`^# write to the bot at (.+)/$`)
 )
 
-// startFake serves a fake platform until the test ends, and returns its page, and what its adapter needs.
+// startFake serves a fake platform until the test ends, and returns its page, and the environment of its adapter.
 func startFake(t *testing.T, bin, platform string) (page string, env []string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "fakeplatform"), platform, "-addr", "127.0.0.1:0")

@@ -37,7 +37,7 @@ type page struct {
 	name  string
 	path  string // from the overview's address; %d is id
 	id    string // a query of that number
-	ready string // what to wait for
+	ready string // the condition to wait for
 	do    func(*browser.Tab)
 	shown string // the element at the top of the picture, "" for the page's beginning
 	dark  bool

@@ -42,7 +42,7 @@ func newDrill(t *testing.T) *drill {
 	return d
 }
 
-// elsewhere makes an instance without a database on what would be another machine, with the same Telegram.
+// elsewhere makes an instance without a database as on another machine, with the same Telegram.
 func (d *drill) elsewhere(t *testing.T) *drill {
 	t.Helper()
 	e := &drill{Fixture: newFixture(t), platform: d.platform, dms: d.dms}

@@ -84,7 +84,7 @@ func TestCopy_ToAServerAndBackUnderLoad_AnswersEachMessageOnce(t *testing.T) {
 	d.CheckInvariants(invariants.AllDelivered())
 }
 
-// interrupt ends all daemons in the middle of what they do. The adapter ends its calls: a part that was sent is stored.
+// interrupt ends all daemons in the middle of their work. The adapter ends its calls: a part that was sent is stored.
 func (d *drill) interrupt() {
 	d.T.Helper()
 	d.Stop("teled")

@@ -1,4 +1,4 @@
-// Package upkeep drills what operators do to a running instance: backup and restore, upgrade and rollback.
+// Package upkeep drills the work of operators on a running instance: backup and restore, upgrade and rollback.
 package upkeep
 
 import (

@@ -62,7 +62,7 @@ func TestBackup_OpenRequests_RestoredAndAnswered(t *testing.T) {
 	d.OK(d.Instance.StopAll(stopping))
 	// As a crash of onbod before its call of routd leaves it.
 	d.OK(d.Store.Write(t.Context(), func(tx *store.Tx) error {
-		return tx.NoteApproval(d.code(noted), "eight", operator)
+		return tx.Exec(`UPDATE onboarding_requests SET folder = 'eight', decided_by = ? WHERE code = ?`, operator, d.code(noted))
 	}))
 	file := filepath.Join(d.Instance.Dir, "b.tgz")
 	d.command("backup", file)

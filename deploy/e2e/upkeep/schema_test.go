@@ -87,7 +87,7 @@ func TestSchema_OfAnotherVersion_EveryCommandNamesBothAndTheRemedy(t *testing.T)
 	}
 }
 
-// tryCommand returns what a command prints. A daemon that waits for the schema is stopped once it says so.
+// tryCommand returns the output of a command. A daemon that waits for the schema is stopped once it says so.
 func tryCommand(t *testing.T, f *harness.Fixture, command string) string {
 	t.Helper()
 	program, sub, _ := strings.Cut(command, " ")
@@ -113,7 +113,7 @@ func tryCommand(t *testing.T, f *harness.Fixture, command string) string {
 	return out.String()
 }
 
-// stopWhen keeps what is written, and calls stop once that has a text.
+// stopWhen keeps the output, and calls stop once it contains a text.
 type stopWhen struct {
 	strings.Builder
 	text string

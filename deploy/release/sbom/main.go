@@ -23,7 +23,7 @@ type component struct {
 	PURL    string `json:"purl,omitempty"`
 }
 
-// bill is what CycloneDX asks for.
+// bill has the fields that CycloneDX asks for.
 type bill struct {
 	Format      string `json:"bomFormat"`
 	SpecVersion string `json:"specVersion"`

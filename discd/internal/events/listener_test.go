@@ -18,7 +18,7 @@ import (
 	"arizuko/discd/internal/inbound"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/store"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store/storetest"
 )
 
@@ -51,7 +51,7 @@ func TestReceive_ConversionPanics_SkipsEvent(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	s := adapter.New(nil, adapter.Options{
 		Platform: "discord", Daemon: "discd", Listener: l, Store: st, Log: logger, Metrics: prometheus.NewRegistry(), Now: time.Now,
-		Heartbeat: daemon.NewHeartbeat("discd", "", logger, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("discd", "", logger, func(context.Context, rows.Daemon) error { return nil }),
 	})
 	for id, content := range []string{"one", "bad", "two"} {
 		raw := fmt.Sprintf(`{"id":"%d","channel_id":"5","content":%q,"author":{"id":"7","username":"alice"}}`, id+1, content)

@@ -11,6 +11,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -23,7 +24,7 @@ func TestReceive_VoteBeforeItsPollIsKnown_WaitsBesideEvents(t *testing.T) {
 	l.decoder.me.Platform = "discord"
 	s := adapter.New(nil, adapter.Options{
 		Platform: "discord", Daemon: "discd", Listener: l, Store: st, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now,
-		Heartbeat: daemon.NewHeartbeat("discd", "", slog.New(slog.DiscardHandler), func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("discd", "", slog.New(slog.DiscardHandler), func(context.Context, rows.Daemon) error { return nil }),
 	})
 	write := func(do func(tx *store.Tx) error) {
 		t.Helper()

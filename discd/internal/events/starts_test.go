@@ -18,7 +18,7 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest/memnet"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/store"
+	"arizuko/pkg/daemon/rows"
 )
 
 func TestSessionStarts_OnlyThoseOfOthersCount(t *testing.T) {
@@ -61,7 +61,7 @@ func TestWatchStarts_AnotherSession_IsNamedForADay(t *testing.T) {
 		s := adapter.New(nil, adapter.Options{
 			Platform: "discord", Daemon: "discd", Listener: l, Log: logger, Metrics: prometheus.NewRegistry(), Now: time.Now,
 			Note:      func(all ...string) { notes = all },
-			Heartbeat: daemon.NewHeartbeat("discd", "", logger, func(context.Context, store.Daemon) error { return nil }),
+			Heartbeat: daemon.NewHeartbeat("discd", "", logger, func(context.Context, rows.Daemon) error { return nil }),
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup

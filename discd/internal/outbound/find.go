@@ -9,6 +9,7 @@ import (
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -89,7 +90,7 @@ func (s *Sender) searchIn(ctx context.Context, m *msg.Message, channel string,
 		if sent.Author == nil || sent.Author.ID != me.ID || !matches(sent) {
 			return false, nil
 		}
-		if preview, err := s.Store.ShownPreview(ctx, m.ChatJID, sent.ID); err != nil || preview != nil {
+		if preview, err := rows.ShownPreview(ctx, s.Store.Reader, m.ChatJID, sent.ID); err != nil || preview != nil {
 			return false, err
 		}
 		other, err := s.Store.MessageByPlatformID(ctx, m.ChatJID, sent.ID)

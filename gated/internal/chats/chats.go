@@ -3,7 +3,6 @@
 package chats
 
 import (
-	"cmp"
 	"context"
 	"sync"
 
@@ -16,20 +15,17 @@ import (
 // pageRows is how many chats are read at once.
 const pageRows = 500
 
-// Chats keeps the table of routes between questions. It is safe for concurrent use. The zero value is empty. Its
+// Chats keeps the homes by the routes between questions. It is safe for concurrent use. The zero value is empty. Its
 // methods read by r, which may be that of a transaction.
 type Chats struct {
 	mu      sync.Mutex
 	version int64 // of routes and groups, 0 for none read
-	table   *routecheck.Chats
+	homes   *routecheck.Homes
 }
 
-// Home returns the group that answers a chat now, "" for none: by its pin, its address, or the routes. In a direct
-// message the routes are asked about its user. A chat that the routes give to no group as a whole, since they ask for
-// certain senders or verbs of any chat, belongs to the group that answered there last, as long as a route still leads
-// to it.
+// Home returns the group that answers a chat now, "" for none: see routecheck.Homes.
 func (c *Chats) Home(ctx context.Context, r store.Reader, jid string) (string, error) {
-	table, err := c.routes(ctx, r)
+	homes, err := c.table(ctx, r)
 	if err != nil {
 		return "", err
 	}
@@ -43,30 +39,12 @@ func (c *Chats) Home(ctx context.Context, r store.Reader, jid string) (string, e
 	if chat == nil {
 		// A route for all chats of a platform is none for addresses that do not exist.
 		last, err := r.LastHome(ctx, jid)
-		if err != nil || last == "" && !table.Names(jid) {
+		if err != nil || last == "" && !homes.Names(jid) {
 			return "", err
 		}
 		chat = &msg.Chat{JID: jid, Kind: msg.KindOfJID(jid)}
 	}
-	return home(ctx, r, table, chat)
-}
-
-func home(ctx context.Context, r store.Reader, table *routecheck.Chats, chat *msg.Chat) (folder string, err error) {
-	user := ""
-	if chat.Kind == msg.ChatDM && table.BySender() {
-		if _, user, err = r.LastUser(ctx, chat.JID); err != nil {
-			return "", err
-		}
-		user = cmp.Or(user, chat.JID) // the address of the user on Telegram
-	}
-	if folder = table.Home(chat, user); folder != "" {
-		return folder, nil
-	}
-	last, err := r.LastHome(ctx, chat.JID)
-	if err != nil || !table.Leads(chat, last) {
-		return "", err
-	}
-	return last, nil
+	return homes.Of(ctx, r, chat)
 }
 
 // MayWrite reports whether a group may write into a chat of its own accord, not as an answer: the chat's home is the
@@ -80,7 +58,7 @@ func (c *Chats) MayWrite(ctx context.Context, r store.Reader, jid, folder string
 // for a while and ends no reminder. Nor does a chat that the routes give to no group as a whole, as long as one of them
 // leads to the group.
 func (c *Chats) MayRemind(ctx context.Context, r store.Reader, jid, folder string) (bool, error) {
-	table, err := c.routes(ctx, r)
+	homes, err := c.table(ctx, r)
 	if err != nil {
 		return false, err
 	}
@@ -95,14 +73,14 @@ func (c *Chats) MayRemind(ctx context.Context, r store.Reader, jid, folder strin
 		chat = &msg.Chat{JID: jid, Kind: msg.KindOfJID(jid)}
 	}
 	chat.StickyGroup = ""
-	at, err := home(ctx, r, table, chat)
-	return msg.Within(at, folder) || at == "" && table.Leads(chat, folder), err
+	at, err := homes.Of(ctx, r, chat)
+	return msg.Within(at, folder) || at == "" && homes.Leads(chat, folder), err
 }
 
 // Of returns the addresses of the chats whose home is a group, at most limit, sorted. Internal chats between groups are
 // left out.
 func (c *Chats) Of(ctx context.Context, r store.Reader, folder string, limit int) (jids []string, err error) {
-	table, err := c.routes(ctx, r)
+	homes, err := c.table(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -113,10 +91,10 @@ func (c *Chats) Of(ctx context.Context, r store.Reader, folder string, limit int
 		}
 		for _, chat := range page {
 			after = chat.JID
-			if platform, _ := msg.SplitJID(chat.JID); platform == msg.PlatformGroup || !table.Leads(chat, folder) {
+			if platform, _ := msg.SplitJID(chat.JID); platform == msg.PlatformGroup || !homes.Leads(chat, folder) {
 				continue
 			}
-			at, err := home(ctx, r, table, chat)
+			at, err := homes.Of(ctx, r, chat)
 			if err != nil {
 				return nil, err
 			}
@@ -130,16 +108,16 @@ func (c *Chats) Of(ctx context.Context, r store.Reader, folder string, limit int
 	}
 }
 
-// routes returns the table, read again if it has changed.
-func (c *Chats) routes(ctx context.Context, r store.Reader) (*routecheck.Chats, error) {
+// table returns the homes by the present routes and groups.
+func (c *Chats) table(ctx context.Context, r store.Reader) (*routecheck.Homes, error) {
 	version, err := r.RoutingVersion(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.table != nil && c.version == version {
-		return c.table, nil
+	if c.homes != nil && c.version == version {
+		return c.homes, nil
 	}
 	routes, err := r.Routes(ctx)
 	if err != nil {
@@ -149,6 +127,6 @@ func (c *Chats) routes(ctx context.Context, r store.Reader) (*routecheck.Chats, 
 	if err != nil {
 		return nil, err
 	}
-	c.table, c.version = routecheck.NewChats(routes, groups), version
-	return c.table, nil
+	c.homes, c.version = routecheck.NewHomes(routes, groups), version
+	return c.homes, nil
 }

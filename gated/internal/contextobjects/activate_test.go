@@ -72,8 +72,6 @@ func TestActivate_PlainMentionOrAttachment_ActivatesNothing(t *testing.T) {
 		return nil
 	})
 	f.want("after a mention and an attachment", f.query(""), ScopeChat)
-	f.restart()
-	f.want("after a restart", f.query(""), ScopeChat)
 	if err := f.st.Write(t.Context(), func(tx *store.Tx) error {
 		_, err := f.x.Activate(tx, "mentioned", object(msg.ContextArticle, 1), f.now)
 		return err
@@ -98,8 +96,8 @@ func TestActivate_SameObjectAgain_KeepsItsCreationAndCollectsReasons(t *testing.
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the object (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]Object{chatA + " article:7": want}, f.journal()); diff != "" {
-		t.Errorf("the journal (-want +got):\n%s", diff)
+	if diff := cmp.Diff(map[string]Object{chatA + " article:7": want}, f.stored()); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
 	}
 }
 
@@ -117,11 +115,11 @@ func TestActivate_MaxTTL_CountsFromCreation(t *testing.T) {
 	}
 }
 
-func TestActivate_RolledBack_LeavesMemoryAndJournal(t *testing.T) {
+func TestActivate_RolledBack_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	o := f.activate(PollCreated, poll(1))
-	before := f.journal()
+	before := f.stored()
 	failed := errors.New("the rest of the call failed")
 	err := f.st.Write(t.Context(), func(tx *store.Tx) error {
 		if _, err := f.x.Activate(tx, URLDiscussed, object(msg.ContextLink, 9), f.now); err != nil {
@@ -135,9 +133,9 @@ func TestActivate_RolledBack_LeavesMemoryAndJournal(t *testing.T) {
 	if !errors.Is(err, failed) {
 		t.Fatal(err)
 	}
-	f.want("memory", f.query(""), ScopeChat, o.ID)
-	if diff := cmp.Diff(before, f.journal()); diff != "" {
-		t.Errorf("the journal (-want +got):\n%s", diff)
+	f.want("after the failure", f.query(""), ScopeChat, o.ID)
+	if diff := cmp.Diff(before, f.stored()); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
 	}
 	if res := f.lookup(f.query("")); !has(res.Matches[0].Reasons, msg.OpenPoll) {
 		t.Error("the poll is closed")
@@ -183,13 +181,42 @@ func TestActivate_TooManyInAChat_EndsTheOldest(t *testing.T) {
 		}
 		return nil
 	})
-	if diff := cmp.Diff(f.journal(), f.x.memory()); diff != "" || f.x.Len() != maxPerChat {
-		t.Errorf("%d objects; memory differs from the journal (-journal +memory):\n%s", f.x.Len(), diff)
+	all := f.stored()
+	if len(all) != maxPerChat {
+		t.Errorf("%d objects", len(all))
 	}
-	if _, kept := f.x.memory()[chatA+" poll:1"]; !kept {
+	if _, kept := all[chatA+" poll:1"]; !kept {
 		t.Error("the open poll is gone")
 	}
-	if _, kept := f.x.memory()[chatA+" article:1020"]; kept {
+	if _, kept := all[chatA+" article:1020"]; kept {
 		t.Error("the article that was touched longest ago is still there")
+	}
+}
+
+// TestActivate_EndedObjects_DoNotCountTowardTheLimit has messages that were touched after the articles and end before them.
+func TestActivate_EndedObjects_DoNotCountTowardTheLimit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	add := func(kind Kind, from, n int64) {
+		f.write(func(tx *store.Tx) error {
+			for i := range n {
+				f.now++
+				if _, err := f.x.Activate(tx, FollowupAttached, object(kind, from+i), f.now); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	add(msg.ContextArticle, 1000, maxPerChat-10)
+	add(msg.ContextMessage, 2000, 10)
+	f.pass(21 * time.Minute)
+	add(msg.ContextArticle, 3000, 10)
+	if got := f.lookup(f.query("")).Found; got != maxPerChat {
+		t.Errorf("%d live objects, want %d", got, maxPerChat)
+	}
+	add(msg.ContextArticle, 4000, 1)
+	if _, kept := f.stored()[chatA+" article:1000"]; kept {
+		t.Error("beyond the limit, the object that was touched longest ago is still there")
 	}
 }

@@ -1,7 +1,6 @@
-// Package contextobjects keeps what each chat's conversation is about: its active context objects.
-// An event makes an object active, a TTL ends it. The index is in memory; table context_objects is
-// its journal, which refills it at start. One ranking serves all tools. It is deterministic: the
-// same objects, query and time give the same answer.
+// Package contextobjects keeps the active context objects of each chat: the things that its conversation is about.
+// An event makes an object active, a TTL ends it. They are rows of table context_objects. One ranking serves all
+// tools. It is deterministic: the same objects, query and time give the same answer.
 package contextobjects
 
 import (
@@ -14,14 +13,14 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// The descriptor of an object, and what it is made of.
+// The descriptor of an object, and its parts.
 type (
 	Object  = msg.ContextObject
 	Kind    = msg.ContextKind
 	Reasons = msg.ContextReasons
 )
 
-// Event is what makes an object active. Nothing else does: not an attachment that is handed over,
+// Event makes an object active. Nothing else does: not an attachment that is handed over,
 // an old link, a mention, or that something is recent.
 type Event string
 
@@ -131,7 +130,7 @@ func (t TTLs) until(o *Object) int64 {
 	return min(o.LastTouchedAt+t.of(o.Kind).Milliseconds(), o.CreatedAt+t.Max.Milliseconds())
 }
 
-// Weights are what each fact adds to an object's score.
+// Weights are the points that each fact adds to an object's score.
 type Weights struct {
 	ReplyChain int // its message is in the reply chain
 	Topic      int // the caller's topic
@@ -219,34 +218,16 @@ func (w Weights) highest(topics bool) int {
 	return sum
 }
 
-// ofObject is the part of a score that depends on no query.
-func (w Weights) ofObject(reasons Reasons) (score int32) {
-	if reasons&explicit != 0 {
-		score += int32(w.Explicit)
-	}
-	if reasons&msg.OpenPoll != 0 {
-		score += int32(w.Open)
-	}
-	return score
-}
-
-// kindBit is the position of a kind in a KindSet. The set has 16 bits, msg.ContextKinds has 12.
-func kindBit(kind Kind) uint8 { return uint8(slices.Index(msg.ContextKinds(), kind)) }
-
-// KindSet is a set of kinds; the zero set stands for all kinds.
-type KindSet uint16
-
-// KindsOf makes a set. Its error names an unknown kind and lists the known ones.
-func KindsOf(names []string) (KindSet, error) {
-	var set KindSet
+// KindsOf parses names of kinds. Its error names an unknown kind and lists the known ones.
+func KindsOf(names []string) (kinds []Kind, err error) {
 	for _, name := range names {
 		kind, err := ParseKind(name)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		set |= 1 << kindBit(kind)
+		kinds = append(kinds, kind)
 	}
-	return set, nil
+	return kinds, nil
 }
 
 // ParseKind returns a known kind. Its error lists the kinds.

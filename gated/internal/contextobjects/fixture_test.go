@@ -15,6 +15,7 @@ import (
 
 const (
 	chatA, chatB = "telegram:-1", "telegram:-2"
+	newer        = "telegram:-1001" // to which chat A moves
 	alice, bob   = "telegram:11", "telegram:12"
 	// start is a time in unix ms.
 	start = int64(1_800_000_000_000)
@@ -22,37 +23,23 @@ const (
 
 func ms(d time.Duration) int64 { return d.Milliseconds() }
 
-func testSettings() Settings {
-	return Settings{Weights: DefaultWeights(), TTLs: TTLs{
+func testObjects() *Objects {
+	return &Objects{Weights: DefaultWeights(), TTLs: TTLs{
 		Medium: 2 * time.Hour, Media: time.Hour, Short: 20 * time.Minute, PollGrace: 15 * time.Minute, Max: 24 * time.Hour,
 	}}
 }
 
-// fixture is an index with its journal and a clock.
+// fixture is the objects of a database, and a clock.
 type fixture struct {
-	t    *testing.T
-	path string
-	st   *store.Store
-	x    *Index
-	now  int64
+	t   *testing.T
+	st  *store.Store
+	x   *Objects
+	now int64
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	path := storetest.Path(t)
-	f := &fixture{t: t, path: path, st: storetest.OpenAt(t, path, nil), now: start}
-	f.restart()
-	return f
-}
-
-// restart reads the index from the journal again.
-func (f *fixture) restart() {
-	f.t.Helper()
-	x, err := Open(f.t.Context(), testSettings(), f.st, f.now)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.x = x
+	return &fixture{t: t, st: storetest.Open(t), x: testObjects(), now: start}
 }
 
 func (f *fixture) pass(d time.Duration) { f.now += ms(d) }
@@ -89,7 +76,10 @@ func (f *fixture) query(topic string) *Query {
 	return &Query{ChatJID: chatA, Topic: topic, TopicKnown: true, Max: MaxResults, Now: f.now}
 }
 
-func (f *fixture) lookup(q *Query) Result { return f.x.Lookup(q, nil) }
+func (f *fixture) lookup(q *Query) Result {
+	f.t.Helper()
+	return storetest.Must(f.x.Lookup(f.t.Context(), f.st.Reader, q))(f.t)
+}
 
 func ids(matches []Match) []string {
 	all := []string{}
@@ -115,23 +105,13 @@ func (f *fixture) want(what string, q *Query, scope Scope, want ...string) Resul
 	return res
 }
 
-// journal is what is stored for chats A and B, by id.
-func (f *fixture) journal() map[string]Object {
+// stored are all objects in the database, also those that have ended.
+func (f *fixture) stored() map[string]Object {
 	f.t.Helper()
 	all := map[string]Object{}
-	err := rows.EachContextObject(f.t.Context(), f.st.Reader, 0, func(o Object) { all[o.ChatJID+" "+o.ID] = o })
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return all
-}
-
-// memory is what the index has, by id.
-func (x *Index) memory() map[string]Object {
-	all := map[string]Object{}
-	for _, c := range x.chats {
-		for _, o := range c.objects {
-			all[o.ChatJID+" "+o.ID] = o
+	for _, jid := range []string{chatA, chatB, newer} {
+		for _, o := range storetest.Must(rows.ContextObjectsOf(f.t.Context(), f.st.Reader, jid, 0))(f.t) {
+			all[jid+" "+o.ID] = o
 		}
 	}
 	return all

@@ -1,9 +1,13 @@
 package contextobjects
 
 import (
-	"math/bits"
+	"cmp"
+	"context"
+	"slices"
+	"strings"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // Bounds of Query.Max.
@@ -24,7 +28,7 @@ const (
 
 // Query asks for the active objects of one chat.
 type Query struct {
-	ChatJID string
+	ChatJID string // a former address of the chat will do
 	// Topic of the caller; "" is a topic like any other in a chat that has topics. TopicKnown is false
 	// if the caller has none: then the whole chat counts, with a penalty.
 	Topic      string
@@ -34,204 +38,97 @@ type Query struct {
 	Topics     bool
 	ReplyChain []int64 // rows of messages
 	Sender     string  // "" if unknown
-	Kinds      KindSet
-	Max        int   // below 1: 1; above MaxResults: MaxResults
-	Now        int64 // unix ms
-	// IncludeInactive also returns expired objects that are still in memory, for tests.
-	IncludeInactive bool
+	Kinds      []Kind  // empty for all
+	Max        int     // below 1: 1; above MaxResults: MaxResults
+	Now        int64   // unix ms
 }
 
-// Match is an object that a query found. Object must not be changed.
+// Match is an object that a query found.
 type Match struct {
 	Object     *Object
 	Score      int
 	Confidence float64 // score by the highest possible score, 0 to 1, in thousandths
-	Reasons    Reasons // the object's, and what counted for and against it
+	Reasons    Reasons // the object's, and the facts that counted for and against it
 }
 
-// Result is what a query found.
+// Result is the answer to a query.
 type Result struct {
-	Matches   []Match // best first, in the buffer that the caller passed
+	Matches   []Match // best first
 	Scope     Scope   // the narrowest in which something was found, else the last one tried
 	Found     int     // how many there are
 	Truncated bool    // there are more than Query.Max
 }
 
-// ranking is one query on one chat.
+// Lookup finds active objects. It touches nothing.
+func (x *Objects) Lookup(ctx context.Context, r store.Reader, q *Query) (Result, error) {
+	objects, err := x.active(ctx, r, q)
+	if err != nil {
+		return Result{}, err
+	}
+	return x.lookup(q, objects), nil
+}
+
+func (x *Objects) lookup(q *Query, objects []Object) Result {
+	all, scope := x.rank(q, objects)
+	return q.result(all, scope)
+}
+
+// result is the answer with the first of all matches, that were looked for in a scope.
+func (q *Query) result(all []Match, scope Scope) Result {
+	limit := min(len(all), max(q.Max, 1), MaxResults)
+	return Result{Matches: all[:limit], Scope: narrowest(all, scope), Found: len(all), Truncated: limit < len(all)}
+}
+
+// narrowest is the reply chain if an object in it was found.
+func narrowest(all []Match, scope Scope) Scope {
+	if slices.ContainsFunc(all, func(m Match) bool { return m.Reasons&msg.SameReplyChain != 0 }) {
+		return ScopeReplyChain
+	}
+	return scope
+}
+
+// ranking is one query on the objects of one chat.
 type ranking struct {
 	*Query
-	chat     chat
-	weights  *Weights
-	scope    Scope // beside the reply chain
-	from, to int   // the keys in that scope: all of the chat's, or those of the topic
-	user     int   // position of the sender, -1 if no object is theirs or it is unknown
-	highest  int   // the highest possible score
-	penalty  bool
-	chained  bool // an object in the reply chain was found
-	added    added
+	set     *Objects
+	scope   Scope // beside the reply chain
+	penalty bool  // the chat has topics, and the caller's is unknown
+	highest int   // the highest possible score
 }
 
-// rank is an object with its score, such that the better one of two is the greater one: the score in the upper 32 bits,
-// below it the age, inverted, and the position of the key.
-type rank int64
-
-func newRank(score int, age uint16, at int) rank {
-	return rank(score)<<32 | rank(^age)<<16 | rank(at)
-}
-
-func (r rank) score() int { return int(r >> 32) }
-func (r rank) at() int    { return int(r & 0xffff) }
-
-// roomForRanks is how many ranks a query has room for on its stack. Chats that were merged can have more objects, until
-// the next one is stored.
-const roomForRanks = 128
-
-// positions is a set of positions of keys.
-type positions []uint64
-
-// roomForPositions is for twice as many keys as roomForRanks.
-const roomForPositions = 2 * roomForRanks / 64
-
-func (p positions) remove(at int)   { p[at>>6] &^= 1 << (at & 63) }
-func (p positions) has(at int) bool { return p[at>>6]>>(at&63)&1 != 0 }
-
-// prepare finds the scope.
-func (r *ranking) prepare() {
-	topics := r.Topics || r.TopicKnown && r.Topic != "" || r.chat.hasTopics()
-	r.penalty = topics && !r.TopicKnown
-	r.scope, r.from, r.to = ScopeChat, 0, len(r.chat.keys)
-	if topics && r.TopicKnown {
+// rank returns all objects that the query reaches, best first, and the scope in which it looked beside the reply chain.
+// Of equal scores the object touched last comes first, then the smallest id.
+func (x *Objects) rank(q *Query, objects []Object) ([]Match, Scope) {
+	topics := q.Topics || q.TopicKnown && q.Topic != "" ||
+		slices.ContainsFunc(objects, func(o Object) bool { return o.Topic != "" })
+	r := ranking{Query: q, set: x, scope: ScopeChat, penalty: topics && !q.TopicKnown,
+		highest: x.Weights.highest(topics)}
+	if topics && q.TopicKnown {
 		r.scope = ScopeTopic
-		r.to = 0
-		if i := find(r.chat.topics, r.Topic); i >= 0 {
-			r.from, r.to = int(r.chat.topics[i].from), int(r.chat.topics[i].to)
+	}
+	all := make([]Match, 0, len(objects))
+	for i := range objects {
+		if o := &objects[i]; r.reaches(o) {
+			all = append(all, r.match(o))
 		}
 	}
-	r.user = -1
-	if r.Sender != "" {
-		r.user = find(r.chat.users, r.Sender)
-	}
-	r.highest = r.weights.highest(r.scope == ScopeTopic || r.penalty)
-	r.prepareScores()
+	slices.SortFunc(all, func(a, b Match) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Object.LastTouchedAt, a.Object.LastTouchedAt),
+			strings.Compare(a.Object.ID, b.Object.ID))
+	})
+	return all, r.scope
 }
 
-// chain returns which keys are of the reply chain. It uses room if it is large enough.
-func (r *ranking) chain(room positions) positions {
-	if len(r.chat.keys) > 64*len(room) {
-		room = make(positions, len(r.chat.keys)/64+1)
-	}
-	if len(r.ReplyChain) > 0 {
-		r.chat.ofSources(r.ReplyChain, room)
-	}
-	return room
+func (r *ranking) inChain(o *Object) bool {
+	return o.SourceMessageID != 0 && slices.Contains(r.ReplyChain, o.SourceMessageID)
 }
 
-// added is what the query adds to scores, by what an object is.
-type added struct {
-	always int // an object outside of the reply chain
-	chain  int // one in it, beside always
+func (r *ranking) inScope(o *Object) bool { return r.scope == ScopeChat || o.Topic == r.Topic }
 
-	topic, open, owned, nearExpiry int
-	recent                         float64
-}
-
-func (r *ranking) prepareScores() {
-	w := r.weights
-	a := added{chain: w.ReplyChain, open: w.Open, owned: w.Owned, nearExpiry: w.NearExpiry, recent: float64(w.Recent)}
-	if r.scope == ScopeTopic {
-		a.topic = w.Topic
-	} else if r.penalty {
-		a.always, a.chain = w.Fallback, w.ReplyChain-w.Fallback
-	}
-	if r.Kinds != 0 {
-		a.always += w.Kind
-	}
-	r.added = a
-}
-
-// ranks appends the ranks of all objects that the query reaches, those of the reply chain first: they are the best
-// ones, as a rule, and best is fast if these come first.
-func (r *ranking) ranks(chain positions, all []rank) []rank {
-	for i, set := range chain {
-		for ; set != 0; set &= set - 1 {
-			if at := i*64 + bits.TrailingZeros64(set); r.reaches(at) {
-				all = append(all, r.rank(at, true))
-			}
-		}
-	}
-	r.chained = len(all) > 0
-	for at := r.from; at < r.to; at++ {
-		if r.reaches(at) && !chain.has(at) {
-			all = append(all, r.rank(at, false))
-		}
-	}
-	return all
-}
-
-func (r *ranking) inScope(at int) bool { return r.from <= at && at < r.to }
-
-// reaches reports whether an object in the scope or the reply chain is of a kind asked for, and active.
-func (r *ranking) reaches(at int) bool {
-	k := &r.chat.keys[at]
-	return (r.Kinds&k.kinds != 0 || r.Kinds == 0) && (k.end > r.Now || k.reasons&msg.OpenPoll != 0 || r.IncludeInactive)
-}
-
-// rank rates an object. explain has the same cases. What differs from object to object is added without a jump: the
-// processor cannot predict it.
-func (r *ranking) rank(at int, inChain bool) rank {
-	k, w, left := &r.chat.keys[at], &r.added, r.left(at)
-	score := int(k.score) + w.always + w.chain*one(inChain) + w.topic*one(r.inScope(at)) + w.open*one(r.isDue(at)) +
-		w.owned*one(int(k.user) == r.user)
-	// An open poll is never near its end.
-	score += w.nearExpiry * one(left <= nearExpiry) * one(k.reasons&msg.OpenPoll == 0)
-	score += int(w.recent*left + rounding)
-	return newRank(score, k.age, at)
-}
-
-// isDue reports whether a reminder is still to fire.
-func (r *ranking) isDue(at int) bool {
-	return r.chat.keys[at].reasons&msg.FutureReminder != 0 && r.chat.objects[at].DueAt > r.Now
-}
-
-func one(holds bool) (n int) {
-	if holds {
-		n = 1
-	}
-	return n
-}
-
-// left is the part of its TTL that an object has left. A clock that went back makes nothing newer than
-// new.
-func (r *ranking) left(at int) float64 {
-	k := &r.chat.keys[at]
-	left := float64(k.end-r.Now) * k.perLife
-	if left > 1 {
-		return 1
-	}
-	if left < 0 {
-		return 0
-	}
-	return left
-}
-
-// explain returns the reasons of an object that the query reaches.
-func (r *ranking) explain(at int, inChain bool) Reasons {
-	k := &r.chat.keys[at]
-	reasons := k.reasons &^ msg.FutureReminder
-	add := func(holds bool, reason Reasons) {
-		if holds {
-			reasons |= reason
-		}
-	}
-	recent := r.left(at) > nearExpiry
-	add(inChain, msg.SameReplyChain)
-	add(!inChain && r.penalty, msg.ChatScopeFallback)
-	add(r.scope == ScopeTopic && r.inScope(at), msg.SameTopic)
-	add(r.isDue(at), msg.FutureReminder)
-	add(int(k.user) == r.user, msg.SenderOwned)
-	add(recent, msg.TouchedRecently)
-	add(!recent && k.reasons&msg.OpenPoll == 0, msg.NearExpiry)
-	return reasons
+// reaches reports whether an object is active, of a kind asked for, and in the scope or the reply chain.
+func (r *ranking) reaches(o *Object) bool {
+	return o.ActiveUntil > r.Now && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, o.Kind)) &&
+		(r.inScope(o) || r.inChain(o))
 }
 
 // nearExpiry is the part of the TTL that counts as its end. rounding keeps a product that is whole but
@@ -241,42 +138,38 @@ const (
 	rounding   = 1e-6
 )
 
-// best keeps the greatest ranks, at most limit, the greatest first.
-func best(ranks []rank, limit int) []rank {
-	n := 0 // ranks[:n] are sorted, all that were read and are not among them are less
-	for _, r := range ranks {
-		if n == limit && r < ranks[n-1] {
-			continue
+// match rates an object that the query reaches.
+func (r *ranking) match(o *Object) Match {
+	w, left, inChain := &r.set.Weights, r.left(o), r.inChain(o)
+	m := Match{Object: o, Reasons: o.Reasons, Score: int(float64(w.Recent)*left + rounding)}
+	add := func(holds bool, weight int, reason Reasons) {
+		if holds {
+			m.Score, m.Reasons = m.Score+weight, m.Reasons|reason
 		}
-		n = min(n+1, limit)
-		at := n - 1
-		for ; at > 0 && ranks[at-1] < r; at-- {
-			ranks[at] = ranks[at-1]
-		}
-		ranks[at] = r
 	}
-	return ranks[:n]
+	add(inChain, w.ReplyChain, msg.SameReplyChain)
+	add(!inChain && r.penalty, w.Fallback, msg.ChatScopeFallback)
+	add(r.scope == ScopeTopic && r.inScope(o), w.Topic, msg.SameTopic)
+	add(len(r.Kinds) > 0, w.Kind, 0)
+	add(o.Reasons&explicit != 0, w.Explicit, 0)
+	add(o.OpenPoll(), w.Open, msg.OpenPoll)
+	add(o.DueAt > r.Now, w.Open, msg.FutureReminder)
+	add(r.Sender != "" && o.CreatedBy == r.Sender, w.Owned, msg.SenderOwned)
+	add(left > nearExpiry, 0, msg.TouchedRecently)
+	add(left <= nearExpiry && !o.OpenPoll(), w.NearExpiry, msg.NearExpiry)
+	m.Confidence = confidence(m.Score, r.highest)
+	return m
 }
 
-func (r *ranking) limit() int { return min(max(r.Max, 1), MaxResults) }
-
-// result appends the matches of ranks, best first, to out. objects are the chat's: apart from the ranking they let it,
-// and the query, stay on the stack.
-func (r *ranking) result(chain positions, ranks []rank, objects []Object, out []Match) Result {
-	res := Result{Scope: r.scope, Found: len(ranks)}
-	if r.chained {
-		res.Scope = ScopeReplyChain
+// left is the part of its TTL that an object has left, 0 to 1; an open poll counts as if it had the longest TTL. A
+// clock that went back makes nothing newer than new.
+func (r *ranking) left(o *Object) float64 {
+	end := o.ActiveUntil
+	if o.OpenPoll() {
+		end = o.LastTouchedAt + r.set.TTLs.Max.Milliseconds()
 	}
-	top := best(ranks, r.limit())
-	for _, rank := range top {
-		out = append(out, r.match(rank, &objects[rank.at()], chain.has(rank.at())))
-	}
-	res.Matches, res.Truncated = out, res.Found > len(top)
-	return res
-}
-
-func (r *ranking) match(rank rank, o *Object, inChain bool) Match {
-	return Match{o, rank.score(), confidence(rank.score(), r.highest), r.explain(rank.at(), inChain)}
+	life := float64(max(end-o.LastTouchedAt, 1))
+	return min(max(float64(end-r.Now)*(1/life), 0), 1)
 }
 
 // confidence is 0 to 1, in thousandths.

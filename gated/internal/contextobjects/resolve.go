@@ -2,18 +2,20 @@ package contextobjects
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // minLabel is how long, in runes, a label must be to be looked for in a text: "it" stands in any.
 const minLabel = 4
 
-// Reference is what a caller knows of the object it means, beside the query. All of it may be zero.
+// Reference is all that a caller knows of the object it means, beside the query. All of it may be zero.
 type Reference struct {
 	RawText    string   // in which the object's id, URL or whole label may stand; ignored if none does
 	LabelWords []string // all of them are words of the label or URL
@@ -31,29 +33,23 @@ const (
 	NotFound  Outcome = "not_found"
 )
 
-// Resolution is what Resolve found.
+// Resolution is the answer of Resolve.
 type Resolution struct {
-	Outcome   Outcome
-	Matches   []Match // one if resolved, else the candidates, best first, Query.Max at most
-	Scope     Scope
-	Truncated bool // there are more candidates
+	Outcome Outcome
+	Result  // its matches are the one that is meant, or the candidates
 }
 
 // Resolve finds the one object that is meant. It guesses nothing: where several fit and neither a
 // literal text, an ordinal nor the message that is answered tells them apart, they are candidates,
 // ranked as Lookup does. It touches nothing.
-func (x *Index) Resolve(q *Query, ref Reference) Resolution {
-	r := ranking{Query: q, chat: x.chat(q.ChatJID), weights: &x.set.Weights}
-	r.prepare()
-	words := folded(ref.LabelWords)
-	chain := r.chain(nil)
-	ranks := r.ranks(chain, nil)
-	var all []Match
-	for _, rank := range best(ranks, len(ranks)) {
-		if o := &r.chat.objects[rank.at()]; hasWords(o, words) {
-			all = append(all, r.match(rank, o, chain.has(rank.at())))
-		}
+func (x *Objects) Resolve(ctx context.Context, r store.Reader, q *Query, ref Reference) (Resolution, error) {
+	objects, err := x.active(ctx, r, q)
+	if err != nil {
+		return Resolution{}, err
 	}
+	all, scope := x.rank(q, objects)
+	words := folded(ref.LabelWords)
+	all = slices.DeleteFunc(all, func(m Match) bool { return !hasWords(m.Object, words) })
 	raw := strings.ToLower(ref.RawText)
 	all = narrow(all, func(m Match) bool { return stands(raw, m.Object) })
 	if ref.Ordinal != 0 {
@@ -62,25 +58,14 @@ func (x *Index) Resolve(q *Query, ref Reference) Resolution {
 		all = narrow(all, func(m Match) bool { return ref.ReplyTo != 0 && m.Object.SourceMessageID == ref.ReplyTo })
 		all = narrow(all, func(m Match) bool { return m.Reasons&msg.SameReplyChain != 0 })
 	}
-	return r.resolution(all)
-}
-
-func (r *ranking) resolution(all []Match) Resolution {
-	res := Resolution{Outcome: NotFound, Scope: r.scope}
-	if slices.ContainsFunc(all, func(m Match) bool { return m.Reasons&msg.SameReplyChain != 0 }) {
-		res.Scope = ScopeReplyChain
-	}
-	switch len(all) {
+	res := Resolution{Outcome: Ambiguous, Result: q.result(all, scope)}
+	switch res.Found {
 	case 0:
-		return res
+		res.Outcome = NotFound
 	case 1:
 		res.Outcome = Resolved
-	default:
-		res.Outcome = Ambiguous
 	}
-	limit := min(len(all), r.limit())
-	res.Matches, res.Truncated = all[:limit], limit < len(all)
-	return res
+	return res, nil
 }
 
 // narrow keeps those that fit, all if none does.

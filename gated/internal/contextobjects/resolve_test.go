@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestResolve_References(t *testing.T) {
@@ -66,14 +67,14 @@ func TestResolve_References(t *testing.T) {
 		}
 		q := f.query("#a")
 		q.Kinds, q.ReplyChain = kinds, c.chain
-		got := f.x.Resolve(q, c.ref)
+		got := storetest.Must(f.x.Resolve(t.Context(), f.st.Reader, q, c.ref))(t)
 		if diff := cmp.Diff(c.ids, ids(got.Matches)); got.Outcome != c.want || diff != "" {
 			t.Errorf("%s: %s, want %s (-want +got):\n%s", c.name, got.Outcome, c.want, diff)
 		}
 	}
 	q := f.query("#a")
 	q.Max = 2
-	if got := f.x.Resolve(q, Reference{}); len(got.Matches) != 2 || !got.Truncated || got.Scope != ScopeTopic {
+	if got := storetest.Must(f.x.Resolve(t.Context(), f.st.Reader, q, Reference{}))(t); len(got.Matches) != 2 || !got.Truncated || got.Scope != ScopeTopic {
 		t.Errorf("at most two candidates: %+v", got)
 	}
 }

@@ -3,8 +3,6 @@ package rows_test
 import (
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -42,9 +40,7 @@ func TestChats(t *testing.T) {
 	}
 	for _, step := range steps {
 		storetest.Write(t, s, step.do)
-		if diff := gocmp.Diff(&step.want, storetest.Must(s.Chat(t.Context(), jid))(t)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.name, diff)
-		}
+		differ(t, step.name, storetest.Must(s.Chat(t.Context(), jid))(t), &step.want)
 	}
 	if platform := storetest.Value[string](t, s, `SELECT platform FROM chats WHERE jid = ?`, jid); platform != "telegram" {
 		t.Errorf("platform %q", platform)

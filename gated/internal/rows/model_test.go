@@ -17,7 +17,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// model has what must hold for one chat after any verbs in any order.
+// model has the invariants of one chat after any verbs in any order.
 type model struct {
 	s       *store.Store
 	chat    string

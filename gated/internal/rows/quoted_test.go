@@ -3,34 +3,17 @@ package rows_test
 import (
 	"testing"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
-
-// quotedPost stores a post as one that came along, and reports whether it was new.
-func quotedPost(t *testing.T, s *store.Store, m *msg.Message) (fresh bool) {
-	t.Helper()
-	storetest.Write(t, s, func(tx *store.Tx) (err error) {
-		fresh, err = tx.PutQuoted(m)
-		return err
-	})
-	return fresh
-}
-
-func original(id string) *msg.Message {
-	return &msg.Message{
-		ChatJID: storetest.Chat, PlatformID: id, Direction: msg.In, Sender: "telegram:8", SenderName: "Ann", Content: "/stop what I said", Topic: "7", ThreadID: "7",
-		Timestamp: 1, ReceivedAt: 1 << 40,
-	}
-}
 
 func TestPutQuoted_UnknownPost_IsDecidedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	storetest.Inbound(t, s, storetest.Chat, "before")
-	if !quotedPost(t, s, original("1")) {
+	if !gatedtest.PutQuoted(t, s, storetest.Quoted("1")) {
 		t.Fatal("the post is not stored")
 	}
 	m := storetest.Must(s.MessageByPlatformID(t.Context(), storetest.Chat, "1"))(t)
@@ -41,7 +24,7 @@ func TestPutQuoted_UnknownPost_IsDecidedAtOnce(t *testing.T) {
 	if waiting := storetest.Must(rows.Undecided(t.Context(), s.Reader, storetest.Chat, 0, 10))(t); len(waiting) != 1 {
 		t.Errorf("%d rows are undecided, want the one before", len(waiting))
 	}
-	if quotedPost(t, s, original("1")) {
+	if gatedtest.PutQuoted(t, s, storetest.Quoted("1")) {
 		t.Error("it is stored again")
 	}
 	if _, user, err := s.LastUser(t.Context(), storetest.Chat); err != nil || user != "telegram:7" {
@@ -53,9 +36,9 @@ func TestPutQuoted_UnknownPost_IsDecidedAtOnce(t *testing.T) {
 func TestPutMessage_PostThatWasQuoted_IsDecidedLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	m := original("1")
-	quotedPost(t, s, m)
-	post := original("1")
+	m := storetest.Quoted("1")
+	gatedtest.PutQuoted(t, s, m)
+	post := storetest.Quoted("1")
 	post.Content, post.Verb = "@bot do it", msg.VerbMention
 	if storetest.Stored(t, s, post); post.ID <= m.ID {
 		t.Fatalf("row %d is not behind row %d: no reader finds it", post.ID, m.ID)
@@ -69,10 +52,10 @@ func TestPutMessage_PostThatWasQuoted_IsDecidedLikeAnyOther(t *testing.T) {
 	if recent := storetest.Must(rows.Recent(t.Context(), s.Reader, rows.Scope{ChatJID: storetest.Chat}, post.ID))(t); len(recent) != 1 || recent[0].ID != post.ID {
 		t.Errorf("the window has %+v", recent)
 	}
-	if again := original("1"); quotedPost(t, s, again) || again.ID != post.ID {
+	if again := storetest.Quoted("1"); gatedtest.PutQuoted(t, s, again) || again.ID != post.ID {
 		t.Errorf("quoted again it is row %d", again.ID)
 	}
-	if _, fresh, err := s.PutMessage(t.Context(), original("1")); fresh || err != nil {
+	if _, fresh, err := s.PutMessage(t.Context(), storetest.Quoted("1")); fresh || err != nil {
 		t.Errorf("redelivered: fresh %v, %v", fresh, err)
 	}
 }

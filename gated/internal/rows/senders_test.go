@@ -14,6 +14,22 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
+func TestLastStaleAt(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	stale := store.Decision{Disposition: msg.Observed, Reason: msg.ReasonStale, RoutedTo: storetest.Folder}
+	for i, d := range []store.Decision{stale, stale, {Disposition: msg.Dropped, Reason: msg.ReasonNoRoute}} {
+		m := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, ReceivedAt: int64(100 * (i + 1))})
+		storetest.Decide(t, s, m.ID, d)
+	}
+	if at := storetest.Must(rows.LastStaleAt(t.Context(), s.Reader, storetest.Chat))(t); at != 200 {
+		t.Errorf("last stale row at %d, want 200", at)
+	}
+	if at := storetest.Must(rows.LastStaleAt(t.Context(), s.Reader, "telegram:-2"))(t); at != 0 {
+		t.Errorf("another chat's: %d", at)
+	}
+}
+
 // said stores a row of a sender that was decided at a time, in unix ms.
 func said(t *testing.T, s *store.Store, at int64, sender string, d store.Decision, set ...func(*msg.Message)) {
 	t.Helper()

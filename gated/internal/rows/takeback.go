@@ -2,72 +2,20 @@ package rows
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
-	"strings"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
-// halfAnswer is the row that keeps what users have seen of the answer of a turn that a /stop is going to cancel, and
-// says who has stopped it; nil if they have seen nothing. It takes the place of the preview.
-func halfAnswer(tx *store.Tx, s *Stop, t *msg.Turn, now int64) (*msg.Message, error) {
-	if s.By == "" || t.State != msg.TurnRunning {
-		return nil, nil
-	}
-	p, err := tx.Progress(store.Uncancelled(), t.ID)
-	if err != nil || p == nil || strings.TrimSpace(p.Text) == "" {
-		return nil, err
-	}
-	shown, err := tx.PreviewTurn(store.Uncancelled(), t.ID)
-	if err != nil || shown == nil {
-		return nil, err
-	}
-	replyTo := shown.ReplyTo
-	if platform, _ := msg.SplitJID(t.ChatJID); platform != msg.PlatformWeb { // which has no previews to store
-		if shown.Mode != store.PreviewText {
-			return nil, nil
-		}
-		open, err := tx.LanePreviews(store.Uncancelled(), shown.Lane)
-		if err != nil {
-			return nil, err
-		}
-		seen := false
-		for _, o := range open {
-			if o.TurnID == t.ID && o.PlatformID != "" && !o.Ending {
-				seen, replyTo = true, o.ReplyTo
-			}
-		}
-		if !seen {
-			return nil, nil
-		}
-	}
-	by, err := tx.Message(store.Uncancelled(), s.BeforeMessage)
-	if err != nil {
-		return nil, err
-	}
-	name := s.By
-	if by != nil {
-		name = cmp.Or(by.SenderName, name)
-	}
-	text := strings.TrimSpace(p.Text)
-	if strings.Count(text, "```")%2 == 1 { // it may end anywhere
-		text += "\n```"
-	}
-	return &msg.Message{
-		ChatJID: t.ChatJID, ThreadID: t.ThreadID, Topic: t.Topic, Direction: msg.Out, IsBot: true,
-		Sender: msg.AgentSender(t.Folder), Content: text + "\n\n*Stopped by " + msg.EscapeLine(name) + ".*",
-		ReplyToID: replyTo, TurnID: t.ID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice,
-		OutState: store.OutStateOf(t.ChatJID),
-	}, nil
-}
-
 // TakeBack applies an edit or a deletion to a message of an open turn. A queued turn is changed as if the message had
 // been written so, or not at all; of a running one only the deletion of its last message is carried out, and cancels
 // it. It returns the turn as it was, nil if it has ended; ErrStale if it is queued or running against b.Queued.
 func TakeBack(tx *store.Tx, b msg.Takeback, now int64) (before *msg.Turn, err error) {
+	const updateTurnNotes = `UPDATE messages SET turn_id = NULL, reason = 'edit_superseded' WHERE turn_id = ? AND reason = 'edit_note' AND target_id = ?`
+	const updateTurnContent = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ?`
+	const updateUndecide = `UPDATE messages SET disposition = NULL, reason = NULL, routed_to = NULL, turn_id = NULL, decided_at = NULL, decision_seq = NULL WHERE id = ?`
 	t, err := tx.Turn(store.Uncancelled(), b.Turn)
 	if err != nil || t == nil {
 		return nil, err
@@ -155,22 +103,23 @@ func undeleted(tx *store.Tx, turn int64) (left []*msg.Message, err error) {
 
 // withdraw takes rows of a message out of its turn, which then waits for none of their files and transcripts.
 func withdraw(tx *store.Tx, reason msg.Reason, now int64, rows ...int64) error {
+	const query = `UPDATE messages SET disposition = 'dropped', reason = ?, routed_to = NULL, turn_id = NULL, files_wanted = 0, decided_at = ?, decision_seq = ? WHERE id = ?`
 	for _, id := range rows {
 		seq, err := tx.NextDecision()
 		if err != nil {
 			return err
 		}
-		if err = tx.Exec(updateWithdraw, reason, now, seq, id); err != nil {
+		if err = tx.Exec(query, reason, now, seq, id); err != nil {
 			return err
 		}
-		if err = tx.Exec(deleteWantedTranscripts, id); err != nil {
+		if err = tx.Exec(`DELETE FROM transcripts WHERE message_id = ? AND state = 'wanted'`, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// refill makes a queued turn what its rows are by now. One without any is cancelled.
+// refill brings a queued turn in line with its rows. One without any is cancelled.
 func refill(tx *store.Tx, t *msg.Turn, reason msg.Reason, now int64) error {
 	rows, err := undeleted(tx, t.ID)
 	if err != nil {
@@ -202,98 +151,5 @@ func refill(tx *store.Tx, t *msg.Turn, reason msg.Reason, now int64) error {
 		}
 		t.ReplyTo = cmp.Or(trigger.PlatformID, t.ReplyTo)
 	}
-	return tx.Exec(updateJoin, store.Null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
-		t.NotBefore, t.WaitsFor, t.RowCount, t.RowBytes, t.ID)
-}
-
-// cancelEmpty cancels a turn without messages. Its notes wait for the next one.
-func cancelEmpty(tx *store.Tx, t *msg.Turn, reason msg.Reason, now int64) error {
-	if err := tx.Exec(updateReleaseNotes, t.ID); err != nil {
-		return err
-	}
-	pokeTyping(tx, t)
-	return CancelTurn(tx, t.ID, reason, now)
-}
-
-// releaseNotes lets the notes of a turn that is queued again wait for the next turn of its place to begin. A turn of
-// notes alone ends by that.
-func releaseNotes(tx *store.Tx, id int64) error {
-	n, err := tx.Change(updateReleaseNotes, id)
-	if err != nil || n == 0 {
-		return err
-	}
-	rows, err := tx.TurnMessages(store.Uncancelled(), id)
-	if err != nil || len(rows) > 0 {
-		return err
-	}
-	t, err := tx.Turn(store.Uncancelled(), id)
-	if err != nil {
-		return err
-	}
-	return cancelEmpty(tx, t, msg.ReasonEditNote, t.CreatedAt)
-}
-
-// PutNotes makes a turn of the notes that wait for the conversation of a running turn, and gives it to the turn's run.
-// It returns nil if there are none, or a turn is queued that will have them, and ErrStale if the run takes no more.
-func PutNotes(tx *store.Tx, of *msg.Turn, now int64) (*msg.Turn, error) {
-	t := &msg.Turn{
-		Kind: msg.Conversation, Folder: of.Folder, ChatJID: of.ChatJID, Topic: of.Topic, ThreadID: of.ThreadID,
-		Place: of.Place, ReplyTo: of.ReplyTo, Surface: of.Surface, Ceiling: of.Ceiling, State: msg.TurnQueued,
-		Depth: of.Depth, RootTurnID: of.RootTurnID, CreatedAt: now,
-	}
-	found, err := tx.Find([]any{&t.TriggerMessageID}, queryNote, t.ChatJID, t.Folder, t.ThreadID, t.Place)
-	if err != nil || !found {
-		return nil, err
-	}
-	later, err := store.First(tx.ReadTurns(store.Uncancelled(), queryNewestQueued, t.Lane(), t.ChatJID, t.Topic))
-	if err != nil || later != nil && later.TriggerMessageID > t.TriggerMessageID { // its prompt has them, and in order
-		return nil, err
-	}
-	if err = storeTurn(tx, t); err != nil {
-		return nil, err
-	}
-	if err = TakeTurn(tx, t.ID, of.RunID, now); err != nil {
-		return nil, err
-	}
-	return tx.Turn(store.Uncancelled(), t.ID)
-}
-
-// MarkWaiting lets the sender of the message that a turn answers see that it waits, by a reaction on the message. It
-// does nothing, and returns false, for a turn that an agent has begun or that has its mark, and where the platform has
-// no reactions: telegram, discord, slack and the web chat have some.
-func MarkWaiting(tx *store.Tx, turnID, now int64) (marked bool, err error) {
-	t, err := tx.Turn(store.Uncancelled(), turnID)
-	if err != nil || t == nil || t.Kind != msg.Conversation || t.WorksForGroup() {
-		return false, err
-	}
-	waits, err := Waits(store.Uncancelled(), tx.Reader, turnID)
-	if err != nil || !waits {
-		return false, err
-	}
-	if marked, err := HasMark(store.Uncancelled(), tx.Reader, turnID); err != nil || marked {
-		return false, err
-	}
-	return tx.MarkTurn(t, msg.MarkRead, now)
-}
-
-// MarkUnanswered lets the sender see that a turn failed when the chat gets no notice. The mark goes when the turn is
-// retried.
-func MarkUnanswered(tx *store.Tx, t *msg.Turn, now int64) error {
-	if t.Kind != msg.Conversation || t.WorksForGroup() {
-		return nil
-	}
-	_, err := tx.MarkTurn(t, msg.MarkUnanswered, now)
-	return err
-}
-
-// Waits reports whether a turn is open and no agent works on it: it is queued, or its run has an older one and has said
-// nothing of this one.
-func Waits(ctx context.Context, r store.Reader, turnID int64) (bool, error) {
-	return store.Value[bool](ctx, r, queryWaits, turnID)
-}
-
-// HasMark reports whether the message of a turn has a mark.
-func HasMark(ctx context.Context, r store.Reader, turnID int64) (bool, error) {
-	mark, err := store.First(r.Messages(ctx, store.QueryMark, turnID))
-	return mark != nil && !strings.HasPrefix(mark.Content, "-"), err
+	return updateQueued(tx, t)
 }

@@ -34,8 +34,6 @@ func activateContextObject() Tool {
 		Bounds: map[string]Bound{"event": OneOf(names(contextobjects.AgentEvents())...),
 			"kind": OneOf(names(msg.ContextKinds())...), "label": Text(0, maxUser),
 			"url": Text(0, contextobjects.MaxURL), "source_message_id": Clamped()},
-		Example: `{"event":"url_discussed","kind":"link","url":"https://example.org/tides","label":"Tides"}`,
-		Foreign: []string{`{"event":"article_summarized","kind":"article","source_message_id":FOREIGN_MESSAGE}`},
 	}, activate)
 }
 
@@ -67,9 +65,8 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 		return activateOut{ObjectID: stored.ID, ActiveUntil: stored.ActiveUntil}, err
 	})
 	if err == nil {
-		c.Services.Log.Info("context object activated", "request", c.Request, "run", c.RunID, "turn", c.Turn.ID, "chat",
-			o.ChatJID, "topic", o.Topic,
-			"reason", string(event), "ids", []string{out.ObjectID})
+		c.Services.Log.Info("context object activated", "request", c.Request, "run", c.RunID, "turn", c.Turn.ID,
+			"chat", o.ChatJID, "topic", o.Topic, "reason", string(event), "ids", []string{out.ObjectID})
 	}
 	return out, err
 }
@@ -77,7 +74,7 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 // completeObject adds what the rows have of an object, and checks that its message is of the chat and topic.
 func (c *Caller) completeObject(ctx context.Context, tx *store.Tx, o *contextobjects.Object) error {
 	var err error
-	if o.Topic, _, err = c.contextTopic(ctx, tx.Reader); err != nil {
+	if o.Topic, _, err = contextTopic(ctx, tx.Reader, c.Turn); err != nil {
 		return err
 	}
 	if o.SourceMessageID == 0 {
@@ -88,7 +85,7 @@ func (c *Caller) completeObject(ctx context.Context, tx *store.Tx, o *contextobj
 		return err
 	}
 	if o.Kind.IsMedia() {
-		same, err := c.sameTopic(ctx, tx.Reader, m)
+		same, err := sameTopic(ctx, tx.Reader, c.Turn, m)
 		if err != nil {
 			return err
 		}

@@ -230,8 +230,15 @@ func answerUnknown(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
 	if r.Header.Get("MCP-Protocol-Version") >= statelessVersion {
 		w.WriteHeader(http.StatusNotFound)
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
-		"code": jsonrpc.CodeMethodNotFound, "message": "method not found: there are tools only"}})
+	_, _ = w.Write(rpcError(id, jsonrpc.CodeMethodNotFound, "method not found: there are tools only"))
+}
+
+// rpcError is an answer of JSON-RPC to the request of an id, null for an unknown one.
+func rpcError(id json.RawMessage, code int, message string) []byte {
+	answer, _ := json.Marshal(map[string]any{ // has no value that cannot be encoded
+		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": message},
+	})
+	return answer
 }
 
 type readCloser struct {
@@ -242,12 +249,9 @@ type readCloser struct {
 // refuseRequest answers a request whose id is not known, since its body is unread. Then it discards the body: a client
 // that still sends would take the connection for a broken one.
 func refuseRequest(w http.ResponseWriter, r *http.Request, status, code int, err error) {
-	answer, _ := json.Marshal(map[string]any{ // has no value that cannot be encoded
-		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": err.Error()},
-	})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(answer) // it fails only if the client has gone away
+	_, _ = w.Write(rpcError(nil, code, err.Error())) // it fails only if the client has gone away
 	control := http.NewResponseController(w)
 	_ = control.Flush()
 	_ = control.SetReadDeadline(time.Now().Add(receiveTimeout)) // a test's recorder has none

@@ -172,20 +172,13 @@ func TestAdmit_BodyTooLargeOrBatch_IsRefused(t *testing.T) {
 		"unknown":   {` {"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, http.StatusOK},
 	} {
 		for _, version := range []string{"", "2025-03-26", "2025-06-18"} {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(c.body))
-			r.RequestURI = ""
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Accept", "application/json, text/event-stream")
-			if version != "" {
-				r.Header.Set("MCP-Protocol-Version", version)
-			}
-			res, err := bearer(f.access.Token()).RoundTrip(r)
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			_ = res.Body.Close()
-			if res.StatusCode != c.want {
-				t.Errorf("%s, version %q: status %d, want %d", name, version, res.StatusCode, c.want)
+			status, _ := f.request(c.body, func(r *http.Request) {
+				if version != "" {
+					r.Header.Set("MCP-Protocol-Version", version)
+				}
+			})
+			if status != c.want {
+				t.Errorf("%s, version %q: status %d, want %d", name, version, status, c.want)
 			}
 		}
 	}
@@ -309,9 +302,8 @@ func TestAdmit_NoRoom_ClientMayTryAgain(t *testing.T) {
 	}
 	const n = maxConcurrentCalls + maxQueuedCalls
 	answered := make(chan int, n)
-	hangs := Tool{Name: "hangs", Example: "{}"}
 	for range n {
-		go func() { answered <- f.post(hangs, bearer(f.access.Token())) }()
+		go func() { answered <- f.post("hangs", "{}", f.access.Token()) }()
 	}
 	for range maxConcurrentCalls {
 		<-begun
@@ -333,15 +325,5 @@ func TestAdmit_NoRoom_ClientMayTryAgain(t *testing.T) {
 	}
 	if result, err := session.CallTool(t.Context(), params); err != nil || result.IsError {
 		t.Errorf("afterwards: %v", err)
-	}
-}
-
-func TestAdmit_ArgumentsOutOfBounds_AreNotEchoed(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	for _, arguments := range []string{`{"text":"` + strings.Repeat("x", 2*maxText) + `"}`, `{"` + strings.Repeat("ж", maxText) + `":1}`} {
-		if text, isError := f.call("send_message", arguments); !isError || len(text) > 2*maxRefusal {
-			t.Errorf("%v, an answer of %d bytes", isError, len(text))
-		}
 	}
 }

@@ -41,7 +41,6 @@ func askUser() Tool {
 			"question": Text(1, agentproto.MaxQuestion), "options": List(agentproto.MinOptions, agentproto.MaxOptions),
 			"options[]": Text(1, agentproto.MaxOption),
 		},
-		Example: `{"question":"Which environment?","options":["staging","production"]}`,
 	}, func(ctx context.Context, c *Caller, in askUserIn) (out askUserOut, err error) {
 		ask := agentproto.Ask{Question: oneLine(c.clean(in.Question))}
 		for _, option := range in.Options {
@@ -55,7 +54,7 @@ func askUser() Tool {
 			err = c.checkOpen(ctx, c.Services.Store.Reader)
 		}
 		if err == nil {
-			err = c.checkTakes(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.ThreadID,
+			err = checkTakes(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.ThreadID,
 				"ask with send_message, and the id of a post as topic")
 		}
 		if err == nil {

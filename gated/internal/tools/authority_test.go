@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // engChat is answered by acme/eng.
@@ -19,7 +19,7 @@ const engChat = "telegram:-9"
 func (f *fixture) configure(folder, config string) {
 	f.t.Helper()
 	f.write(func(tx *store.Tx) error {
-		if _, err := tx.UpdateGroup(&msg.Group{Folder: folder, Name: folder, CreatedAt: 1, Config: json.RawMessage(config)}); err != nil {
+		if err := storetest.SetConfig(tx, folder, []byte(config)); err != nil {
 			return err
 		}
 		return tx.PutRoute(&msg.Route{Match: "chat_jid=" + engChat, Target: "acme/eng"})
@@ -84,9 +84,7 @@ func TestAccess_OfADelegatedTurn_IsAskedForTheFirstSender(t *testing.T) {
 	}
 	escalating := &msg.Message{ChatJID: "telegram:-8", Content: "hi", Sender: "telegram:66"}
 	_, access := f.startTurn(escalating, &msg.Turn{Kind: msg.Conversation, Folder: "acme/eng/ops", ChatJID: "telegram:-8"})
-	if text, isError := f.callAs(access, "escalate", `{"prompt":"may I?"}`); !isError || !strings.Contains(text, "group acme/eng is only for certain users") {
-		t.Errorf("escalated: %v %q", isError, text)
-	}
+	f.refusedAs(access, "escalate", `{"prompt":"may I?"}`, "group acme/eng is only for certain users")
 }
 
 // TestAccess_TurnOfSeveralSenders_IsAskedForEach: whose words made the agent act is not known.
@@ -95,10 +93,8 @@ func TestAccess_TurnOfSeveralSenders_IsAskedForEach(t *testing.T) {
 	f := newFixture(t)
 	f.configure("acme/eng", `{"access":["telegram:7"]}`)
 	other := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "delegate to eng", Sender: "telegram:66"}
+	f.put(other)
 	f.write(func(tx *store.Tx) error {
-		if _, _, err := tx.PutMessage(other); err != nil {
-			return err
-		}
 		return tx.Decide(other.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: f.turn.ID}, 3)
 	})
 	f.refused("delegate", `{"folder":"acme/eng","prompt":"fix it"}`, "telegram:66, for whom you work, is none of them")
@@ -170,12 +166,8 @@ func TestReminderCreate_Prompt_HasAPayerAndADistance(t *testing.T) {
 	// The turn of a reminder plans the next one a minute later, and at most so often.
 	due := &msg.Message{ChatJID: "group:acme", Content: "again", Sender: "reminder:1", Source: msg.SourceReminder, OnBehalfOf: "telegram:7"}
 	turn, access := f.startTurn(due, &msg.Turn{Kind: msg.Broadcast, Folder: folder, ChatJID: chat, Topic: "#plan", Depth: 1, RootTurnID: f.turn.ID})
-	if text, isError := f.callAs(access, "reminder_create", prompt(1)); !isError || !strings.Contains(text, "the first free time is 2023-11-14T22:15:21Z") {
-		t.Errorf("in the turn of a reminder: %v %q", isError, text)
-	}
-	if text, isError := f.callAs(access, "reminder_create", prompt(121)); isError {
-		t.Error(text)
-	}
+	f.refusedAs(access, "reminder_create", prompt(1), "the first free time is 2023-11-14T22:15:21Z")
+	f.worksAs(access, "reminder_create", prompt(121))
 	all := f.ownReminders()
 	if last := all[len(all)-1]; last.Payer() != "telegram:7" || last.Depth != 1 || last.RootTurnID != f.turn.ID {
 		t.Errorf("made by turn %d: %+v", turn.ID, last)
@@ -183,9 +175,7 @@ func TestReminderCreate_Prompt_HasAPayerAndADistance(t *testing.T) {
 	deepest := &msg.Message{ChatJID: "group:acme", Content: "again", Sender: "reminder:1", OnBehalfOf: "telegram:7"}
 	_, access = f.startTurn(deepest, &msg.Turn{Kind: msg.Broadcast, Folder: folder, ChatJID: chat, Topic: "#deep", Depth: msg.MaxDelegationDepth, RootTurnID: f.turn.ID})
 	for _, arguments := range []string{prompt(900), `{"kind":"prompt","body":"again","cron":"0 * * * *"}`} {
-		if text, isError := f.callAs(access, "reminder_create", arguments); !isError || !strings.Contains(text, "8 levels deep") {
-			t.Errorf("at the depth: %v %q", isError, text)
-		}
+		f.refusedAs(access, "reminder_create", arguments, "8 levels deep")
 	}
 	if n := f.notices(); n != 1 {
 		t.Errorf("%d notices", n)

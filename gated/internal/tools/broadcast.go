@@ -35,9 +35,6 @@ func broadcast() Tool {
 			"since it disturbs every reader. Answers to it start no conversation by themselves. A group can do so 10 times an hour. For this chat alone use send_message.",
 		Bounds: map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats),
 			"chats[]": Text(3, maxJID)},
-		Example: `{"text":"the server is back","chats":["OWN_CHAT"]}`,
-		Foreign: []string{`{"text":"hi","chats":["FOREIGN_CHAT"]}`,
-			`{"text":"hi","chats":["OWN_CHAT","FOREIGN_CHAT"]}`},
 	}, func(ctx context.Context, c *Caller, in broadcastIn) (out broadcastOut, err error) {
 		in.Text = c.markdown(in.Text)
 		if in.Text == "" {
@@ -59,8 +56,8 @@ func broadcast() Tool {
 			}
 			out.MessageIDs, out.LeftOut = []int64{}, leftOut
 			for _, jid := range chats {
-				id, err := rows.PutBroadcastMessageFor(tx, c.Turn.Folder, c.origin.Sender, jid, in.Text,
-					c.Services.now())
+				id, err := rows.PutBroadcastMessage(tx, &msg.Message{ChatJID: jid, Content: in.Text,
+					Sender: msg.AgentSender(c.Turn.Folder), OnBehalfOf: c.origin.Sender}, c.Services.now())
 				if err != nil {
 					return out, err
 				}
@@ -107,7 +104,7 @@ func (c *Caller) checkNamed(ctx context.Context, named []string) error {
 			return refuse("chat %.100q is named twice: name each chat once", jid)
 		}
 		seen[jid] = true
-		if err := c.checkTakes(ctx, c.Services.Store.Reader, jid, "",
+		if err := checkTakes(ctx, c.Services.Store.Reader, jid, "",
 			"leave it out, and use send_message in a post"); err != nil {
 			return err
 		}

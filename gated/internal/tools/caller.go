@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -24,12 +23,8 @@ type Caller struct {
 	// Turn is the turn at work as it was stored when the call began. What changes while it runs, such as its state, is
 	// read again where it matters.
 	Turn *msg.Turn
-	// AssistantName is the name on the run's messages.
-	AssistantName string
-	// Observe is what the run may read of the group's other chats.
-	Observe groupconfig.Observe
-	// Long is what becomes of the blocks of a text that do not fit into one message.
-	Long groupconfig.Long
+	// Config is the configuration of the run's group.
+	Config groupconfig.Config
 	// Redact hides the run's secrets in a text.
 	Redact func(string) string
 
@@ -57,7 +52,7 @@ var (
 
 // caller returns who makes a call that begins now.
 func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller, error) {
-	id, settings := a.atWork()
+	id, config := a.atWork()
 	if id == 0 {
 		return nil, errNoTurn
 	}
@@ -74,10 +69,7 @@ func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller,
 	}
 	return &Caller{
 		Services: s, Tool: tool, Request: rand.Text()[:requestChars], RunID: a.run.ID, Turn: t,
-		AssistantName: settings.assistantName,
-		Observe:       cmp.Or(settings.observe, groupconfig.ObserveShared), Long: settings.long, Redact: a.redact,
-		access: a,
-		origin: origin,
+		Config: config, Redact: a.redact, access: a, origin: origin,
 	}, nil
 }
 
@@ -152,14 +144,23 @@ func (c *Caller) CheckMessage(ctx context.Context, r store.Reader, id int64) (*m
 	return nil, refuse("no message %d is in reach: take an id from the prompt, or from search_messages", id)
 }
 
-// observes reports whether the run may read what was written in a chat: in its own all, in others what the group's
-// configuration lets it observe.
+// shows reports whether the caller may learn of something that a group has in a chat, such as a reminder.
+func (c *Caller) shows(ctx context.Context, r store.Reader, folder, jid string) (bool, error) {
+	reaches, err := c.reachesFor(ctx, r, folder)
+	if err != nil || !reaches {
+		return false, err
+	}
+	return c.observes(ctx, r, jid)
+}
+
+// observes reports whether the run may read the messages of a chat: always its own, others if the group's
+// configuration lets it observe them.
 func (c *Caller) observes(ctx context.Context, r store.Reader, jid string) (bool, error) {
 	if c.isOwn(jid) {
 		return true, nil
 	}
-	if c.Observe != groupconfig.ObserveShared {
-		return c.Observe == groupconfig.ObserveAll, nil
+	if c.Config.Observe == groupconfig.ObserveAll || c.Config.Observe == groupconfig.ObserveNone {
+		return c.Config.Observe == groupconfig.ObserveAll, nil
 	}
 	kind, err := rows.ChatKind(ctx, r, jid)
 	return kind != msg.ChatDM, err

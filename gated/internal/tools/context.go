@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -19,10 +20,11 @@ const (
 
 // contextIn is where a call about context objects looks. All of it defaults to the turn.
 type contextIn struct {
-	ChatID, TopicID  *string
-	CurrentMessageID int64
-	ReplyToMessageID int64
-	SenderUserID     string
+	ChatID           *string `json:"chat_id,omitempty" jsonschema:"this chat; left out: this chat, there is no other"`
+	TopicID          *string `json:"topic_id,omitempty" jsonschema:"a topic of this chat; left out: that of the message you answer"`
+	CurrentMessageID int64   `json:"current_message_id,omitempty" jsonschema:"left out: the message you answer"`
+	ReplyToMessageID int64   `json:"reply_to_message_id,omitempty" jsonschema:"left out: what the current message replies to"`
+	SenderUserID     string  `json:"sender_user_id,omitempty" jsonschema:"sender id as in prompts; left out: that of the current message"`
 }
 
 // contextObject is an active object as the model reads it.
@@ -44,12 +46,8 @@ func describeMatches(q *contextobjects.Query, all []contextobjects.Match) []cont
 	for _, m := range all {
 		o := m.Object
 		d := contextObject{ObjectID: o.ID, Kind: string(o.Kind), SourceMessageID: o.SourceMessageID,
-			TitleOrLabel: o.Label, Confidence: m.Confidence,
-			WhyActive: m.Reasons.Codes(), CreatedAt: o.CreatedAt, LastTouchedAt: o.LastTouchedAt,
-			CreatedByBot: o.CreatedByBot}
-		if d.TitleOrLabel == "" {
-			d.TitleOrLabel = o.URL
-		}
+			TitleOrLabel: cmp.Or(o.Label, o.URL), Confidence: m.Confidence, WhyActive: m.Reasons.Codes(),
+			CreatedAt: o.CreatedAt, LastTouchedAt: o.LastTouchedAt, CreatedByBot: o.CreatedByBot}
 		if q.Sender != "" && (o.CreatedBy != "" || o.CreatedByBot) {
 			owned := o.CreatedBy == q.Sender
 			d.OwnedBySender = &owned
@@ -59,47 +57,40 @@ func describeMatches(q *contextobjects.Query, all []contextobjects.Match) []cont
 	return out
 }
 
-// contextTopic is the topic that the caller's objects belong to: the turn's, and if that works for another group that
+// contextTopic is the topic that the objects of a turn belong to: the turn's, and if that works for another group that
 // of the turn which asked for it. known is false if there is no such turn of this chat any more; topic is then the
 // turn's own.
-func (c *Caller) contextTopic(ctx context.Context, r store.Reader) (topic string, known bool, err error) {
-	t := c.Turn
-	if !t.WorksForGroup() || c.platform() == msg.PlatformGroup { // between groups each request has a topic
+func contextTopic(ctx context.Context, r store.Reader, t *msg.Turn) (topic string, known bool, err error) {
+	if msg.FamilyOf(t.ChatJID) == msg.PlatformGroup { // between groups each request has a topic
 		return t.Topic, true, nil
 	}
+	asker := t
 	for range msg.MaxDelegationDepth {
-		row, err := r.Message(ctx, t.Request())
-		if err != nil || row == nil || row.ForwardedFrom == nil {
-			return c.Turn.Topic, false, err
-		}
-		if t, err = r.Turn(ctx, row.ForwardedFrom.TurnID); err != nil || t == nil {
-			return c.Turn.Topic, false, err
-		}
-		if !t.WorksForGroup() {
+		if !asker.WorksForGroup() {
 			break
 		}
+		row, err := r.Message(ctx, asker.Request())
+		if err != nil || row == nil || row.ForwardedFrom == nil {
+			return t.Topic, false, err
+		}
+		if asker, err = r.Turn(ctx, row.ForwardedFrom.TurnID); err != nil || asker == nil {
+			return t.Topic, false, err
+		}
 	}
-	if t.WorksForGroup() || t.ChatJID != c.Turn.ChatJID {
-		return c.Turn.Topic, false, nil
+	if asker.WorksForGroup() || asker.ChatJID != t.ChatJID {
+		return t.Topic, false, nil
 	}
-	return t.Topic, true, nil
+	return asker.Topic, true, nil
 }
 
-// contextChat is the chat that the index has the caller's objects of, which may have been moved since its run
-// began.
-func (c *Caller) contextChat(ctx context.Context) (string, error) {
-	return c.Services.Objects.Follow(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Services.now())
-}
-
-// contextQuery is a query for what the caller sees, of the chat that contextChat returns. replyTo is the message
-// that is answered, 0 for none.
-func (c *Caller) contextQuery(ctx context.Context, r store.Reader, chat string, in contextIn) (q *contextobjects.Query,
+// contextQuery is a query for the objects that the caller sees. replyTo is the message that is answered, 0 for none.
+func (c *Caller) contextQuery(ctx context.Context, r store.Reader, in contextIn) (q *contextobjects.Query,
 	replyTo int64, err error) {
 	if in.ChatID != nil && *in.ChatID != c.Turn.ChatJID {
 		return nil, 0, refuse("chat %.100q is out of reach here: leave chat_id out, only objects of this chat are listed", *in.ChatID)
 	}
-	q = &contextobjects.Query{ChatJID: chat, Sender: in.SenderUserID, Now: c.Services.now()}
-	if q.Topic, q.TopicKnown, err = c.contextTopic(ctx, r); err != nil {
+	q = &contextobjects.Query{ChatJID: c.Turn.ChatJID, Sender: in.SenderUserID, Now: c.Services.now()}
+	if q.Topic, q.TopicKnown, err = contextTopic(ctx, r, c.Turn); err != nil {
 		return nil, 0, err
 	}
 	if in.TopicID != nil {
@@ -167,9 +158,9 @@ func (c *Caller) chainOf(ctx context.Context, r store.Reader, m *msg.Message, re
 	return chain, err
 }
 
-// topicOf is the topic that a message of the caller's chat belongs to. One that no group has answered is judged by the
-// present topic of its thread, and by what the chat is pinned to.
-func (c *Caller) topicOf(ctx context.Context, r store.Reader, m *msg.Message) (string, error) {
+// topicOf is the topic that a message belongs to. For one that no group has answered, the present topic of its thread
+// counts, and the topic to which the chat is pinned.
+func topicOf(ctx context.Context, r store.Reader, m *msg.Message) (string, error) {
 	if m.TurnID != 0 {
 		t, err := r.Turn(ctx, m.TurnID)
 		if err != nil {
@@ -196,32 +187,49 @@ func (c *Caller) topicOf(ctx context.Context, r store.Reader, m *msg.Message) (s
 	return msg.EffectiveTopic(sticky, m.Topic, m.ThreadID, bound), nil
 }
 
-// sameTopic reports whether a message of the caller's chat is of the topic that the caller's objects belong to.
-func (c *Caller) sameTopic(ctx context.Context, r store.Reader, m *msg.Message) (bool, error) {
-	topic, known, err := c.contextTopic(ctx, r)
-	if err != nil || m.ThreadID != c.Turn.ThreadID || !known {
-		return err == nil && m.ThreadID == c.Turn.ThreadID, err
+// sameTopic reports whether a message of a turn's chat is of the topic that the turn's objects belong to.
+func sameTopic(ctx context.Context, r store.Reader, t *msg.Turn, m *msg.Message) (bool, error) {
+	topic, known, err := contextTopic(ctx, r, t)
+	if err != nil || m.ThreadID != t.ThreadID || !known {
+		return err == nil && m.ThreadID == t.ThreadID, err
 	}
-	of, err := c.topicOf(ctx, r, m)
+	of, err := topicOf(ctx, r, m)
 	return of == topic, err
+}
+
+// activateObject makes an object of the caller's chat and topic active.
+func (c *Caller) activateObject(ctx context.Context, tx *store.Tx, event contextobjects.Event,
+	o contextobjects.Object) (err error) {
+	o.ChatJID = c.Turn.ChatJID
+	if o.Topic, _, err = contextTopic(ctx, tx.Reader, c.Turn); err == nil {
+		_, err = c.Services.Objects.Activate(tx, event, o, c.Services.now())
+	}
+	return err
+}
+
+// activateListed makes all that a call has listed active.
+func activateListed[T any](ctx context.Context, c *Caller, all []T, activate func(*store.Tx, T) error) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+		err := c.checkOpen(ctx, tx.Reader)
+		for _, one := range all {
+			if err == nil {
+				err = activate(tx, one)
+			}
+		}
+		return err
+	})
 }
 
 // objectLog is for the one line of a call about context objects. The line that the server logs of each call has the
 // same request.
-func (c *Caller) objectLog(q *contextobjects.Query, count int, scope contextobjects.Scope, all []contextobjects.Match,
-	truncated bool) *slog.Logger {
-	ids := make([]string, 0, len(all))
-	for _, m := range all[:min(len(all), 3)] {
+func (c *Caller) objectLog(q *contextobjects.Query, res contextobjects.Result) *slog.Logger {
+	ids := []string{}
+	for _, m := range res.Matches[:min(len(res.Matches), 3)] {
 		ids = append(ids, m.Object.ID)
 	}
 	return c.Services.Log.With("request", c.Request, "run", c.RunID, "turn", c.Turn.ID, "chat", q.ChatJID, "topic",
-		q.Topic, "count", count, "scope", scope, "ids", ids, "truncated", truncated)
-}
-
-// results clamps max_results.
-func results(n *int) int {
-	if n == nil {
-		return contextobjects.DefaultResults
-	}
-	return min(max(*n, 1), contextobjects.MaxResults)
+		q.Topic, "count", len(res.Matches), "scope", res.Scope, "ids", ids, "truncated", res.Truncated)
 }

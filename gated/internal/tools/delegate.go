@@ -23,9 +23,7 @@ func delegate() Tool {
 		Name: delegateName, Title: "Delegate work to a group below", Kind: Adds,
 		Description: "Gives work to the agent of a group below yours, which answers straight into this chat, beside your own answer. Use it for what that group knows or owns. " +
 			"You get no answer back: do not wait for one, and do not do the same work yourself. Tell the user briefly who works on what.",
-		Bounds:  map[string]Bound{"folder": Text(1, maxTopic), "prompt": Text(1, maxText)},
-		Example: `{"folder":"acme/eng","prompt":"find out why the build is red"}`,
-		Foreign: []string{`{"folder":"other","prompt":"hi"}`, `{"folder":"acmeother","prompt":"hi"}`},
+		Bounds: map[string]Bound{"folder": Text(1, maxTopic), "prompt": Text(1, maxText)},
 	}, func(ctx context.Context, c *Caller, in delegateIn) (out messageOut, err error) {
 		if err := c.CheckFolder(in.Folder); err != nil {
 			return out, err
@@ -35,10 +33,7 @@ func delegate() Tool {
 			return out, refuse("prompt is empty: say what the other agent is to do")
 		}
 		return forward(ctx, c, in, func(tx *store.Tx) (*msg.Message, error) {
-			if err := c.checkBelow(ctx, tx, in.Folder); err != nil {
-				return nil, err
-			}
-			if err := c.checkWork(ctx, tx, in.Folder); err != nil {
+			if err := checkBelow(ctx, tx, c.Turn.Folder, in.Folder); err != nil {
 				return nil, err
 			}
 			return c.request(ctx, tx, msg.Delegation, in.Folder, in.Prompt)
@@ -46,15 +41,15 @@ func delegate() Tool {
 	})
 }
 
-// checkBelow returns a refusal unless a folder is that of a group below the caller's.
-func (c *Caller) checkBelow(ctx context.Context, tx *store.Tx, folder string) error {
+// checkBelow returns a refusal unless a folder is that of a group below the own one.
+func checkBelow(ctx context.Context, tx *store.Tx, own, folder string) error {
 	groups, err := tx.Groups(ctx)
 	if err != nil {
 		return err
 	}
 	var below []string
 	for _, g := range groups {
-		if g.Folder != c.Turn.Folder && c.Reaches(g.Folder) {
+		if g.Folder != own && msg.Within(g.Folder, own) {
 			if g.Folder == folder {
 				return nil
 			}
@@ -62,7 +57,7 @@ func (c *Caller) checkBelow(ctx context.Context, tx *store.Tx, folder string) er
 		}
 	}
 	if len(below) == 0 {
-		return refuse("there is no group below %s: do the work yourself", c.Turn.Folder)
+		return refuse("there is no group below %s: do the work yourself", own)
 	}
 	const maxNamed = 20
 	if len(below) > maxNamed {

@@ -12,12 +12,10 @@ func disengage() Tool {
 		Name: "disengage", Title: "Stop listening in a place", Kind: Removes,
 		Description: "Ends what engage or an answer of yours has begun: messages of the place start no turn any more, unless they mention you or reply to you. Use it when a conversation is over, or a user asks you to be quiet. " +
 			"With the topic of a fork it ends the fork, and nothing else: what replies to its messages, or is written in its thread, runs in the parent topic again. Other places of the chat stay as they are.",
-		Bounds:  engageBounds(),
-		Example: `{"jid":"OWN_CHAT","topic":""}`,
-		Foreign: []string{`{"jid":"FOREIGN_CHAT","topic":""}`},
+		Bounds: engageBounds(),
 	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
 		return onceAfter(ctx, c, in, func() (err error) {
-			out, err = c.disengage(ctx, in)
+			out, err = c.engagement(ctx, in, routeapi.EngagementRequest{TTL: new(int64)})
 			return err
 		}, func(tx *store.Tx) (engageOut, error) {
 			fork, err := c.forkIn(ctx, tx.Reader, in)
@@ -27,25 +25,4 @@ func disengage() Tool {
 			return out, tx.EndFork(in.JID, in.Topic, c.Services.now())
 		})
 	})
-}
-
-// disengage ends a window, or that of a fork, which a group within reach may have in another group's chat.
-func (c *Caller) disengage(ctx context.Context, in engageIn) (out engageOut, err error) {
-	fork, err := c.forkIn(ctx, c.Services.Store.Reader, in)
-	if err != nil {
-		return out, err
-	}
-	request := routeapi.EngagementRequest{JID: &in.JID, TTL: new(int64), Caller: c.Turn.Folder, Sender: c.origin.Sender}
-	if fork != nil {
-		return out, c.endForkWindow(ctx, request, fork)
-	}
-	if err := c.checkEngagement(ctx, in.JID); err != nil {
-		return out, err
-	}
-	place, err := c.placeToHear(ctx, in, nil)
-	if err != nil {
-		return out, err
-	}
-	request.Topic = &place
-	return c.askEngagement(ctx, request)
 }

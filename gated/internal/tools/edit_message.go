@@ -22,9 +22,7 @@ func editMessage() Tool {
 		Name: "edit_message", Title: "Edit a message", Kind: Sets,
 		Description: "Replaces the text of a message that you have sent into this chat, or the caption of a file. Use it to correct a mistake or to update a sign of life. " +
 			"Users are not notified: if they must notice it, send a new message. You can edit only your own messages.",
-		Bounds:  map[string]Bound{"message_id": Number(1, maxID), "text": Text(1, maxText)},
-		Example: `{"message_id":OWN_ANSWER,"text":"done at **noon**"}`,
-		Foreign: []string{`{"message_id":FOREIGN_MESSAGE,"text":"x"}`, `{"message_id":FOREIGN_ANSWER,"text":"x"}`},
+		Bounds: map[string]Bound{"message_id": Number(1, maxID), "text": Text(1, maxText)},
 	}, func(ctx context.Context, c *Caller, in editMessageIn) (out changedOut, err error) {
 		if in.Text = c.markdown(in.Text); in.Text == "" {
 			return out, refuse("text is empty: give the whole new text")
@@ -34,7 +32,7 @@ func editMessage() Tool {
 			if err != nil {
 				return out, err
 			}
-			if err := c.checkEditable(of); err != nil {
+			if err := checkEditable(c.Turn, of); err != nil {
 				return out, err
 			}
 			// What users were asked, and what they have allowed, stays as they have read it.
@@ -56,9 +54,9 @@ func editMessage() Tool {
 // maxID is the largest number that JSON clients keep exact.
 const maxID = 1 << 53
 
-// checkEditable returns a refusal unless a message is one of the caller's group in its chat.
-func (c *Caller) checkEditable(m *msg.Message) error {
-	own := m.Direction == msg.Out && m.ChatJID == c.Turn.ChatJID && m.Sender == msg.AgentSender(c.Turn.Folder) &&
+// checkEditable returns a refusal unless a message is one of a turn's group in its chat.
+func checkEditable(t *msg.Turn, m *msg.Message) error {
+	own := m.Direction == msg.Out && m.ChatJID == t.ChatJID && m.Sender == msg.AgentSender(t.Folder) &&
 		(m.Source == msg.SourceAgent || m.Source == msg.SourceTool)
 	switch {
 	case !own:

@@ -36,55 +36,66 @@ func engage() Tool {
 		Name: "engage", Title: "Listen in a place", Kind: Sets,
 		Description: "Makes every message of a place start a turn of your group for a while, without a mention. Use it when a user asks you to follow a conversation, or to hear the answers in a thread that you have begun.",
 		Bounds:      engageBounds(),
-		Example:     `{"jid":"OWN_CHAT","topic":""}`,
-		Foreign:     []string{`{"jid":"FOREIGN_CHAT","topic":""}`},
 	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
 		return onceAfter(ctx, c, in, func() (err error) {
-			out, err = c.engage(ctx, in)
+			out, err = c.engagement(ctx, in, routeapi.EngagementRequest{Folder: c.Turn.Folder})
 			return err
 		}, func(*store.Tx) (engageOut, error) { return out, nil })
 	})
 }
 
-// engage opens a window. A fork in a thread of its own is where that thread is.
-func (c *Caller) engage(ctx context.Context, in engageIn) (out engageOut, err error) {
-	if err := c.checkEngagement(ctx, in.JID); err != nil {
-		return out, err
-	}
+// engagement asks routd to open the window that a call names, or to end it if the request has a TTL. That may be
+// repeated. It returns a refusal unless the chat is the caller's, or one that it may write to; a group within its reach
+// may also have a fork in the chat of another group, which the caller may end. Routd has a check of its own: it knows
+// who is engaged.
+func (c *Caller) engagement(ctx context.Context, in engageIn, request routeapi.EngagementRequest) (out engageOut,
+	err error) {
+	request.JID, request.Caller, request.Sender = &in.JID, c.Turn.Folder, c.origin.Sender
 	fork, err := c.forkIn(ctx, c.Services.Store.Reader, in)
 	if err != nil {
 		return out, err
+	}
+	if fork != nil && request.TTL != nil {
+		return out, c.endForkWindow(ctx, request, fork)
+	}
+	if !c.isOwn(in.JID) {
+		if err := c.CheckChat(ctx, c.Services.Store.Reader, in.JID); err != nil {
+			return out, err
+		}
 	}
 	place, err := c.placeToHear(ctx, in, fork)
 	if err != nil {
 		return out, err
 	}
-	return c.askEngagement(ctx, routeapi.EngagementRequest{
-		JID: &in.JID, Topic: &place, Folder: c.Turn.Folder, Caller: c.Turn.Folder, Sender: c.origin.Sender,
-	})
+	request.Topic = &place
+	var answer routeapi.Engagement
+	if err = c.Services.Routd.Do(ctx, http.MethodPost, routeapi.EngagementPath, request, &answer); err != nil {
+		return out, explainEngagement(request, err)
+	}
+	if answer.Folder != nil && answer.Until != nil {
+		out = engageOut{Engaged: true, Folder: *answer.Folder, EngagedUntil: *answer.Until}
+	}
+	return out, nil
 }
 
-// placeToHear is the place that a call about engagement means. The topic of a session is none where its messages are in
-// a thread, or in a chat that is pinned to it: then it means where these are.
+// placeToHear is the place that a call about engagement means. A fork in a thread of its own is where that thread is.
+// The topic of a session is no place if its messages are in a thread, or in a chat that is pinned to it: then it means
+// the place of the messages.
 func (c *Caller) placeToHear(ctx context.Context, in engageIn, fork *msg.Fork) (place string, err error) {
 	switch {
 	case fork != nil:
 		return fork.Place(), nil
 	case !strings.Contains(in.Topic, msg.TopicSigil):
-		return in.Topic, c.checkThread(ctx, c.Services.Store.Reader, in.JID, in.Topic)
+		return in.Topic, checkThread(ctx, c.Services.Store.Reader, c.Turn, in.JID, in.Topic)
 	}
-	there := *c
-	if in.JID != c.Turn.ChatJID {
-		there.Turn = &msg.Turn{Folder: c.Turn.Folder, ChatJID: in.JID}
-	}
-	_, place, err = there.placeOf(ctx, c.Services.Store.Reader, in.Topic)
+	_, place, err = placeOf(ctx, c.Services.Store.Reader, c.turnIn(in.JID), in.Topic)
 	return place, err
 }
 
-// checkThread returns a refusal for what is no thread of a chat: a window there would hear nothing, and its end would
+// checkThread returns a refusal unless a chat has a thread: a window elsewhere would hear nothing, and its end would
 // leave the one that is meant. Where messages begin threads, each message is one.
-func (c *Caller) checkThread(ctx context.Context, r store.Reader, jid, thread string) error {
-	if thread == "" || jid == c.Turn.ChatJID && thread == c.Turn.ThreadID {
+func checkThread(ctx context.Context, r store.Reader, t *msg.Turn, jid, thread string) error {
+	if thread == "" || jid == t.ChatJID && thread == t.ThreadID {
 		return nil
 	}
 	has, err := rows.HasThread(ctx, r, jid, thread)
@@ -95,28 +106,7 @@ func (c *Caller) checkThread(ctx context.Context, r store.Reader, jid, thread st
 		return err
 	}
 	return refuse("chat %.100q has no thread %.80q: give the place of <turn>, which is %q here, a topic such as #deploy, or \"\" for the chat outside of threads",
-		jid, thread, c.Turn.Place)
-}
-
-// checkEngagement returns a refusal unless a chat is the caller's, or one that it may write to. Routd has a check of
-// its own: it knows who is engaged.
-func (c *Caller) checkEngagement(ctx context.Context, jid string) error {
-	if c.isOwn(jid) {
-		return nil
-	}
-	return c.CheckChat(ctx, c.Services.Store.Reader, jid)
-}
-
-// askEngagement asks routd to open or end a window, which may be repeated.
-func (c *Caller) askEngagement(ctx context.Context, request routeapi.EngagementRequest) (out engageOut, err error) {
-	var answer routeapi.Engagement
-	if err = c.Services.Routd.Do(ctx, http.MethodPost, routeapi.EngagementPath, request, &answer); err != nil {
-		return out, explainEngagement(request, err)
-	}
-	if answer.Folder != nil && answer.Until != nil {
-		out = engageOut{Engaged: true, Folder: *answer.Folder, EngagedUntil: *answer.Until}
-	}
-	return out, nil
+		jid, thread, t.Place)
 }
 
 // explainEngagement turns an error of routd into a refusal if the model can act on it.

@@ -16,19 +16,15 @@ func escalate() Tool {
 		Name: escalateName, Title: "Ask the group above", Kind: Adds,
 		Description: "Asks the agent of the group above yours, whose answer comes back to you as a message in this topic. Use it for a decision or for knowledge that you do not have. " +
 			"Finish your turn after the call, with a short word to the user if the answer may take a while: you continue when the answer arrives.",
-		Bounds:  map[string]Bound{"prompt": Text(1, maxText)},
-		Example: `{"prompt":"may we deploy on a Friday?"}`,
+		Bounds: map[string]Bound{"prompt": Text(1, maxText)},
 	}, func(ctx context.Context, c *Caller, in escalateIn) (out messageOut, err error) {
 		in.Prompt = c.clean(in.Prompt)
 		if in.Prompt == "" {
 			return out, refuse("prompt is empty: say what you want to know")
 		}
 		return forward(ctx, c, in, func(tx *store.Tx) (*msg.Message, error) {
-			above, err := c.above(ctx, tx)
+			above, err := groupAbove(ctx, tx, c.Turn.Folder)
 			if err != nil {
-				return nil, err
-			}
-			if err := c.checkWork(ctx, tx, above); err != nil {
 				return nil, err
 			}
 			return c.request(ctx, tx, msg.Escalation, above, in.Prompt)
@@ -36,9 +32,9 @@ func escalate() Tool {
 	})
 }
 
-// above returns the nearest group above the caller's, since not each parent is a group.
-func (c *Caller) above(ctx context.Context, tx *store.Tx) (string, error) {
-	for folder := msg.Parent(c.Turn.Folder); folder != ""; folder = msg.Parent(folder) {
+// groupAbove returns the nearest group above the own one, since not each parent is a group.
+func groupAbove(ctx context.Context, tx *store.Tx, own string) (string, error) {
+	for folder := msg.Parent(own); folder != ""; folder = msg.Parent(folder) {
 		group, err := tx.Group(ctx, folder)
 		if err != nil {
 			return "", err
@@ -47,5 +43,5 @@ func (c *Caller) above(ctx context.Context, tx *store.Tx) (string, error) {
 			return folder, nil
 		}
 	}
-	return "", refuse("there is no group above %s: decide it yourself, or ask the user", c.Turn.Folder)
+	return "", refuse("there is no group above %s: decide it yourself, or ask the user", own)
 }

@@ -35,12 +35,9 @@ func asRefusal(err error) error {
 	return err
 }
 
-// platform is that of the caller's chat, without the account.
-func (c *Caller) platform() string { return msg.FamilyOf(c.Turn.ChatJID) }
-
 // checkReaders returns a refusal in a chat between groups, which no adapter delivers to.
 func (c *Caller) checkReaders() error {
-	if c.platform() == msg.PlatformGroup {
+	if msg.FamilyOf(c.Turn.ChatJID) == msg.PlatformGroup {
 		return refuse("no user reads this chat, which is between groups: put it into your answer")
 	}
 	return nil
@@ -88,7 +85,7 @@ func (c *Caller) discard(files ...msg.Attachment) {
 // splitLong makes files of the long blocks of a text, if the group asks for that, and returns the text with a line in
 // place of each. A block for which there is no room as a file stays in the text.
 func (c *Caller) splitLong(ctx context.Context, text string) (short string, files []msg.Attachment) {
-	if c.Long != groupconfig.LongFile {
+	if c.Config.Long != groupconfig.LongFile {
 		return text, nil
 	}
 	return groupfiles.SplitLong(c.Turn.ChatJID, text, func(name, text string, before int64) (a msg.Attachment,

@@ -12,6 +12,7 @@ import (
 
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/gated/internal/running/runtime"
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -46,7 +47,7 @@ func (f *fixture) queued(folder, chat string) *msg.Message {
 		ChatJID: chat, Direction: msg.Out, Content: "an answer", Sender: "agent:" + folder, Source: msg.SourceAgent, OutState: msg.OutQueued,
 		ThreadID: "12", Topic: "12", Timestamp: 1, ReceivedAt: 1,
 	}
-	f.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	f.put(m)
 	return m
 }
 
@@ -76,14 +77,19 @@ func (f *fixture) setFiles(m *msg.Message, pending int, files ...msg.Attachment)
 // exec runs a statement on a connection of its own.
 func (f *fixture) exec(statement string, args ...any) {
 	f.t.Helper()
+	if _, err := f.db().Exec(statement, args...); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) db() *sql.DB {
+	f.t.Helper()
 	db, err := sql.Open("sqlite3", f.path+"?_busy_timeout=10000")
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	defer db.Close()
-	if _, err := db.Exec(statement, args...); err != nil {
-		f.t.Fatal(err)
-	}
+	f.t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 func (f *fixture) row(id int64) *msg.Message {
@@ -220,6 +226,8 @@ func TestReact(t *testing.T) {
 	}
 	f.refused("react", `{"message_id":OWN_MESSAGE,"emoji":"🍕"}`, "give one of")
 	f.refused("react", `{"message_id":OWN_FILE,"emoji":"👍"}`, "not on the platform")
+	f.in("telegram+work:-5", "", "") // the emoji are those of the platform, whatever the account
+	f.refused("react", `{"message_id":OWN_MESSAGE,"emoji":"🍕"}`, "give one of")
 }
 
 func TestGetAttachment_Stored_IsCopiedIntoTheFolder(t *testing.T) {
@@ -263,7 +271,24 @@ func TestGetAttachment_QuotedPost_IsFetchedInItsChatAlone(t *testing.T) {
 	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "not for your group")
 }
 
-// The adapter downloads what was only observed once it is wanted.
+// download calls get_attachment for a file that is not downloaded, and returns once that is wanted.
+func (f *fixture) download() (answer <-chan string) {
+	f.t.Helper()
+	f.setFiles(f.file, 1, msg.Attachment{Ref: "file-1", Name: "cat.txt"})
+	f.exec(`UPDATE messages SET files_wanted = 0 WHERE id = ?`, f.file.ID)
+	done := make(chan string, 1)
+	go func() {
+		text, _ := f.call("get_attachment", `{"message_id":OWN_FILE}`)
+		done <- text
+	}()
+	f.until(func() bool {
+		wanted, err := adapterrows.WantedFiles(f.t.Context(), f.st.Reader, "telegram", 10)
+		return err == nil && len(wanted) == 1 && wanted[0].ID == f.file.ID
+	})
+	return done
+}
+
+// The adapter downloads a file of an observed message once it is wanted.
 func TestGetAttachment_NotDownloaded_IsWantedAndWaitedFor(t *testing.T) {
 	f := newFixture(t)
 	for _, tt := range []struct {
@@ -273,20 +298,7 @@ func TestGetAttachment_NotDownloaded_IsWantedAndWaitedFor(t *testing.T) {
 		{msg.Attachment{Path: "media/202611/7-0-cat.txt", Name: "cat.txt"}, "inbox/"},
 		{msg.Attachment{Name: "cat.txt", Error: "gone from the platform"}, "gone from the platform"},
 	} {
-		f.setFiles(f.file, 1, msg.Attachment{Ref: "file-1", Name: "cat.txt"})
-		f.exec(`UPDATE messages SET files_wanted = 0 WHERE id = ?`, f.file.ID)
-		done := make(chan string, 1)
-		go func() {
-			text, _ := f.call("get_attachment", `{"message_id":OWN_FILE}`)
-			done <- text
-		}()
-		for wanted := false; !wanted; {
-			rows, err := f.st.WantedFiles(t.Context(), "telegram", 10)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wanted = len(rows) == 1 && rows[0].ID == f.file.ID
-		}
+		done := f.download()
 		f.write(func(tx *store.Tx) error { return tx.PutFiles(f.file.ID, []msg.Attachment{tt.result}) })
 		if text := <-done; !strings.Contains(text, tt.want) {
 			t.Errorf("%s, want %s", text, tt.want)
@@ -296,27 +308,7 @@ func TestGetAttachment_NotDownloaded_IsWantedAndWaitedFor(t *testing.T) {
 
 func TestGetAttachment_TurnCancelled_Ends(t *testing.T) {
 	f := newFixture(t)
-	f.setFiles(f.file, 1, msg.Attachment{Ref: "file-1", Name: "cat.txt"})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f.call("get_attachment", `{"message_id":OWN_FILE}`)
-	}()
-	for wanted := false; !wanted; {
-		rows, err := f.st.WantedFiles(t.Context(), "telegram", 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wanted = len(rows) > 0
-	}
+	done := f.download()
 	f.access.Close()
 	<-done
-}
-
-// Emoji and sizes of files depend on the platform, whatever the account.
-func TestCaller_Platform_IsWithoutAccount(t *testing.T) {
-	c := &Caller{Turn: &msg.Turn{ChatJID: "telegram+work:-5"}}
-	if got := c.platform(); got != "telegram" {
-		t.Errorf("%q", got)
-	}
 }

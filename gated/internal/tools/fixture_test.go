@@ -68,9 +68,9 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	f.services = &Services{Store: f.st, Runs: f, MediaDaily: 1 << 20, Now: func() time.Time { return f.clock }}
 	f.services.Asks = f
 	f.services.Log = slog.New(slog.NewTextHandler(f.log, nil))
-	f.services.Objects = contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{
+	f.services.Objects = &contextobjects.Objects{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{
 		Medium: 2 * time.Hour, Media: time.Hour, Short: 20 * time.Minute, PollGrace: 15 * time.Minute, Max: 24 * time.Hour,
-	}})
+	}}
 	f.services.Chats, f.services.Zone, f.services.Reminders = &chats.Chats{}, "UTC", f
 	f.routd = newFakeRoutd(f)
 	if tools == nil {
@@ -180,13 +180,24 @@ func (f *fixture) startRun(folder, chat, text string) (*msg.Message, *msg.Turn, 
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	run := msg.Run{Folder: folder, ChatJID: chat, Runtime: "process", StartedAt: 1}
-	f.write(func(tx *store.Tx) error { return rows.StartRun(tx, &run, turn.ID) })
+	return m, turn, f.begin(msg.Run{Folder: folder, ChatJID: chat}, turn.ID)
+}
+
+// begin gives a turn to a new run.
+func (f *fixture) begin(run msg.Run, turn int64) *Access {
+	f.t.Helper()
+	run.Runtime, run.StartedAt = "process", 1
+	f.write(func(tx *store.Tx) error { return rows.StartRun(tx, &run, turn) })
 	access := f.tokens.Issue(run, strings.NewReplacer("hunter2", "[redacted]").Replace)
 	f.t.Cleanup(access.Close)
-	access.Begin(turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveShared})
-	access.SetTurn(turn.ID)
-	return m, turn, access
+	access.Begin(turn, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveShared})
+	access.SetTurn(turn)
+	return access
+}
+
+// observe configures what the run may read of other chats.
+func (f *fixture) observe(o groupconfig.Observe) {
+	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: o})
 }
 
 // ask stores a message of a chat, decided for a group with a turn of its own.
@@ -205,6 +216,19 @@ func (f *fixture) ask(folder, chat, text string) *msg.Message {
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: t.ID}, 3)
 	})
 	return m
+}
+
+// put stores messages.
+func (f *fixture) put(all ...*msg.Message) {
+	f.t.Helper()
+	f.write(func(tx *store.Tx) error {
+		for _, m := range all {
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (f *fixture) write(fn func(*store.Tx) error) {
@@ -248,7 +272,12 @@ func (f *fixture) callAs(access *Access, tool, arguments string) (text string, i
 // works calls a tool that must succeed.
 func (f *fixture) works(tool, arguments string) string {
 	f.t.Helper()
-	text, isError := f.call(tool, arguments)
+	return f.worksAs(f.access, tool, arguments)
+}
+
+func (f *fixture) worksAs(access *Access, tool, arguments string) string {
+	f.t.Helper()
+	text, isError := f.callAs(access, tool, arguments)
 	if isError {
 		f.t.Fatalf("%s %s: %s", tool, arguments, text)
 	}
@@ -258,7 +287,12 @@ func (f *fixture) works(tool, arguments string) string {
 // refused calls a tool that must refuse with a text.
 func (f *fixture) refused(tool, arguments, want string) {
 	f.t.Helper()
-	if text, isError := f.call(tool, arguments); !isError || !strings.Contains(text, want) {
+	f.refusedAs(f.access, tool, arguments, want)
+}
+
+func (f *fixture) refusedAs(access *Access, tool, arguments, want string) {
+	f.t.Helper()
+	if text, isError := f.callAs(access, tool, arguments); !isError || !strings.Contains(text, want) {
 		f.t.Errorf("%s %s: %v %q, want a refusal with %q", tool, arguments, isError, text, want)
 	}
 }

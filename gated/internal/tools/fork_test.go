@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -128,8 +127,28 @@ func (f *fixture) answered(text, replyTo, platformID string) *msg.Message {
 		ChatJID: f.turn.ChatJID, Direction: msg.Out, Content: text, Source: msg.SourceAgent, PlatformID: platformID, ReplyToID: replyTo,
 		TurnID: f.turn.ID, ThreadID: f.turn.ThreadID, Topic: f.turn.Place, Timestamp: 4, ReceivedAt: 5, OutState: msg.OutSent,
 	}
-	f.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	f.put(m)
 	return m
+}
+
+// fork stores a fork of a group in the fixture's chat and thread.
+func (f *fixture) fork(folder, topic string, set ...func(*msg.Fork)) {
+	f.t.Helper()
+	fork := &msg.Fork{ChatJID: f.turn.ChatJID, Topic: topic, Folder: folder, ThreadID: f.turn.ThreadID, MessageID: f.own.ID, CreatedAt: 1}
+	for _, each := range set {
+		each(fork)
+	}
+	f.write(func(tx *store.Tx) error { return rows.PutFork(tx, fork) })
+}
+
+// forkOf is the fork of a topic in the fixture's chat.
+func (f *fixture) forkOf(topic string) *msg.Fork {
+	f.t.Helper()
+	fork, err := f.st.Fork(f.t.Context(), f.turn.ChatJID, topic)
+	if err != nil || fork == nil {
+		f.t.Fatalf("fork %s: %v, %v", topic, fork, err)
+	}
+	return fork
 }
 
 // in moves the fixture's run to a turn in another chat and place.
@@ -139,27 +158,20 @@ func (f *fixture) in(chatJID, thread, topic string, set ...func(*msg.Turn)) {
 		ChatJID: chatJID, Direction: msg.In, Content: "that is wrong", Sender: "x:7", ThreadID: thread, Topic: thread, ReplyToID: "wrong-" + chatJID + thread,
 		Timestamp: 6, ReceivedAt: 7,
 	}
+	f.put(m)
+	f.turn = &msg.Turn{
+		Kind: msg.Conversation, Folder: folder, ChatJID: chatJID, Topic: topic, ThreadID: thread, Place: thread, TriggerMessageID: m.ID, CreatedAt: 1,
+	}
+	for _, each := range set {
+		each(f.turn)
+	}
 	f.write(func(tx *store.Tx) error {
-		if _, _, err := tx.PutMessage(m); err != nil {
-			return err
-		}
-		f.turn = &msg.Turn{
-			Kind: msg.Conversation, Folder: folder, ChatJID: chatJID, Topic: topic, ThreadID: thread, Place: thread, TriggerMessageID: m.ID, CreatedAt: 1,
-		}
-		for _, each := range set {
-			each(f.turn)
-		}
 		if _, err := rows.PutTurn(tx, f.turn, 5); err != nil {
 			return err
 		}
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: f.turn.ID}, 3)
 	})
-	run := msg.Run{Folder: folder, Topic: topic + "#run" + fmt.Sprint(m.ID), ChatJID: chatJID, Runtime: "process", StartedAt: 1}
-	f.write(func(tx *store.Tx) error { return rows.StartRun(tx, &run, f.turn.ID) })
-	f.access = f.tokens.Issue(run, strings.NewReplacer().Replace)
-	f.t.Cleanup(f.access.Close)
-	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari"})
-	f.access.SetTurn(f.turn.ID)
+	f.access = f.begin(msg.Run{Folder: folder, Topic: topic + "#run" + fmt.Sprint(m.ID), ChatJID: chatJID}, f.turn.ID)
 }
 
 func TestForkTopic_EachPlatform(t *testing.T) {
@@ -202,12 +214,11 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 			if got := f.works("fork_topic", `{}`); got != want {
 				t.Fatalf("fork: %s, want %s", got, want)
 			}
-			fork, err := f.st.Fork(t.Context(), tt.chat, tt.want)
 			wantFork := &msg.Fork{
 				ChatJID: tt.chat, Topic: tt.want, Folder: folder, ThreadID: tt.inThread, OwnThread: tt.own, MessageID: wrong.ID, CreatedAt: f.clock.UnixMilli(),
 			}
-			if diff := cmp.Diff(wantFork, fork); diff != "" || err != nil {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
+			if diff := cmp.Diff(wantFork, f.forkOf(tt.want)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if session, err := f.st.Session(t.Context(), folder, tt.want); session != "" || err != nil {
 				t.Errorf("the fork has the session %q: %v", session, err)
@@ -222,12 +233,12 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 			if tt.own {
 				place = tt.inThread
 			}
-			if sent := f.outbound(); sent[len(sent)-1].ThreadID != tt.inThread || sent[len(sent)-1].Topic != place {
-				t.Errorf("a message to the fork: %+v", sent[len(sent)-1])
+			if sent := f.last(); sent.ThreadID != tt.inThread || sent.Topic != place {
+				t.Errorf("a message to the fork: %+v", sent)
 			}
 			f.works("disengage", fmt.Sprintf(`{"jid":%q,"topic":%q}`, tt.chat, tt.want))
-			if fork, err = f.st.Fork(t.Context(), tt.chat, tt.want); err != nil || fork.EndedAt != f.clock.UnixMilli() {
-				t.Errorf("the fork has not ended: %+v %v", fork, err)
+			if fork := f.forkOf(tt.want); fork.EndedAt != f.clock.UnixMilli() {
+				t.Errorf("the fork has not ended: %+v", fork)
 			}
 			if f.routd.windows[""] != folder {
 				t.Error("the parent's window is ended")
@@ -263,6 +274,10 @@ func TestForkTopic_Refusals(t *testing.T) {
 	} {
 		f.refused("fork_topic", arguments, want)
 	}
+	f.write(func(tx *store.Tx) error {
+		return errors.Join(tx.EnsureChat(chat, 1), rows.PinTopic(tx, chat, "#deploy"))
+	})
+	f.refused("fork_topic", `{"off_message_id":OWN_MESSAGE}`, "pinned this chat to topic #deploy")
 	f.in("slack:C5", "", "")
 	f.refused("fork_topic", `{}`, "give off_message_id")
 	f.refused("fork_topic", fmt.Sprintf(`{"off_message_id":%d}`, f.answered("Monday", "", "").ID), "is not delivered yet")
@@ -282,8 +297,8 @@ func TestForkTopic_MessageOfAnotherTopic_IsRefused(t *testing.T) {
 	f.refused("fork_topic", `{}`, "another topic")
 	own := f.answered("Tuesday", "", "own")
 	f.works("fork_topic", `{}`)
-	if made, err := f.st.Fork(t.Context(), jid, "#fix"); err != nil || made.MessageID != own.ID {
-		t.Errorf("without off_message_id: %+v, %v, want a fork off message %d", made, err, own.ID)
+	if made := f.forkOf("#fix"); made.MessageID != own.ID {
+		t.Errorf("without off_message_id: %+v, want a fork off message %d", made, own.ID)
 	}
 	f.in(jid, "", "#deploy")
 	f.works("fork_topic", fork)
@@ -304,17 +319,13 @@ func TestSendMessage_ForkToParent(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			f.in(tt.chat, tt.thread, tt.topic)
-			fork := &msg.Fork{
-				ChatJID: tt.chat, Topic: tt.topic, Folder: folder, ThreadID: tt.thread, OwnThread: strings.HasPrefix(tt.chat, "discord"),
-				MessageID: f.own.ID, CreatedAt: 1,
-			}
-			f.write(func(tx *store.Tx) error { return rows.PutFork(tx, fork) })
+			f.fork(folder, tt.topic, func(fork *msg.Fork) { fork.OwnThread = strings.HasPrefix(tt.chat, "discord") })
 			f.works("send_message", fmt.Sprintf(`{"text":"it is Tuesday","topic":%q}`, tt.parent))
 			if sent := f.outbound(); len(sent) != 1 || sent[0].ThreadID != tt.parentThread || sent[0].Topic != tt.parentPlace {
 				t.Errorf("sent: %+v", sent)
 			}
-			if fork, err := f.st.Fork(t.Context(), tt.chat, tt.topic); err != nil || fork.EndedAt != 0 {
-				t.Errorf("the fork: %+v %v", fork, err)
+			if fork := f.forkOf(tt.topic); fork.EndedAt != 0 {
+				t.Errorf("the fork: %+v", fork)
 			}
 		})
 	}
@@ -325,17 +336,8 @@ func TestSendMessage_ForkInSlackThread_EndsIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.in("slack:C5", "1.2", "1.2#fix")
-	f.write(func(tx *store.Tx) error {
-		return rows.PutFork(tx, &msg.Fork{ChatJID: "slack:C5", Topic: "1.2#fix", Folder: folder, ThreadID: "1.2", MessageID: f.own.ID, CreatedAt: 1})
-	})
-	ended := func() bool {
-		t.Helper()
-		fork, err := f.st.Fork(t.Context(), "slack:C5", "1.2#fix")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fork.EndedAt != 0
-	}
+	f.fork(folder, "1.2#fix")
+	ended := func() bool { return f.forkOf("1.2#fix").EndedAt != 0 }
 	f.works("send_message", `{"text":"so when?"}`)
 	f.works("send_message", `{"text":"so when?","topic":"1.2#fix"}`)
 	if ended() {
@@ -373,15 +375,11 @@ func TestForkTopic_Names_AreNotUsedAgain(t *testing.T) {
 	f.works("fork_topic", `{"topic":"#dates"}`)
 	fork("#fix4")
 	// A group that users address by name in the same chat.
-	f.write(func(tx *store.Tx) error {
-		return rows.PutFork(tx, &msg.Fork{ChatJID: "telegram:-5", Topic: "#fix5", Folder: "other", MessageID: f.own.ID, CreatedAt: 1})
-	})
+	f.fork("other", "#fix5")
 	fork("#fix6")
 	f.refused("fork_topic", `{"topic":"#fix5"}`, "exists already")
 	// One that is open in another chat of the group, and one that users have begun.
-	f.write(func(tx *store.Tx) error {
-		return rows.PutFork(tx, &msg.Fork{ChatJID: "telegram:-6", Topic: "#fix7", Folder: folder, MessageID: f.own.ID, CreatedAt: 1})
-	})
+	f.fork(folder, "#fix7", func(fork *msg.Fork) { fork.ChatJID = "telegram:-6" })
 	fork("#fix8")
 	f.in("telegram:-7", "", "#deploy")
 	f.answered("Monday", "", "wrong-7")
@@ -438,15 +436,6 @@ func TestForkTopic_ThreadWithConversation_Refused(t *testing.T) {
 	f.refused("fork_topic", fmt.Sprintf(`{"off_message_id":%d}`, talked.ID), "is topic 1.7 already")
 }
 
-func TestForkTopic_PinnedChat_Refused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.write(func(tx *store.Tx) error {
-		return errors.Join(tx.EnsureChat(chat, 1), rows.PinTopic(tx, chat, "#deploy"))
-	})
-	f.refused("fork_topic", `{"off_message_id":OWN_MESSAGE}`, "pinned this chat to topic #deploy")
-}
-
 // A turn with the answer to an escalation, or of an injected message, has a depth too.
 func TestForkTopic_TurnOfAnotherGroup(t *testing.T) {
 	t.Parallel()
@@ -473,16 +462,13 @@ func TestForkTopic_TurnOfAnotherGroup(t *testing.T) {
 func TestDisengage_ForkWithoutWindow_Ends(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.write(func(tx *store.Tx) error {
-		return rows.PutFork(tx, &msg.Fork{ChatJID: foreignChat, Topic: "#fix", Folder: "acme/eng", MessageID: f.own.ID, CreatedAt: 1})
-	})
+	there := func(fork *msg.Fork) { fork.ChatJID = foreignChat }
+	f.fork("acme/eng", "#fix", there)
+	f.fork("other", "#fix2", there)
 	f.works("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix"}`)
 	if fork, err := f.st.Fork(t.Context(), foreignChat, "#fix"); err != nil || fork.EndedAt == 0 {
 		t.Errorf("%+v %v", fork, err)
 	}
-	f.write(func(tx *store.Tx) error {
-		return rows.PutFork(tx, &msg.Fork{ChatJID: foreignChat, Topic: "#fix2", Folder: "other", MessageID: f.own.ID, CreatedAt: 1})
-	})
 	f.refused("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix2"}`, "out of reach")
 	f.routd.down = true
 	f.refused("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix"}`, "try again later")

@@ -29,9 +29,7 @@ func forkTopic() Tool {
 			"Then send_message with that topic asks the users there. Where the fork has a thread of its own (Discord and Slack, outside of threads), all that they write in it runs in the fork; elsewhere, what replies to the fork's messages does; in the web chat the fork is a tab. " +
 			"A Slack thread does not show what a message replies to: there all messages run in the fork until it answers the parent topic. " +
 			"From the fork, post one corrected answer with send_message and the parent topic, and disengage the fork.",
-		Bounds:  map[string]Bound{"topic": Text(0, maxTopic), "off_message_id": Number(0, maxID)},
-		Example: `{"off_message_id":OWN_MESSAGE}`,
-		Foreign: []string{`{"off_message_id":FOREIGN_MESSAGE}`},
+		Bounds: map[string]Bound{"topic": Text(0, maxTopic), "off_message_id": Number(0, maxID)},
 	}, func(ctx context.Context, c *Caller, in forkTopicIn) (out forkTopicOut, err error) {
 		var run int64
 		out, err = once(ctx, c, in, func(tx *store.Tx) (forkTopicOut, error) {
@@ -74,7 +72,7 @@ func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.F
 	}
 	f := &msg.Fork{ChatJID: c.Turn.ChatJID, Folder: c.Turn.Folder, ThreadID: c.Turn.ThreadID, MessageID: off.ID,
 		CreatedAt: c.Services.now()}
-	if f.Topic, err = c.forkName(ctx, tx, in.Topic); err != nil || c.Turn.ThreadID != "" ||
+	if f.Topic, err = forkName(ctx, tx, c.Turn, in.Topic); err != nil || c.Turn.ThreadID != "" ||
 		msg.ForkThread(c.Turn.ChatJID, kind, "-") == "" {
 		return f, err
 	}
@@ -82,11 +80,11 @@ func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.F
 		return nil, refuse("message %d is not delivered yet, so no thread can begin at it: try again later, or give off_message_id of an older one", off.ID)
 	}
 	f.ThreadID, f.OwnThread = msg.ForkThread(c.Turn.ChatJID, kind, off.PlatformID), true
-	return f, c.checkThreadFree(ctx, tx, f)
+	return f, checkThreadFree(ctx, tx, f)
 }
 
 // checkThreadFree returns a refusal if the thread of a message has a conversation already.
-func (c *Caller) checkThreadFree(ctx context.Context, tx *store.Tx, f *msg.Fork) error {
+func checkThreadFree(ctx context.Context, tx *store.Tx, f *msg.Fork) error {
 	topic, err := tx.TopicOfThread(ctx, f.ChatJID, f.ThreadID)
 	if err != nil {
 		return err
@@ -99,7 +97,7 @@ func (c *Caller) checkThreadFree(ctx context.Context, tx *store.Tx, f *msg.Fork)
 		topic = fork.Topic
 	}
 	if topic == "" {
-		session, err := tx.Session(ctx, c.Turn.Folder, f.ThreadID)
+		session, err := tx.Session(ctx, f.Folder, f.ThreadID)
 		if err != nil || session == "" {
 			return err
 		}
@@ -112,7 +110,7 @@ func (c *Caller) checkThreadFree(ctx context.Context, tx *store.Tx, f *msg.Fork)
 func (c *Caller) forkedMessage(ctx context.Context, tx *store.Tx, id int64) (*msg.Message, error) {
 	if id == 0 {
 		var err error
-		if id, err = c.corrected(ctx, tx); err != nil {
+		if id, err = corrected(ctx, tx, c.Turn); err != nil {
 			return nil, err
 		}
 		if id == 0 {
@@ -126,7 +124,7 @@ func (c *Caller) forkedMessage(ctx context.Context, tx *store.Tx, id int64) (*ms
 	if m.ChatJID != c.Turn.ChatJID || m.ThreadID != c.Turn.ThreadID {
 		return nil, refuse("message %d is not in this chat and thread: give off_message_id of one that is", id)
 	}
-	topic, err := c.topicOf(ctx, tx.Reader, m)
+	topic, err := topicOf(ctx, tx.Reader, m)
 	if err == nil && topic != c.Turn.Topic {
 		err = refuse("message %d is of another topic, %q: give off_message_id of one of your topic, %q", id, topic,
 			c.Turn.Topic)
@@ -137,10 +135,10 @@ func (c *Caller) forkedMessage(ctx context.Context, tx *store.Tx, id int64) (*ms
 // maxCorrected is how far a reply chain is followed back to an own message.
 const maxCorrected = 20
 
-// corrected is the group's message that the turn's replies lead to, else its newest
+// corrected is the group's message that a turn's replies lead to, else its newest
 // answer in this place; 0 for none.
-func (c *Caller) corrected(ctx context.Context, tx *store.Tx) (int64, error) {
-	list, err := tx.TurnMessages(ctx, c.Turn.ID)
+func corrected(ctx context.Context, tx *store.Tx, t *msg.Turn) (int64, error) {
+	list, err := tx.TurnMessages(ctx, t.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -150,19 +148,19 @@ func (c *Caller) corrected(ctx context.Context, tx *store.Tx) (int64, error) {
 			if m == nil || m.ReplyToID == "" {
 				break
 			}
-			if m, err = tx.MessageByPlatformID(ctx, c.Turn.ChatJID, m.ReplyToID); err != nil {
+			if m, err = tx.MessageByPlatformID(ctx, t.ChatJID, m.ReplyToID); err != nil {
 				return 0, err
 			}
-			if m == nil || m.Direction != msg.Out || m.ThreadID != c.Turn.ThreadID || m.ChatJID != c.Turn.ChatJID {
+			if m == nil || m.Direction != msg.Out || m.ThreadID != t.ThreadID || m.ChatJID != t.ChatJID {
 				continue
 			}
-			topic, err := c.topicOf(ctx, tx.Reader, m)
-			if err != nil || topic == c.Turn.Topic {
+			topic, err := topicOf(ctx, tx.Reader, m)
+			if err != nil || topic == t.Topic {
 				return m.ID, err
 			}
 		}
 	}
-	return rows.LastAnswer(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, c.Turn.Place)
+	return rows.LastAnswer(ctx, tx.Reader, t.Folder, t.ChatJID, t.Place)
 }
 
 const (
@@ -172,9 +170,9 @@ const (
 	maxForkNames = 1000
 )
 
-// forkName is the topic of a fork: the one asked for, or the first free one.
-func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (string, error) {
-	open, err := rows.OpenForks(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, maxForks)
+// forkName is the topic of a fork of a turn's topic: the one asked for, or the first free one.
+func forkName(ctx context.Context, tx *store.Tx, t *msg.Turn, asked string) (string, error) {
+	open, err := rows.OpenForks(ctx, tx.Reader, t.Folder, t.ChatJID, maxForks)
 	if err != nil {
 		return "", err
 	}
@@ -183,58 +181,58 @@ func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (stri
 			strings.Join(open, ", "))
 	}
 	if asked != "" {
-		return asked, c.checkForkName(ctx, tx, asked)
+		return asked, checkForkName(ctx, tx, t, asked)
 	}
-	n, err := rows.LastFork(ctx, tx.Reader, c.Turn.ChatJID, msg.CorrectionTopic(c.Turn.Topic, 1))
+	n, err := rows.LastFork(ctx, tx.Reader, t.ChatJID, msg.CorrectionTopic(t.Topic, 1))
 	if err != nil {
 		return "", err
 	}
 	for range maxForkNames {
 		n++
-		topic := msg.CorrectionTopic(c.Turn.Topic, n)
+		topic := msg.CorrectionTopic(t.Topic, n)
 		if len(topic) > maxTopic {
 			return "", refuse("the name of this topic is too long to fork it: correct the answer here")
 		}
-		taken, err := rows.ForkTaken(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, topic)
+		taken, err := rows.ForkTaken(ctx, tx.Reader, t.Folder, t.ChatJID, topic)
 		if err != nil || !taken {
 			return topic, err
 		}
 	}
-	return "", refuse("no name such as %s is free: give a topic with another one", msg.CorrectionTopic(c.Turn.Topic, n))
+	return "", refuse("no name such as %s is free: give a topic with another one", msg.CorrectionTopic(t.Topic, n))
 }
 
 // checkForkName returns a refusal unless a topic that was asked for can become a fork.
-func (c *Caller) checkForkName(ctx context.Context, tx *store.Tx, topic string) error {
-	if _, ok := msg.ForkName(c.Turn.Topic, topic); !ok {
+func checkForkName(ctx context.Context, tx *store.Tx, t *msg.Turn, topic string) error {
+	if _, ok := msg.ForkName(t.Topic, topic); !ok {
 		return refuse("topic %.80q is not a fork of the current one: write one such as %s, the current topic and %s",
-			topic, msg.CorrectionTopic(c.Turn.Topic, 1), msg.TopicRule)
+			topic, msg.CorrectionTopic(t.Topic, 1), msg.TopicRule)
 	}
-	fork, err := tx.Fork(ctx, c.Turn.ChatJID, topic)
+	fork, err := tx.Fork(ctx, t.ChatJID, topic)
 	if err != nil {
 		return err
 	}
 	if fork != nil && fork.EndedAt != 0 {
 		return refuse("topic %.80q was a fork that is over: give another name, or leave topic out", topic)
 	}
-	taken, err := rows.ForkTaken(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, topic)
+	taken, err := rows.ForkTaken(ctx, tx.Reader, t.Folder, t.ChatJID, topic)
 	if err == nil && taken {
 		err = refuse("topic %.80q exists already: work there, with send_message and that topic, or leave topic out for a free name", topic)
 	}
 	return err
 }
 
-// endForkInThread ends the caller's fork with its message to a topic, if that is the parent,
+// endForkInThread ends the fork that a turn is in with its message to a topic, if that is the parent,
 // in a thread where all messages run in the fork: from then on they run in the parent again.
-func (c *Caller) endForkInThread(ctx context.Context, tx *store.Tx, topic string) error {
-	fork, err := tx.Fork(ctx, c.Turn.ChatJID, c.Turn.Topic)
-	if err != nil || fork == nil || fork.OwnThread || fork.Folder != c.Turn.Folder ||
-		msg.LinksReplies(c.Turn.ChatJID, c.Turn.ThreadID) {
+func endForkInThread(ctx context.Context, tx *store.Tx, t *msg.Turn, topic string, now int64) error {
+	fork, err := tx.Fork(ctx, t.ChatJID, t.Topic)
+	if err != nil || fork == nil || fork.OwnThread || fork.Folder != t.Folder ||
+		msg.LinksReplies(t.ChatJID, t.ThreadID) {
 		return err
 	}
-	if topic != fork.Parent() && topic != c.Turn.Place {
+	if topic != fork.Parent() && topic != t.Place {
 		return nil
 	}
-	return tx.EndFork(c.Turn.ChatJID, c.Turn.Topic, c.Services.now())
+	return tx.EndFork(t.ChatJID, t.Topic, now)
 }
 
 // forkIn is the fork that a call about engagement names, open or ended; nil if its topic is

@@ -70,7 +70,7 @@ func (c *Caller) noticeLimit(ctx context.Context) error {
 		if err != nil || root == nil {
 			return err
 		}
-		notified, err := rows.HasNoticeText(ctx, tx.Reader, root.ID, limitNotice)
+		notified, err := rows.HasNotice(ctx, tx.Reader, root.ID, limitNotice)
 		if err != nil || notified {
 			return err
 		}
@@ -78,10 +78,9 @@ func (c *Caller) noticeLimit(ctx context.Context) error {
 	})
 }
 
-// returnAddress is where the answer to a row for another group goes: to the caller's place. Of work that is passed on
-// below, a group that waits for the answer of the turn itself gets this one too, straight from the group that has it.
-func (c *Caller) returnAddress(ctx context.Context, tx *store.Tx, kind msg.ReturnKind) (*msg.ReturnAddress, error) {
-	t := c.Turn
+// returnAddress is where the answer to a turn's row for another group goes: to the place of the turn. A group that
+// waits for the answer of the turn itself also gets that of work passed on below, straight from the group that has it.
+func returnAddress(ctx context.Context, tx *store.Tx, t *msg.Turn, kind msg.ReturnKind) (*msg.ReturnAddress, error) {
 	if kind == msg.Delegation {
 		asker, err := rows.Asker(ctx, tx.Reader, t)
 		if err != nil {
@@ -96,15 +95,17 @@ func (c *Caller) returnAddress(ctx context.Context, tx *store.Tx, kind msg.Retur
 	return &msg.ReturnAddress{
 		Kind: kind, TurnID: t.ID, RootTurnID: t.RootOfWork(), Depth: t.Depth + 1, Folder: t.Folder, ChatJID: t.ChatJID,
 		Topic: t.Topic, ThreadID: t.ThreadID, Place: t.Place, ReplyTo: t.ReplyTo, Surface: t.Surface,
-		Ceiling: t.Ceiling,
-		Claims:  t.ClaimsEngagement,
+		Ceiling: t.Ceiling, Claims: t.ClaimsEngagement,
 	}, nil
 }
 
-// request is a row by which one group asks another to work.
-func (c *Caller) request(ctx context.Context, tx *store.Tx, kind msg.ReturnKind, folder, prompt string) (*msg.Message,
-	error) {
-	address, err := c.returnAddress(ctx, tx, kind)
+// request is a row by which the caller asks another group to work, or a refusal.
+func (c *Caller) request(ctx context.Context, tx *store.Tx, kind msg.ReturnKind, folder,
+	prompt string) (*msg.Message, error) {
+	if err := c.checkWork(ctx, tx, folder); err != nil {
+		return nil, err
+	}
+	address, err := returnAddress(ctx, tx, c.Turn, kind)
 	if err != nil {
 		return nil, err
 	}

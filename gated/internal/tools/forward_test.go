@@ -2,14 +2,12 @@ package tools
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"arizuko/gated/internal/rows"
 
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -78,9 +76,7 @@ func TestEscalate_FromAChild_AsksTheNearestGroupAbove(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	_, turn, access := f.startRun("acme/no/deep", "telegram:-9", "hi")
-	if text, isError := f.callAs(access, "escalate", `{"prompt":"may I?"}`); isError {
-		t.Fatal(text)
-	}
+	f.worksAs(access, "escalate", `{"prompt":"may I?"}`)
 	rows := f.forwarded()
 	if len(rows) != 1 || rows[0].ChatJID != "group:acme" || rows[0].ForwardedFrom.Kind != msg.Escalation || rows[0].ForwardedFrom.TurnID != turn.ID {
 		t.Fatalf("%+v", rows)
@@ -116,39 +112,27 @@ func (f *fixture) turnFor(chat string, from *msg.ReturnAddress) *Access {
 func (f *fixture) startTurn(m *msg.Message, turn *msg.Turn) (*msg.Turn, *Access) {
 	f.t.Helper()
 	m.Direction, turn.Surface, turn.CreatedAt = msg.In, "group", 1
-	run := msg.Run{Folder: turn.Folder, ChatJID: turn.ChatJID, Runtime: "process", StartedAt: 1}
+	if m.ID == 0 {
+		f.put(m)
+	}
+	if turn.Kind == msg.Delegated {
+		turn.Topic = msg.DelegatedTopic(m.ID)
+	}
+	turn.TriggerMessageID = m.ID
 	f.write(func(tx *store.Tx) error {
-		if m.ID == 0 {
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
-		}
-		run.Topic = msg.DelegatedTopic(m.ID) // a topic may have a single run, and a test needs several turns
-		if turn.Kind == msg.Delegated {
-			turn.Topic = msg.DelegatedTopic(m.ID)
-		}
-		turn.TriggerMessageID = m.ID
 		if _, err := rows.PutTurn(tx, turn, 5); err != nil {
 			return err
 		}
-		if err := tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDelegated, RoutedTo: turn.Folder, TurnID: turn.ID}, 3); err != nil {
-			return err
-		}
-		return rows.StartRun(tx, &run, turn.ID)
+		return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDelegated, RoutedTo: turn.Folder, TurnID: turn.ID}, 3)
 	})
-	access := f.tokens.Issue(run, strings.NewReplacer().Replace)
-	f.t.Cleanup(access.Close)
-	access.Begin(turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveShared})
-	access.SetTurn(turn.ID)
-	return turn, access
+	// A topic may have a single run, and a test needs several turns.
+	return turn, f.begin(msg.Run{Folder: turn.Folder, ChatJID: turn.ChatJID, Topic: msg.DelegatedTopic(m.ID)}, turn.ID)
 }
 
 func TestDelegate_InATurnThatAnswersAGroup_AnswerGoesToThatGroup(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	if text, isError := f.callAs(f.escalatedTurn(), "delegate", `{"folder":"acme/no/deep","prompt":"look it up"}`); isError {
-		t.Fatal(text)
-	}
+	f.worksAs(f.escalatedTurn(), "delegate", `{"folder":"acme/no/deep","prompt":"look it up"}`)
 	rows := f.forwarded()
 	got := rows[len(rows)-1]
 	if from := got.ForwardedFrom; got.ChatJID != "group:acme/no/deep" || from.Kind != msg.Escalation || from.Folder != "acme/eng" || from.ChatJID != "telegram:-9" || from.Depth != 2 {
@@ -164,9 +148,7 @@ func TestForward_Loop_EndsAtTheDepthWithOneNotice(t *testing.T) {
 		for tool, arguments := range map[string]string{
 			"delegate": `{"folder":"acme/no/deep","prompt":"hi"}`, "inject_message": `{"chat_jid":"OWN_CHAT","content":"hi"}`,
 		} {
-			if text, isError := f.callAs(deep, tool, arguments); !isError || !strings.Contains(text, "8 levels deep") {
-				t.Errorf("%s: %v %q", tool, isError, text)
-			}
+			f.refusedAs(deep, tool, arguments, "8 levels deep")
 		}
 	}
 	if n := f.notices(); n != 1 || len(f.forwarded()) != 1 {

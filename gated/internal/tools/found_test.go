@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // TestFound_IsAsItWasSaid: names of agents are marked, edits applied, polls and files are text.
@@ -31,14 +30,7 @@ func TestFound_IsAsItWasSaid(t *testing.T) {
 			Timestamp: 5, ReceivedAt: 5,
 		},
 	}
-	f.write(func(tx *store.Tx) error {
-		for _, m := range rows {
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	f.put(rows...)
 	type line struct {
 		Sender, Name string
 		FromBot      bool

@@ -34,9 +34,7 @@ func getAttachment() Tool {
 		Name: "get_attachment", Title: "Get a file of a message", Kind: Sets,
 		Description: "Puts a file of a message into your folder, and returns its path. Files of the messages that you answer are there already, at the paths in the prompt: " +
 			"use this for files of other messages, such as observed ones or search results.",
-		Bounds:  map[string]Bound{"message_id": Number(1, maxID), "n": Number(0, 100)},
-		Example: `{"message_id":OWN_FILE}`,
-		Foreign: []string{`{"message_id":FOREIGN_MESSAGE}`, `{"message_id":FOREIGN_ANSWER,"n":1}`},
+		Bounds: map[string]Bound{"message_id": Number(1, maxID), "n": Number(0, 100)},
 	}, func(ctx context.Context, c *Caller, in getAttachmentIn) (out getAttachmentOut, err error) {
 		n := max(in.N, 1)
 		m, err := c.fetched(ctx, in.MessageID, n)
@@ -69,7 +67,7 @@ func (c *Caller) inspected(ctx context.Context, m *msg.Message, a *msg.Attachmen
 	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
 		o := contextobjects.Object{ChatJID: m.ChatJID, Kind: msg.MediaKind(a.MIME), SourceMessageID: m.ID,
 			Label: c.clean(a.Name)}
-		same, err := c.sameTopic(ctx, tx.Reader, m)
+		same, err := sameTopic(ctx, tx.Reader, c.Turn, m)
 		if err != nil || !same {
 			return err
 		}
@@ -91,17 +89,16 @@ func (c *Caller) fetched(ctx context.Context, id int64, n int) (*msg.Message, er
 		return nil, err
 	}
 	if m.PendingFiles > 0 {
-		if err := st.Write(ctx, func(tx *store.Tx) error {
+		err := st.Write(ctx, func(tx *store.Tx) error {
 			if err := c.checkOpen(ctx, tx.Reader); err != nil {
 				return err
 			}
 			return rows.WantFiles(tx, id)
-		}); err != nil {
-			return nil, err
+		})
+		if err == nil {
+			err = c.place.park()
 		}
-	}
-	if m.PendingFiles > 0 {
-		if err := c.place.park(); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -110,10 +107,10 @@ func (c *Caller) fetched(ctx context.Context, id int64, n int) (*msg.Message, er
 	for m.PendingFiles > 0 {
 		select {
 		case <-ctx.Done():
-			return nil, refuse("the files of message %d are still being downloaded: call again in a minute, or go on without them", id)
 		case <-poll.C:
+			m, err = st.Message(ctx, id)
 		}
-		if m, err = st.Message(ctx, id); ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return nil, refuse("the files of message %d are still being downloaded: call again in a minute, or go on without them", id)
 		}
 		if err != nil {

@@ -28,8 +28,6 @@ func getThread() Tool {
 		Name: "get_thread", Title: "Read around a message", Kind: Searches,
 		Description: "Shows the messages before and after a message in its chat, or in its thread if it is in one. Use it when a message alone does not say what it was about.",
 		Bounds:      map[string]Bound{"message_id": Number(1, math.MaxInt32*1e6), "around": Number(0, maxAround)},
-		Example:     `{"message_id":OWN_MESSAGE}`,
-		Foreign:     []string{`{"message_id":FOREIGN_MESSAGE}`, `{"message_id":999999999}`},
 	}, func(ctx context.Context, c *Caller, in getThreadIn) (out getThreadOut, err error) {
 		r := c.Services.Store
 		m, err := c.CheckMessage(ctx, r.Reader, in.MessageID)

@@ -24,9 +24,6 @@ func injectMessage() Tool {
 			"Commands such as /new and names of groups such as @eng are refused.",
 		Bounds: map[string]Bound{"chat_jid": Text(3, maxJID), "content": Text(1, maxText), "topic": Text(0, maxTopic),
 			"sender_name": Text(0, maxTopic)},
-		Example: `{"chat_jid":"OWN_CHAT","content":"#deploy go on with step 2"}`,
-		Foreign: []string{`{"chat_jid":"FOREIGN_CHAT","content":"hi"}`, `{"chat_jid":"group:other","content":"hi"}`,
-			`{"chat_jid":"web:other","content":"hi"}`},
 	}, func(ctx context.Context, c *Caller, in injectMessageIn) (out messageOut, err error) {
 		if platform, room := msg.SplitJID(in.ChatJID); platform == "" || room == "" {
 			return out, refuse("chat_jid %.100q is no address of a chat: it reads platform:room, such as %s",
@@ -47,15 +44,11 @@ func injectMessage() Tool {
 			if err := c.checkInjection(ctx, tx, in); err != nil {
 				return nil, err
 			}
-			there := *c
-			if in.ChatJID != c.Turn.ChatJID {
-				there.Turn = &msg.Turn{Folder: c.Turn.Folder, ChatJID: in.ChatJID}
-			}
-			thread, place, err := there.placeOf(ctx, tx.Reader, in.Topic)
+			thread, place, err := placeOf(ctx, tx.Reader, c.turnIn(in.ChatJID), in.Topic)
 			if err != nil {
 				return nil, err
 			}
-			if err := c.checkTakes(ctx, tx.Reader, in.ChatJID, thread,
+			if err := checkTakes(ctx, tx.Reader, in.ChatJID, thread,
 				"give the id of a post as topic, so that the answer has a place"); err != nil {
 				return nil, err
 			}

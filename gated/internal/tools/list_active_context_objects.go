@@ -8,13 +8,9 @@ import (
 )
 
 type listContextIn struct {
-	ChatID           *string  `json:"chat_id,omitempty" jsonschema:"this chat; left out: this chat, there is no other"`
-	TopicID          *string  `json:"topic_id,omitempty" jsonschema:"a topic of this chat; left out: that of the message you answer"`
-	CurrentMessageID int64    `json:"current_message_id,omitempty" jsonschema:"left out: the message you answer"`
-	ReplyToMessageID int64    `json:"reply_to_message_id,omitempty" jsonschema:"left out: what the current message replies to"`
-	SenderUserID     string   `json:"sender_user_id,omitempty" jsonschema:"sender id as in prompts; left out: that of the current message"`
-	AllowedKinds     []string `json:"allowed_kinds,omitempty" jsonschema:"only these kinds; left out: all"`
-	MaxResults       *int     `json:"max_results,omitempty" jsonschema:"from 1 to 20; left out: 5"`
+	contextIn
+	AllowedKinds []string `json:"allowed_kinds,omitempty" jsonschema:"only these kinds; left out: all"`
+	MaxResults   *int     `json:"max_results,omitempty" jsonschema:"from 1 to 20; left out: 5"`
 }
 
 type listContextOut struct {
@@ -34,28 +30,25 @@ func listActiveContextObjects() Tool {
 			"sender_user_id": Text(0, maxUser), "current_message_id": Clamped(),
 			"reply_to_message_id": Clamped(), "allowed_kinds": List(0, 12),
 			"allowed_kinds[]": OneOf(names(msg.ContextKinds())...), "max_results": Clamped()},
-		Example: `{"allowed_kinds":["poll","media.image"],"max_results":3}`,
-		Foreign: []string{`{"chat_id":"FOREIGN_CHAT"}`, `{"current_message_id":FOREIGN_MESSAGE}`,
-			`{"reply_to_message_id":FOREIGN_MESSAGE}`},
 	}, func(ctx context.Context, c *Caller, in listContextIn) (out listContextOut, err error) {
 		kinds, err := contextobjects.KindsOf(in.AllowedKinds)
 		if err != nil {
 			return out, refuse("%v", err)
 		}
-		chat, err := c.contextChat(ctx)
+		r := c.Services.Store.Reader
+		q, _, err := c.contextQuery(ctx, r, in.contextIn)
 		if err != nil {
 			return out, err
 		}
-		q, _, err := c.contextQuery(ctx, c.Services.Store.Reader, chat, contextIn{
-			ChatID: in.ChatID, TopicID: in.TopicID, CurrentMessageID: in.CurrentMessageID,
-			ReplyToMessageID: in.ReplyToMessageID, SenderUserID: in.SenderUserID,
-		})
+		q.Kinds, q.Max = kinds, contextobjects.DefaultResults
+		if in.MaxResults != nil {
+			q.Max = *in.MaxResults // Lookup takes the nearest number that it can use
+		}
+		res, err := c.Services.Objects.Lookup(ctx, r, q)
 		if err != nil {
 			return out, err
 		}
-		q.Kinds, q.Max = kinds, results(in.MaxResults)
-		res := c.Services.Objects.Lookup(q, nil)
-		c.objectLog(q, len(res.Matches), res.Scope, res.Matches, res.Truncated).Info("context objects listed")
+		c.objectLog(q, res).Info("context objects listed")
 		return listContextOut{Objects: describeMatches(q, res.Matches), ScopeUsed: string(res.Scope),
 			GeneratedAt: q.Now, Truncated: res.Truncated}, nil
 	})

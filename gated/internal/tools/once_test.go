@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"arizuko/gated/internal/rows"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -18,20 +17,13 @@ import (
 func (f *fixture) retry() {
 	f.t.Helper()
 	f.access.Close()
-	run := msg.Run{Folder: f.turn.Folder, ChatJID: f.turn.ChatJID, Runtime: "process", StartedAt: 2}
 	f.write(func(tx *store.Tx) error {
 		if err := rows.RequeueTurn(tx, f.turn.ID, rows.Requeue{}); err != nil {
 			return err
 		}
-		if err := rows.EndRun(tx, f.access.run.ID, "", 2); err != nil {
-			return err
-		}
-		return rows.StartRun(tx, &run, f.turn.ID)
+		return rows.EndRun(tx, f.access.run.ID, "", 2)
 	})
-	f.access = f.tokens.Issue(run, func(s string) string { return s })
-	f.t.Cleanup(f.access.Close)
-	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveShared})
-	f.access.SetTurn(f.turn.ID)
+	f.access = f.begin(msg.Run{Folder: f.turn.Folder, ChatJID: f.turn.ChatJID}, f.turn.ID)
 }
 
 func TestOnce_RetriedTurn_ReturnsFirstResultsInOrder(t *testing.T) {
@@ -142,31 +134,25 @@ func TestOnce_EqualConcurrentCalls_EachActOnce(t *testing.T) {
 	}
 }
 
-func TestOnce_TurnCancelledMeanwhile_ActsNotAtAll(t *testing.T) {
+func TestOnce_TurnOrRunEndedMeanwhile_ActsNotAtAll(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	c := f.caller("send_message")
-	f.cancelTurn()
-	_, err := once(t.Context(), c, 1, func(*store.Tx) (int, error) {
-		t.Error("it acts")
-		return 0, nil
-	})
-	if !errors.Is(err, errEnded) {
-		t.Error(err)
-	}
-}
-
-func TestOnce_RunEndedMeanwhile_ActsNotAtAll(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	c := f.caller("send_message")
-	f.access.Close()
-	_, err := once(t.Context(), c, 1, func(*store.Tx) (int, error) {
-		t.Error("it acts")
-		return 0, nil
-	})
-	if !errors.Is(err, errEnded) {
-		t.Error(err)
+	for name, end := range map[string]func(*fixture){
+		"the turn is cancelled": (*fixture).cancelTurn, "the run ends": func(f *fixture) { f.access.Close() },
+		"the turn is gone": func(f *fixture) { f.exec(`DELETE FROM turns WHERE id = ?`, f.turn.ID) },
+	} {
+		f := newFixture(t)
+		c := f.caller("send_message")
+		end(f)
+		_, err := once(t.Context(), c, 1, func(*store.Tx) (int, error) {
+			t.Errorf("%s: it acts", name)
+			return 0, nil
+		})
+		if !errors.Is(err, errEnded) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := f.services.caller(t.Context(), f.access, "send_message"); !errors.Is(err, errEnded) {
+			t.Errorf("%s: the next call: %v", name, err)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ func TestTools_RunOfAnotherGroup_LearnsAndChangesNothing(t *testing.T) {
 		f.route("chat_jid=telegram:-4", "third")
 		_, _, other := f.startRun("third", "telegram:-4", "hello there")
 		before := f.stateOfAcme()
-		text, isError := f.callAs(other, tool.Name, tool.Example)
+		text, isError := f.callAs(other, tool.Name, tool.example())
 		if after := f.stateOfAcme(); after != before {
 			t.Errorf("before:\n%s\nafter:\n%s", before, after)
 		}
@@ -37,11 +37,7 @@ func TestTools_RunOfAnotherGroup_LearnsAndChangesNothing(t *testing.T) {
 // stateOfAcme are the rows of the group acme, of those below it, and of its chat.
 func (f *fixture) stateOfAcme() string {
 	f.t.Helper()
-	db, err := sql.Open("sqlite3", f.path+"?_busy_timeout=10000")
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer db.Close()
+	db := f.db()
 	var state strings.Builder
 	for _, rows := range []string{
 		`SELECT 'message ' || json_array(id, direction, kind, content, out_state, target_id) FROM messages WHERE chat_jid = '` + chat + `' OR chat_jid GLOB '*:acme*' ORDER BY id`,

@@ -34,7 +34,7 @@ func toolsPage() string {
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", t.Name, t.Description)
 		(&fieldTable{out: &b, required: "required"}).write("Arguments", t.input)
 		(&fieldTable{out: &b, optional: "optional", tool: t.Name, seen: seen}).write("Result", t.output)
-		fmt.Fprintf(&b, "\n```json\n%s\n```\n", exampleID.ReplaceAllString(t.Example, "412"))
+		fmt.Fprintf(&b, "\n```json\n%s\n```\n", exampleID.ReplaceAllString(t.example(), "412"))
 	}
 	return b.String()
 }

@@ -9,13 +9,13 @@ import (
 	"arizuko/pkg/store"
 )
 
-// placeOf returns the thread and the place of a topic of the caller's chat: "#name", a
-// thread, or a fork such as "<thread>#fix". It returns a refusal for what is neither.
-func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thread, place string, err error) {
-	if topic == c.Turn.Topic || topic == c.Turn.Place {
-		return c.Turn.ThreadID, c.Turn.Place, nil
+// placeOf returns the thread and the place of a topic of a turn's chat: "#name", a
+// thread, or a fork such as "<thread>#fix". It returns a refusal for anything else.
+func placeOf(ctx context.Context, r store.Reader, t *msg.Turn, topic string) (thread, place string, err error) {
+	if topic == t.Topic || topic == t.Place {
+		return t.ThreadID, t.Place, nil
 	}
-	if thread, place, found, err := c.placeOfFork(ctx, r, topic); err != nil || found {
+	if thread, place, found, err := placeOfFork(ctx, r, t, topic); err != nil || found {
 		return thread, place, err
 	}
 	base, _, named := strings.Cut(topic, msg.TopicSigil)
@@ -23,44 +23,35 @@ func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thr
 		return "", "", refuse("topic %.80q is not valid: write %s", topic, msg.TopicRule)
 	}
 	if base != "" {
-		known, err := c.isThread(ctx, r, base)
-		if err != nil {
-			return "", "", err
-		}
+		known := base == t.ThreadID
 		if !known {
-			return "", "", refuse("this chat has no thread %.80q: leave topic out, or name a topic such as #deploy",
-				base)
+			known, err = rows.HasThread(ctx, r, t.ChatJID, base)
 		}
-		return base, topic, nil
+		if err == nil && !known {
+			err = refuse("this chat has no thread %.80q: leave topic out, or name a topic such as #deploy", base)
+		}
+		return base, topic, err
 	}
-	if thread, err = rows.ThreadOfTopic(ctx, r, c.Turn.ChatJID, topic); err != nil {
+	if thread, err = rows.ThreadOfTopic(ctx, r, t.ChatJID, topic); err != nil {
 		return "", "", err
 	}
 	return thread, msg.Place(thread, topic), nil
 }
 
-// isThread reports whether the caller's chat has a thread.
-func (c *Caller) isThread(ctx context.Context, r store.Reader, thread string) (bool, error) {
-	if thread == c.Turn.ThreadID {
-		return true, nil
-	}
-	return rows.HasThread(ctx, r, c.Turn.ChatJID, thread)
-}
-
-// placeOfFork returns the thread and the place of a fork of the caller's group, or of the
-// parent of the one that it works in; found is false for every other topic. It returns a
+// placeOfFork returns the thread and the place of a fork of a turn's group, or of the
+// parent of the one that the turn is in; found is false for every other topic. It returns a
 // refusal for a fork that has ended.
-func (c *Caller) placeOfFork(ctx context.Context, r store.Reader, topic string) (thread, place string, found bool,
+func placeOfFork(ctx context.Context, r store.Reader, t *msg.Turn, topic string) (thread, place string, found bool,
 	err error) {
-	current, err := r.Fork(ctx, c.Turn.ChatJID, c.Turn.Topic)
+	current, err := r.Fork(ctx, t.ChatJID, t.Topic)
 	if err != nil {
 		return "", "", false, err
 	}
-	if current != nil && current.Folder == c.Turn.Folder && topic == current.Parent() {
+	if current != nil && current.Folder == t.Folder && topic == current.Parent() {
 		return current.ParentThread(), msg.Place(current.ParentThread(), topic), true, nil
 	}
-	fork, err := r.Fork(ctx, c.Turn.ChatJID, topic)
-	if err != nil || fork == nil || fork.Folder != c.Turn.Folder {
+	fork, err := r.Fork(ctx, t.ChatJID, topic)
+	if err != nil || fork == nil || fork.Folder != t.Folder {
 		return "", "", false, err
 	}
 	if fork.EndedAt != 0 {
@@ -69,9 +60,17 @@ func (c *Caller) placeOfFork(ctx context.Context, r store.Reader, topic string) 
 	return fork.ThreadID, fork.Place(), true, nil
 }
 
-// checkTakes returns a refusal if a chat takes no message in a place: outside of the posts of a forum. instead says
-// what to do then.
-func (c *Caller) checkTakes(ctx context.Context, r store.Reader, jid, thread, instead string) error {
+// turnIn is the caller's turn in its own chat. In another chat it stands for one outside of threads and topics.
+func (c *Caller) turnIn(jid string) *msg.Turn {
+	if jid == c.Turn.ChatJID {
+		return c.Turn
+	}
+	return &msg.Turn{Folder: c.Turn.Folder, ChatJID: jid}
+}
+
+// checkTakes returns a refusal if a chat takes no message in a place: outside of the posts of a forum. instead is the
+// advice for that.
+func checkTakes(ctx context.Context, r store.Reader, jid, thread, instead string) error {
 	if thread != "" {
 		return nil
 	}

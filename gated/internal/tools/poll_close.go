@@ -22,27 +22,22 @@ func pollClose() Tool {
 		Name: "poll_close", Title: "Close a poll", Kind: Removes,
 		Description: "Closes a poll of your group before its time: later votes do not count, and the chat sees the result where the poll is. poll_list has the final counts. A closed poll stays closed.",
 		Bounds:      map[string]Bound{"poll_id": Number(1, 1<<53)},
-		Example:     `{"poll_id":OWN_POLL}`,
-		Foreign:     []string{`{"poll_id":FOREIGN_POLL}`},
 	}, func(ctx context.Context, c *Caller, in pollCloseIn) (out pollCloseOut, err error) {
 		return once(ctx, c, in, func(tx *store.Tx) (out pollCloseOut, err error) {
-			poll, err := tx.Poll(ctx, in.PollID)
+			poll, err := rows.Poll(ctx, tx.Reader, in.PollID)
 			if err != nil {
 				return out, err
 			}
 			shown := false
-			reaches := false
-			if poll != nil {
-				if reaches, err = c.reachesFor(ctx, tx.Reader, poll.Folder); err != nil {
-					return out, err
-				}
+			switch {
+			case poll == nil:
+			case poll.ChatJID == c.Turn.ChatJID: // also where the chat is another group's
+				shown, err = c.reachesFor(ctx, tx.Reader, poll.Folder)
+			default:
+				shown, err = c.shows(ctx, tx.Reader, poll.Folder, poll.ChatJID)
 			}
-			if reaches {
-				if poll.ChatJID == c.Turn.ChatJID {
-					shown = true
-				} else if shown, err = c.observes(ctx, tx.Reader, poll.ChatJID); err != nil {
-					return out, err
-				}
+			if err != nil {
+				return out, err
 			}
 			if !shown {
 				// The same words for both: whether other groups have a poll of that id is not said.

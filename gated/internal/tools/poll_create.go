@@ -43,12 +43,11 @@ func pollCreate() Tool {
 			"options[]": Text(1, maxPollOption),
 			"closes_at": Text(0, 40), "topic": Text(0, maxTopic),
 		},
-		Example: `{"question":"Where do we eat?","options":["Pizza","Sushi"]}`,
 	}, func(ctx context.Context, c *Caller, in pollCreateIn) (out pollCreateOut, err error) {
 		return once(ctx, c, in, func(tx *store.Tx) (out pollCreateOut, err error) {
 			poll, err := c.newPoll(in)
 			if err == nil {
-				err = c.checkOpenPolls(ctx, tx.Reader)
+				err = checkOpenPolls(ctx, tx.Reader, c.Turn)
 			}
 			if err != nil {
 				return out, err
@@ -66,15 +65,15 @@ func pollCreate() Tool {
 			if err = rows.PutPoll(tx, stored); err != nil {
 				return out, err
 			}
-			out.PollID, out.ClosesAt = stored.ID, timeText(poll.ClosesAt)
+			out.PollID, out.ClosesAt = stored.ID, timeText(poll.ClosesAt, time.Local)
 			return out, c.activatePoll(ctx, tx, contextobjects.PollCreated, stored)
 		})
 	})
 }
 
-// checkOpenPolls returns a refusal if the group has as many open polls in the chat as it may.
-func (c *Caller) checkOpenPolls(ctx context.Context, r store.Reader) error {
-	open, err := rows.PollsOf(ctx, r, c.Turn.ChatJID, c.Turn.Folder, msg.PollOpen, math.MaxInt64, maxPolls)
+// checkOpenPolls returns a refusal if a turn's group has as many open polls in the chat as it may.
+func checkOpenPolls(ctx context.Context, r store.Reader, t *msg.Turn) error {
+	open, err := rows.PollsOf(ctx, r, t.ChatJID, t.Folder, msg.PollOpen, math.MaxInt64, maxPolls)
 	if err == nil && len(open) == maxPolls {
 		err = refuse("this chat has %d open polls, which is the limit: close those that are settled with poll_close, then make this one", maxPolls)
 	}
@@ -83,16 +82,10 @@ func (c *Caller) checkOpenPolls(ctx context.Context, r store.Reader) error {
 
 // activatePoll makes a poll of the caller's chat an active context object.
 func (c *Caller) activatePoll(ctx context.Context, tx *store.Tx, event contextobjects.Event, p *msg.StoredPoll) error {
-	topic, _, err := c.contextTopic(ctx, tx.Reader)
-	if err != nil {
-		return err
-	}
-	_, err = c.Services.Objects.Activate(tx, event, contextobjects.Object{
-		ChatJID: p.ChatJID, Topic: topic, Kind: msg.ContextPoll, ID: msg.ContextObjectID(msg.ContextPoll, p.ID),
-		SourceMessageID: p.MessageID,
-		Label:           p.Poll.Question, CreatedBy: c.origin.Sender, CreatedByBot: true, ClosedAt: p.ClosedAt,
-	}, c.Services.now())
-	return err
+	return c.activateObject(ctx, tx, event, contextobjects.Object{
+		Kind: msg.ContextPoll, ID: msg.ContextObjectID(msg.ContextPoll, p.ID), SourceMessageID: p.MessageID,
+		Label: p.Poll.Question, CreatedBy: c.origin.Sender, CreatedByBot: true, ClosedAt: p.ClosedAt,
+	})
 }
 
 // newPoll returns the poll that the caller asks for, or a refusal that names the limit of its chat.

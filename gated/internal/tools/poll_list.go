@@ -54,7 +54,6 @@ func pollList() Tool {
 		Name: "poll_list", Title: "List polls", Kind: Lists,
 		Description: "Lists your group's polls in this chat with their votes so far, or the final ones of closed polls. Use it before you speak about a poll's result, and to find a poll's id.",
 		Bounds:      map[string]Bound{"state": OneOf(string(msg.PollOpen), string(msg.PollClosed))},
-		Example:     `{}`,
 	}, func(ctx context.Context, c *Caller, in pollListIn) (out pollListOut, err error) {
 		out.Polls = []pollLine{}
 		state := msg.PollState(cmp.Or(in.State, string(msg.PollOpen)))
@@ -67,36 +66,25 @@ func pollList() Tool {
 			polls = polls[:maxPolls]
 		}
 		for _, p := range polls {
-			line, err := c.pollLine(ctx, p)
+			line, err := newPollLine(ctx, c.Services.Store.Reader, p)
 			if err != nil {
 				return out, err
 			}
 			out.Polls = append(out.Polls, line)
 		}
-		if len(polls) == 0 {
-			return out, nil
-		}
-		return out, c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-			if err := c.checkOpen(ctx, tx.Reader); err != nil {
-				return err
-			}
-			for _, p := range polls {
-				if err := c.activatePoll(ctx, tx, contextobjects.PollListed, p); err != nil {
-					return err
-				}
-			}
-			return nil
+		return out, activateListed(ctx, c, polls, func(tx *store.Tx, p *msg.StoredPoll) error {
+			return c.activatePoll(ctx, tx, contextobjects.PollListed, p)
 		})
 	})
 }
 
-// pollLine describes a poll. Where the platform has counted, its counts stand.
-func (c *Caller) pollLine(ctx context.Context, p *msg.StoredPoll) (line pollLine, err error) {
-	counted, err := c.Services.Store.PollResult(ctx, p)
+// newPollLine describes a poll. Where the platform has counted, its counts stand.
+func newPollLine(ctx context.Context, r store.Reader, p *msg.StoredPoll) (line pollLine, err error) {
+	counted, err := r.PollResult(ctx, p)
 	if err != nil {
 		return line, err
 	}
-	voters, err := rows.PollVoters(ctx, c.Services.Store.Reader, p, maxVoterNames)
+	voters, err := rows.PollVoters(ctx, r, p, maxVoterNames)
 	if err != nil {
 		return line, err
 	}
@@ -105,9 +93,9 @@ func (c *Caller) pollLine(ctx context.Context, p *msg.StoredPoll) (line pollLine
 	}
 	line = pollLine{
 		PollID: p.ID, MessageID: p.MessageID, Topic: p.Topic, Question: p.Poll.Question, Options: []pollOption{},
-		Multiple: p.Poll.Multiple,
-		Voters:   counted.Voters, State: string(p.State), CreatedAt: timeText(p.CreatedAt),
-		ClosesAt: timeText(p.Poll.ClosesAt), ClosedAt: timeText(p.ClosedAt),
+		Multiple: p.Poll.Multiple, Voters: counted.Voters, State: string(p.State),
+		CreatedAt: timeText(p.CreatedAt, time.Local), ClosesAt: timeText(p.Poll.ClosesAt, time.Local),
+		ClosedAt: timeText(p.ClosedAt, time.Local),
 	}
 	for i, text := range p.Poll.Options {
 		option := pollOption{Text: text, Votes: counted.Counts[i], Voters: []string{}}
@@ -123,9 +111,9 @@ func (c *Caller) pollLine(ctx context.Context, p *msg.StoredPoll) (line pollLine
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // timeText is a time in unix ms as tools write it, "" for 0.
-func timeText(at int64) string {
+func timeText(at int64, zone *time.Location) string {
 	if at == 0 {
 		return ""
 	}
-	return time.UnixMilli(at).Format(time.RFC3339)
+	return time.UnixMilli(at).In(zone).Format(time.RFC3339)
 }

@@ -21,16 +21,12 @@ func TestDelegatedTurn_ChatOfItsParent_IsOutOfReach(t *testing.T) {
 	for tool, arguments := range map[string]string{
 		"inject_message": `{"chat_jid":"OWN_CHAT","content":"hi"}`, "get_thread": `{"message_id":OWN_MESSAGE}`, "broadcast": `{"text":"hi","chats":["OWN_CHAT"]}`,
 	} {
-		if text, isError := f.callAs(child, tool, arguments); !isError || !strings.Contains(text, "reach") {
-			t.Errorf("%s: %v %q", tool, isError, text)
-		}
+		f.refusedAs(child, tool, arguments, "reach")
 	}
-	if text, isError := f.callAs(child, "search_messages", `{"text":"deploys"}`); isError || strings.Contains(text, "who deploys") {
-		t.Errorf("search: %v %s", isError, text)
+	if text := f.worksAs(child, "search_messages", `{"text":"deploys"}`); strings.Contains(text, "who deploys") {
+		t.Errorf("found: %s", text)
 	}
-	if text, isError := f.callAs(child, "send_message", `{"text":"found it"}`); isError {
-		t.Errorf("send_message: %s", text)
-	}
+	f.worksAs(child, "send_message", `{"text":"found it"}`)
 }
 
 func TestInjectMessage_CommandsAndNames_AreRefused(t *testing.T) {
@@ -44,23 +40,13 @@ func TestInjectMessage_CommandsAndNames_AreRefused(t *testing.T) {
 func TestSearchMessages_WithdrawnAndRefusedRows_AreLeftOut(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	refused := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "needle of a stranger", Sender: "telegram:66", Timestamp: 1, ReceivedAt: 2}
+	f.put(refused,
+		&msg.Message{ChatJID: chat, PlatformID: "p2", Direction: msg.In, Content: "needle that is deleted", Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2},
+		&msg.Message{ChatJID: chat, TargetID: "p2", Verb: msg.VerbDelete, Direction: msg.In, Sender: "telegram:7", Timestamp: 3, ReceivedAt: 3},
+		&msg.Message{ChatJID: chat, Direction: msg.In, Content: "needle that stays", Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2})
 	f.write(func(tx *store.Tx) error {
-		for _, m := range []*msg.Message{
-			{ChatJID: chat, PlatformID: "p1", Direction: msg.In, Content: "needle of a stranger", Sender: "telegram:66", Timestamp: 1, ReceivedAt: 2},
-			{ChatJID: chat, PlatformID: "p2", Direction: msg.In, Content: "needle that is deleted", Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2},
-			{ChatJID: chat, PlatformID: "p2:d", TargetID: "p2", Verb: msg.VerbDelete, Direction: msg.In, Sender: "telegram:7", Timestamp: 3, ReceivedAt: 3},
-			{ChatJID: chat, PlatformID: "p3", Direction: msg.In, Content: "needle that stays", Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2},
-		} {
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
-			if m.PlatformID == "p1" {
-				if err := tx.Decide(m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess}, 3); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+		return tx.Decide(refused.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess}, 3)
 	})
 	if found := f.works("search_messages", `{"text":"needle"}`); strings.Count(found, "needle") != 1 || !strings.Contains(found, "stays") {
 		t.Errorf("found %s", found)

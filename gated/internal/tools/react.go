@@ -19,14 +19,12 @@ func react() Tool {
 		Name: "react", Title: "React to a message", Kind: Sets,
 		Description: "Reacts to a message of this chat with an emoji: the smallest answer there is, for a thank-you or an agreement that needs no words. " +
 			"End your turn with an empty answer if the reaction says it all. Telegram has a fixed set, and shows one reaction of yours on a message; Slack takes names of emoji, too.",
-		Bounds:  map[string]Bound{"message_id": Number(1, maxID), "emoji": Text(1, 100)},
-		Example: `{"message_id":OWN_ANSWER,"emoji":"👍"}`,
-		Foreign: []string{`{"message_id":FOREIGN_MESSAGE,"emoji":"👍"}`, `{"message_id":FOREIGN_ANSWER,"emoji":"👍"}`},
+		Bounds: map[string]Bound{"message_id": Number(1, maxID), "emoji": Text(1, 100)},
 	}, func(ctx context.Context, c *Caller, in reactIn) (out changedOut, err error) {
 		if err := c.checkReaders(); err != nil {
 			return out, err
 		}
-		content, err := emoji.For(c.platform(), in.Emoji)
+		content, err := emoji.For(msg.FamilyOf(c.Turn.ChatJID), in.Emoji)
 		if err != nil {
 			return out, refuse("%v", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,19 +21,15 @@ type Tool struct {
 	// Bounds are limits of the input's fields, by name. Fields of a list's entries are
 	// named as in "options[]".
 	Bounds map[string]Bound
-	// Example are arguments that work; Foreign are arguments that name what another group
-	// has, and must be refused. Tests call the tool with them, see fixture_test.go.
-	Example string
-	Foreign []string
 
 	input, output *jsonschema.Schema
 	add           func(*mcp.Server, *mcp.Tool)
 }
 
-// Kind is what a tool does to the world.
+// Kind is the effect of a tool on the world.
 type Kind struct {
 	ReadOnly    bool // it changes nothing
-	Destructive bool // it may remove what a user or an agent made
+	Destructive bool // it may remove things that a user or an agent made
 	Idempotent  bool // a repetition changes nothing more
 	Waits       bool // it waits for a user: its calls may take as long as a question is open
 	Bulk        bool // it may read much from the database: few such calls run at once
@@ -42,7 +39,7 @@ type Kind struct {
 var (
 	Reads    = Kind{ReadOnly: true, Idempotent: true}
 	Searches = Kind{ReadOnly: true, Idempotent: true, Bulk: true}
-	Lists    = Kind{Idempotent: true, Bulk: true} // it makes active what it lists
+	Lists    = Kind{Idempotent: true, Bulk: true} // it makes the entries active
 	Adds     = Kind{}
 	Sets     = Kind{Idempotent: true}
 	Removes  = Kind{Destructive: true, Idempotent: true}
@@ -187,4 +184,20 @@ func leftOut(arguments json.RawMessage) json.RawMessage {
 		return arguments
 	}
 	return cleaned
+}
+
+// property is the schema of a field, named as "field", "list[]" or "list[].field". It
+// panics if there is none: a bound that limits nothing is a mistake in the program.
+func property(tool string, s *jsonschema.Schema, path string) *jsonschema.Schema {
+	at := s
+	for name := range strings.SplitSeq(path, ".") {
+		field, isList := strings.CutSuffix(name, "[]")
+		if at = at.Properties[field]; at != nil && isList {
+			at = at.Items
+		}
+		if at == nil {
+			panic(fmt.Sprintf("%s has no field %q", tool, path))
+		}
+	}
+	return at
 }

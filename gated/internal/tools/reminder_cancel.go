@@ -17,8 +17,6 @@ func reminderCancel() Tool {
 		Name: "reminder_cancel", Title: "Cancel a reminder", Kind: Removes,
 		Description: "Ends an active reminder of your group: it does not fire any more. Use it when a user wants no more reminders of something; take the id from reminder_list.",
 		Bounds:      map[string]Bound{"id": Number(1, maxID)},
-		Example:     `{"id":OWN_REMINDER}`,
-		Foreign:     []string{`{"id":FOREIGN_REMINDER}`},
 	}, func(ctx context.Context, c *Caller, in reminderCancelIn) (out reminderOut, err error) {
 		return once(ctx, c, in, func(tx *store.Tx) (out reminderOut, err error) {
 			r, err := c.ownReminder(ctx, tx.Reader, in.ID)

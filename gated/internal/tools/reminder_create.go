@@ -25,18 +25,16 @@ func reminderCreate() Tool {
 		Name: "reminder_create", Title: "Make a reminder", Kind: Adds,
 		Description: "Makes a reminder in this chat: a text to send, or a prompt for yourself, once at due_at or regularly by cron. Use it when a user wants to be reminded, or wants something done later or regularly. " +
 			"It is sent to the thread or forum topic where you make it, or else to the top level of the chat; in Slack channels always to the top level. Tell the user when it fires: next_at.",
-		Bounds:  reminderBounds(),
-		Example: `{"kind":"text","body":"stand-up in 5 minutes","cron":"25 9 * * mon-fri","time_zone":"Europe/Berlin"}`,
+		Bounds: reminderBounds(),
 	}, func(ctx context.Context, c *Caller, in reminderCreateIn) (out reminderOut, err error) {
-		topic, err := c.reminderTopic(in.Topic)
+		topic, err := reminderTopic(c.Turn, in.Topic)
 		if err != nil {
 			return out, err
 		}
 		r := msg.Reminder{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Topic: topic, Missed: msg.MissedOne}
 		spec := reminders.Spec{Kind: in.Kind, Body: c.markdown(in.Body), DueAt: in.DueAt, Cron: in.Cron,
 			TimeZone: in.TimeZone, Missed: in.Missed}
-		out, err = once(ctx, c, in, func(tx *store.Tx) (reminderOut,
-			error) {
+		out, err = once(ctx, c, in, func(tx *store.Tx) (reminderOut, error) {
 			return c.createReminder(ctx, tx, r, spec)
 		})
 		return out, c.planned(ctx, err)
@@ -54,7 +52,7 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 		return out, err
 	}
 	r.ThreadID = msg.ReminderThread(r.ChatJID, kind, c.Turn.ThreadID)
-	if err := c.checkTakes(ctx, tx.Reader, r.ChatJID, r.ThreadID,
+	if err := checkTakes(ctx, tx.Reader, r.ChatJID, r.ThreadID,
 		"ask the user to say it in a post, where the reminder is sent then"); err != nil {
 		return out, err
 	}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 
 	"arizuko/gated/internal/contextobjects"
@@ -31,18 +32,16 @@ func reminderList() Tool {
 			"state": OneOf(string(msg.ReminderActive), string(msg.ReminderDone), string(msg.ReminderCancelled)),
 			"after": Number(0, maxID),
 		},
-		Example: `{}`,
 	}, func(ctx context.Context, c *Caller, in reminderListIn) (out reminderListOut, err error) {
 		const pageRows = 50
-		state := msg.ReminderState(in.State)
-		if state == "" {
-			state = msg.ReminderActive
-		}
+		state := msg.ReminderState(cmp.Or(in.State, string(msg.ReminderActive)))
 		var all []*msg.Reminder
 		if in.All {
-			all, err = c.Services.Store.FolderReminders(ctx, c.Turn.Folder, state, in.After, pageRows+1)
+			all, err = c.Services.Store.Reminders(ctx, store.ReminderList{Folder: c.Turn.Folder, State: state,
+				After: in.After, Limit: pageRows + 1})
 		} else {
-			all, err = c.Services.Store.ChatReminders(ctx, c.Turn.ChatJID, state, in.After, pageRows+1)
+			all, err = c.Services.Store.Reminders(ctx, store.ReminderList{ChatJID: c.Turn.ChatJID, State: state,
+				After: in.After, Limit: pageRows + 1})
 		}
 		if err != nil {
 			return out, err
@@ -51,46 +50,23 @@ func reminderList() Tool {
 			all = all[:pageRows]
 			out.Last = all[pageRows-1].ID
 		}
-		if all, err = c.shownReminders(ctx, all); err != nil {
-			return out, err
-		}
 		out.Reminders = []reminderOut{}
+		var active []*msg.Reminder
 		for _, r := range all {
+			shown, err := c.shows(ctx, c.Services.Store.Reader, r.Folder, r.ChatJID)
+			if err != nil {
+				return out, err
+			}
+			if !shown {
+				continue
+			}
 			out.Reminders = append(out.Reminders, newReminderOut(r))
-		}
-		if state != msg.ReminderActive || len(all) == 0 {
-			return out, nil
-		}
-		return out, c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-			if err := c.checkOpen(ctx, tx.Reader); err != nil {
-				return err
+			if state == msg.ReminderActive && len(active) < maxActivated {
+				active = append(active, r)
 			}
-			for _, r := range all[:min(len(all), maxActivated)] {
-				if err := c.activateReminder(ctx, tx, contextobjects.ReminderListed, r); err != nil {
-					return err
-				}
-			}
-			return nil
+		}
+		return out, activateListed(ctx, c, active, func(tx *store.Tx, r *msg.Reminder) error {
+			return c.activateReminder(ctx, tx, contextobjects.ReminderListed, r)
 		})
 	})
-}
-
-// shownReminders leaves out reminders of groups out of reach, and of chats that the run may not read.
-func (c *Caller) shownReminders(ctx context.Context, all []*msg.Reminder) (shown []*msg.Reminder, err error) {
-	may := map[string]bool{}
-	for _, r := range all {
-		if _, known := may[r.ChatJID]; !known {
-			if may[r.ChatJID], err = c.observes(ctx, c.Services.Store.Reader, r.ChatJID); err != nil {
-				return nil, err
-			}
-		}
-		open, err := c.reachesFor(ctx, c.Services.Store.Reader, r.Folder)
-		if err != nil {
-			return nil, err
-		}
-		if may[r.ChatJID] && open {
-			shown = append(shown, r)
-		}
-	}
-	return shown, nil
 }

@@ -27,8 +27,6 @@ func reminderUpdate() Tool {
 		Name: "reminder_update", Title: "Change a reminder", Kind: Sets,
 		Description: "Changes an active reminder of your group: what it says, or when it fires. Use it when a user wants to move or reword one; take the id from reminder_list.",
 		Bounds:      bounds,
-		Example:     `{"id":OWN_REMINDER,"body":"stand-up in 10 minutes"}`,
-		Foreign:     []string{`{"id":FOREIGN_REMINDER,"body":"x"}`},
 	}, func(ctx context.Context, c *Caller, in reminderUpdateIn) (out reminderOut, err error) {
 		spec := reminders.Spec{Kind: in.Kind, Body: c.markdown(in.Body), DueAt: in.DueAt, Cron: in.Cron,
 			TimeZone: in.TimeZone, Missed: in.Missed}
@@ -38,7 +36,7 @@ func reminderUpdate() Tool {
 				return out, err
 			}
 			if in.Topic != nil {
-				if r.Topic, err = c.reminderTopic(in.Topic); err != nil {
+				if r.Topic, err = reminderTopic(c.Turn, in.Topic); err != nil {
 					return out, err
 				}
 			}

@@ -35,17 +35,11 @@ func newReminderOut(r *msg.Reminder) reminderOut {
 	if err != nil {
 		zone = time.UTC
 	}
-	at := func(ms int64) string {
-		if ms == 0 {
-			return ""
-		}
-		return time.UnixMilli(ms).In(zone).Format(time.RFC3339)
-	}
 	return reminderOut{
 		ID: r.ID, Kind: string(r.Kind), Body: r.Body, ChatJID: r.ChatJID, ThreadID: r.ThreadID, Topic: r.Topic,
-		DueAt: at(r.DueAt), Cron: r.Cron,
+		DueAt: timeText(r.DueAt, zone), Cron: r.Cron,
 		TimeZone: reminders.ZoneText(r.TimeZone, time.UnixMilli(cmp.Or(r.NextSlot, r.DueAt, r.CreatedAt)).In(zone)),
-		Missed:   string(r.Missed), State: string(r.State), NextAt: at(r.NextSlot), Error: r.Error,
+		Missed:   string(r.Missed), State: string(r.State), NextAt: timeText(r.NextSlot, zone), Error: r.Error,
 	}
 }
 
@@ -68,10 +62,7 @@ func (c *Caller) ownReminder(ctx context.Context, r store.Reader, id int64) (*ms
 	}
 	shown := false
 	if stored != nil {
-		if shown, err = c.reachesFor(ctx, r, stored.Folder); err == nil && shown {
-			shown, err = c.observes(ctx, r, stored.ChatJID)
-		}
-		if err != nil {
+		if shown, err = c.shows(ctx, r, stored.Folder, stored.ChatJID); err != nil {
 			return nil, err
 		}
 	}
@@ -84,12 +75,12 @@ func (c *Caller) ownReminder(ctx context.Context, r store.Reader, id int64) (*ms
 	return stored, nil
 }
 
-// reminderTopic returns the topic of a reminder: the caller's, or one of the chat.
-func (c *Caller) reminderTopic(topic *string) (string, error) {
+// reminderTopic returns the topic of a reminder: that of the turn that makes it, or one of the chat.
+func reminderTopic(t *msg.Turn, topic *string) (string, error) {
 	if topic == nil {
-		return c.Turn.Topic, nil
+		return t.Topic, nil
 	}
-	if *topic != "" && *topic != c.Turn.Topic && !msg.ValidTopic(*topic) {
+	if *topic != "" && *topic != t.Topic && !msg.ValidTopic(*topic) {
 		return "", refuse("topic %.80q is not valid: write %s", *topic, msg.TopicRule)
 	}
 	return *topic, nil
@@ -101,16 +92,10 @@ func (c *Caller) activateReminder(ctx context.Context, tx *store.Tx, event conte
 	if r.ChatJID != c.Turn.ChatJID {
 		return nil
 	}
-	topic, _, err := c.contextTopic(ctx, tx.Reader)
-	if err != nil {
-		return err
-	}
-	_, err = c.Services.Objects.Activate(tx, event, contextobjects.Object{
-		ChatJID: c.Turn.ChatJID, Topic: topic, Kind: msg.ContextReminder,
-		ID:    msg.ContextObjectID(msg.ContextReminder, r.ID),
+	return c.activateObject(ctx, tx, event, contextobjects.Object{
+		Kind: msg.ContextReminder, ID: msg.ContextObjectID(msg.ContextReminder, r.ID),
 		Label: r.Body, CreatedBy: r.CreatedBy, CreatedByBot: true, DueAt: r.NextSlot,
-	}, c.Services.now())
-	return err
+	})
 }
 
 // errReminderDepth ends chains of prompts that plan prompts.

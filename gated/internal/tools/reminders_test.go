@@ -13,7 +13,7 @@ import (
 // ownReminders are the active ones of the fixture's chat.
 func (f *fixture) ownReminders() []*msg.Reminder {
 	f.t.Helper()
-	all, err := f.st.ChatReminders(f.t.Context(), chat, msg.ReminderActive, 0, 1000)
+	all, err := f.st.Reminders(f.t.Context(), store.ReminderList{ChatJID: chat, State: msg.ReminderActive, Limit: 1000})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestReminderCreate_InAThread_IsSentThere(t *testing.T) {
 		f.write(func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Match: "chat_jid=" + jid, Target: folder}) })
 		f.in(jid, "77", "77")
 		f.works("reminder_create", `{"kind":"text","body":"x","cron":"0 9 * * *"}`)
-		all, err := f.st.ChatReminders(t.Context(), jid, msg.ReminderActive, 0, 10)
+		all, err := f.st.Reminders(t.Context(), store.ReminderList{ChatJID: jid, State: msg.ReminderActive, Limit: 10})
 		if err != nil || len(all) != 1 || all[0].ThreadID != want || all[0].Topic != "77" {
 			t.Errorf("%s: %+v, %v", jid, all, err)
 		}

@@ -21,10 +21,7 @@ func resetSession() Tool {
 		Name: "reset_session", Title: "Begin a new session", Kind: Removes,
 		Description: "Makes the next message of a topic begin a new conversation, without memory of this one. Use it when a user wants to start over, or when the conversation so far misleads you. " +
 			"Files and the history of the chat stay.",
-		Bounds:  map[string]Bound{"groupFolder": Text(1, maxTopic), "topic": Text(0, maxTopic)},
-		Example: `{"groupFolder":"acme"}`,
-		Foreign: []string{`{"groupFolder":"other"}`, `{"groupFolder":"acmeother"}`,
-			`{"groupFolder":"other","topic":"#deploy"}`},
+		Bounds: map[string]Bound{"groupFolder": Text(1, maxTopic), "topic": Text(0, maxTopic)},
 	}, func(ctx context.Context, c *Caller, in resetSessionIn) (out resetSessionOut, err error) {
 		if err := c.CheckFolder(in.GroupFolder); err != nil {
 			return out, err

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"slices"
 
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
@@ -33,13 +34,11 @@ func resolveReferenceTarget() Tool {
 		Bounds: map[string]Bound{"raw_text": Text(0, maxPhrase), "kind": OneOf(names(msg.ContextKinds())...),
 			"ordinal": Number(-100, 100), "label_words": List(0, 20),
 			"label_words[]": Text(1, 100), "reply_to_message_id": Clamped()},
-		Example: `{"kind":"poll","ordinal":-1}`,
-		Foreign: []string{`{"reply_to_message_id":FOREIGN_MESSAGE}`},
 	}, resolve)
 }
 
 func resolve(ctx context.Context, c *Caller, in resolveIn) (out resolveOut, err error) {
-	var kinds contextobjects.KindSet
+	var kinds []contextobjects.Kind
 	if in.Kind != "" {
 		if kinds, err = contextobjects.KindsOf([]string{in.Kind}); err != nil {
 			return out, refuse("%v", err)
@@ -51,17 +50,16 @@ func resolve(ctx context.Context, c *Caller, in resolveIn) (out resolveOut, err 
 			return out, refuse("ordinal is 0: 1 is the oldest, -1 the newest, or leave it out")
 		}
 	}
-	chat, err := c.contextChat(ctx)
-	if err != nil {
-		return out, err
-	}
 	return once(ctx, c, in, func(tx *store.Tx) (resolveOut, error) {
-		q, replyTo, err := c.contextQuery(ctx, tx.Reader, chat, contextIn{ReplyToMessageID: in.ReplyToMessageID})
+		q, replyTo, err := c.contextQuery(ctx, tx.Reader, contextIn{ReplyToMessageID: in.ReplyToMessageID})
 		if err != nil {
 			return resolveOut{}, err
 		}
 		q.Kinds, q.Max, ref.ReplyTo = kinds, contextobjects.DefaultResults, replyTo
-		res := c.Services.Objects.Resolve(q, ref)
+		res, err := c.Services.Objects.Resolve(ctx, tx.Reader, q, ref)
+		if err != nil {
+			return resolveOut{}, err
+		}
 		if res.Outcome == contextobjects.NotFound && replyTo != 0 && len(in.LabelWords) == 0 && in.Ordinal == nil {
 			if err := c.resolveMessage(ctx, tx, q, replyTo, &res); err != nil {
 				return resolveOut{}, err
@@ -75,7 +73,7 @@ func resolve(ctx context.Context, c *Caller, in resolveIn) (out resolveOut, err 
 			}
 			res.Matches[0].Object, res.Matches[0].Reasons = &touched, res.Matches[0].Reasons|msg.ActivatedByResolver
 		}
-		c.objectLog(q, len(res.Matches), res.Scope, res.Matches, res.Truncated).Info("reference resolved")
+		c.objectLog(q, res.Result).Info("reference resolved")
 		return describeResolution(q, res), nil
 	})
 }
@@ -92,11 +90,12 @@ func (c *Caller) resolveMessage(ctx context.Context, tx *store.Tx, q *contextobj
 	if m.Direction == msg.Out {
 		o.Kind, o.CreatedBy, o.CreatedByBot = msg.ContextBotMessage, "", true
 	}
-	if set, err := contextobjects.KindsOf([]string{string(o.Kind)}); err != nil || q.Kinds != 0 && q.Kinds&set == 0 {
-		return err
+	if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, o.Kind) {
+		return nil
 	}
-	*res = contextobjects.Resolution{Outcome: contextobjects.Resolved, Scope: contextobjects.ScopeReplyChain,
-		Matches: []contextobjects.Match{{Object: &o, Confidence: 1, Reasons: msg.SameReplyChain}}}
+	*res = contextobjects.Resolution{Outcome: contextobjects.Resolved, Result: contextobjects.Result{
+		Matches: []contextobjects.Match{{Object: &o, Confidence: 1, Reasons: msg.SameReplyChain}},
+		Scope:   contextobjects.ScopeReplyChain, Found: 1}}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +30,7 @@ func TestOnce_RetriedTurnInAChangedWorld_ReturnsFirstResult(t *testing.T) {
 		if tool.Kind.ReadOnly || repeated[tool.Name] {
 			return
 		}
-		for _, arguments := range append([]string{tool.Example}, further[tool.Name]...) {
+		for _, arguments := range append([]string{tool.example()}, further[tool.Name]...) {
 			f := fixtureFor(t, tool)
 			first := f.works(tool.Name, arguments)
 			f.changeWorld()
@@ -119,10 +118,8 @@ func TestReminders_OfOtherDirectMessages_StayThere(t *testing.T) {
 		f.refused(call[0], fmt.Sprintf(call[1], id), "reach")
 	}
 	_, there := f.startTurn(&msg.Message{ChatJID: direct, Content: "what is planned?", Sender: "telegram:55"}, &msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: direct})
-	if text, isError := f.callAs(there, "reminder_cancel", fmt.Sprintf(`{"id":%d}`, private)); isError {
-		t.Error(text)
-	}
-	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: "all"})
+	f.worksAs(there, "reminder_cancel", fmt.Sprintf(`{"id":%d}`, private))
+	f.observe(groupconfig.ObserveAll)
 	second := f.reminder(folder, direct)
 	f.works("reminder_cancel", fmt.Sprintf(`{"id":%d}`, second))
 }
@@ -164,9 +161,7 @@ func TestReach_OwnChatOfAnotherGroup_IsItsHomes(t *testing.T) {
 		}
 	}
 	for tool, arguments := range map[string]string{"send_message": `{"text":"hi"}`, "engage": `{"jid":"OWN_CHAT","topic":""}`, "get_thread": `{"message_id":OWN_MESSAGE}`} {
-		if text, isError := f.callAs(called, tool, arguments); isError {
-			t.Errorf("%s: %s", tool, text)
-		}
+		f.worksAs(called, tool, arguments)
 	}
 }
 
@@ -179,12 +174,7 @@ func (f *fixture) route(match, target string) {
 // count is the number of rows of a table.
 func (f *fixture) count(table string) (n int) {
 	f.t.Helper()
-	db, err := sql.Open("sqlite3", f.path+"?_busy_timeout=10000")
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer db.Close()
-	if err := db.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
+	if err := f.db().QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
 		f.t.Fatal(err)
 	}
 	return n

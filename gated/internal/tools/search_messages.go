@@ -52,13 +52,12 @@ func searchMessages() Tool {
 			"get_thread shows the messages around one.",
 		Bounds: map[string]Bound{"text": Text(1, maxTopic), "before": Text(0, maxPosition),
 			"limit": Number(0, maxFound)},
-		Example: `{"text":"deploys"}`,
 	}, func(ctx context.Context, c *Caller, in searchMessagesIn) (out searchMessagesOut, err error) {
 		if strings.TrimSpace(in.Text) == "" {
 			return out, refuse("text is blank: name a word that the message has")
 		}
 		s := rows.Search{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Text: in.Text, Limit: in.Limit,
-			Others: rows.ObserveScope(c.Observe)}
+			Others: rows.ObserveScope(c.Config.Observe)}
 		if !c.isOwn(s.ChatJID) {
 			s.ChatJID = ""
 		}
@@ -112,9 +111,8 @@ func (c *Caller) found(rows []*msg.Message) (all []foundMessage, truncated bool)
 			return all, true
 		}
 		all = append(all, foundMessage{
-			ID: m.ID, Chat: m.ChatJID, Thread: m.ThreadID, Time: time.UnixMilli(m.Timestamp).UTC().Format(time.RFC3339),
-			Sender: m.Sender, Name: m.Speaker(),
-			FromBot: m.FromBot(), Text: text, ReplyTo: m.ReplyToID, Quoted: m.Reason == msg.ReasonQuoted,
+			ID: m.ID, Chat: m.ChatJID, Thread: m.ThreadID, Time: timeText(m.Timestamp, time.UTC),
+			Sender: m.Sender, Name: m.Speaker(), FromBot: m.FromBot(), Text: text, ReplyTo: m.ReplyToID, Quoted: m.Reason == msg.ReasonQuoted,
 			Attached: len(m.Attachments),
 		})
 	}

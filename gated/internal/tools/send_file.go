@@ -36,7 +36,6 @@ func sendFile() Tool {
 			"path": Text(1, maxPath), "caption": Text(0, maxText), "name": Text(0, maxFileName),
 			"topic": Text(0, maxTopic),
 		},
-		Example: `{"path":"out/report.txt","caption":"the **report**"}`,
 	}, func(ctx context.Context, c *Caller, in sendFileIn) (out sendFileOut, err error) {
 		if err := c.checkReaders(); err != nil {
 			return out, err

@@ -23,8 +23,7 @@ func sendMessage() Tool {
 		Name: "send_message", Title: "Send a message", Kind: Adds,
 		Description: "Sends a message into this chat at once, before your answer. Use it for a sign of life during long work, or for a text that belongs in another topic of this chat. " +
 			"Your answer is sent when your turn ends: do not send it with this tool, too.",
-		Bounds:  map[string]Bound{"text": Text(1, maxText), "topic": Text(0, maxTopic)},
-		Example: `{"text":"still at work"}`,
+		Bounds: map[string]Bound{"text": Text(1, maxText), "topic": Text(0, maxTopic)},
 	}, func(ctx context.Context, c *Caller, in sendMessageIn) (out sendMessageOut, err error) {
 		in.Text = c.markdown(in.Text)
 		if in.Text == "" {
@@ -41,7 +40,7 @@ func sendMessage() Tool {
 				return out, err
 			}
 			if in.Topic != nil {
-				if err = c.endForkInThread(ctx, tx, *in.Topic); err != nil {
+				if err = endForkInThread(ctx, tx, c.Turn, *in.Topic, c.Services.now()); err != nil {
 					return out, err
 				}
 			}
@@ -98,10 +97,9 @@ func (c *Caller) outbound() (*msg.Message, error) {
 	}
 	now := c.Services.now()
 	return &msg.Message{
-		ChatJID: c.Turn.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(c.Turn.Folder),
-		SenderName: c.AssistantName,
-		Topic:      c.Turn.Place, ThreadID: c.Turn.ThreadID, TurnID: c.Turn.ID, Source: msg.SourceTool, Timestamp: now,
-		ReceivedAt: now, OutState: store.OutStateOf(c.Turn.ChatJID),
+		ChatJID: c.Turn.ChatJID, Topic: c.Turn.Place, ThreadID: c.Turn.ThreadID, TurnID: c.Turn.ID,
+		Sender: msg.AgentSender(c.Turn.Folder), SenderName: c.Config.AssistantName, IsBot: true, Source: msg.SourceTool,
+		Direction: msg.Out, Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(c.Turn.ChatJID),
 	}, nil
 }
 
@@ -109,10 +107,10 @@ func (c *Caller) outbound() (*msg.Message, error) {
 func (c *Caller) outboundTo(ctx context.Context, tx *store.Tx, topic *string) (*msg.Message, error) {
 	m, err := c.outbound()
 	if err == nil && topic != nil {
-		m.ThreadID, m.Topic, err = c.placeOf(ctx, tx.Reader, *topic)
+		m.ThreadID, m.Topic, err = placeOf(ctx, tx.Reader, c.Turn, *topic)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return m, c.checkTakes(ctx, tx.Reader, m.ChatJID, m.ThreadID, "give the id of a post as topic")
+	return m, checkTakes(ctx, tx.Reader, m.ChatJID, m.ThreadID, "give the id of a post as topic")
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -56,7 +55,7 @@ type Services struct {
 	// Reminders schedules again after a change.
 	Reminders interface{ Changed() }
 	// Objects are the active context objects of all chats.
-	Objects *contextobjects.Index
+	Objects *contextobjects.Objects
 	Log     *slog.Logger
 }
 
@@ -189,25 +188,8 @@ func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			defer release()
 		}
-		result, err = next(context.WithValue(ctx, callKey{}, c), method, req)
-		return shortened(result), err
+		return next(context.WithValue(ctx, callKey{}, c), method, req)
 	}
-}
-
-// maxRefusal bounds the text of a refusal, in bytes: that of arguments which do not fit the schema quotes them.
-const maxRefusal = 2000
-
-// shortened cuts the text of a refusal, so that no call answers with all that it was sent.
-func shortened(result mcp.Result) mcp.Result {
-	if called, ok := result.(*mcp.CallToolResult); ok && called.IsError {
-		for _, c := range called.Content {
-			if text, ok := c.(*mcp.TextContent); ok && len(text.Text) > maxRefusal {
-				text.Text = strings.ToValidUTF8(text.Text[:maxRefusal/2], "") + " … " +
-					strings.ToValidUTF8(text.Text[len(text.Text)-maxRefusal/2:], "")
-			}
-		}
-	}
-	return result
 }
 
 // enter waits for what must precede a call, and finds out for which turn it is.

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,7 +16,7 @@ type nothing struct{}
 
 // probe is a tool of a test.
 func probe(name string, handle func(ctx context.Context, c *Caller) error) Tool {
-	return define(Tool{Name: name, Title: name, Description: name, Example: "{}"}, func(ctx context.Context, c *Caller, _ nothing) (nothing, error) {
+	return define(Tool{Name: name, Title: name, Description: name}, func(ctx context.Context, c *Caller, _ nothing) (nothing, error) {
 		return nothing{}, handle(ctx, c)
 	})
 }
@@ -104,21 +103,8 @@ func TestServer_ForeignOriginOrHost_IsForbidden(t *testing.T) {
 			r.Header.Set("Origin", "http://evil.example")
 		}, http.StatusForbidden},
 	} {
-		body := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
-		c.change(r)
-		res, err := bearer(f.access.Token()).RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
-		if res.StatusCode != c.want {
-			t.Errorf("%s: status %d, want %d", name, res.StatusCode, c.want)
+		if status, _ := f.request(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, c.change); status != c.want {
+			t.Errorf("%s: status %d, want %d", name, status, c.want)
 		}
 	}
 }
@@ -126,9 +112,8 @@ func TestServer_ForeignOriginOrHost_IsForbidden(t *testing.T) {
 func TestServer_TooLargeBody_IsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	tool := sendMessage()
-	tool.Example = `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
-	if status := f.post(tool, bearer(f.access.Token())); status < 400 || status >= 500 {
+	arguments := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
+	if status := f.post("send_message", arguments, f.access.Token()); status < 400 || status >= 500 {
 		t.Errorf("status %d", status)
 	}
 }
@@ -213,21 +198,8 @@ func TestServer_UndeclaredMethods_AreUnknown(t *testing.T) {
 		"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "resources/subscribe",
 		"completion/complete", "logging/setLevel", "nonsense", "tools/nonsense", "sampling/createMessage",
 	} {
-		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{}}`
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
-		res, err := bearer(f.access.Token()).RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := io.ReadAll(res.Body)
-		_ = res.Body.Close()
-		if err != nil || !strings.Contains(string(answer), `"code":-32601`) {
-			t.Errorf("%s: %v, %s", method, err, answer)
+		if _, answer := f.request(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{}}`, func(*http.Request) {}); !strings.Contains(answer, `"code":-32601`) {
+			t.Errorf("%s: %s", method, answer)
 		}
 	}
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, Path, nil)
@@ -287,6 +259,7 @@ func TestServer_RefusedArguments_AreNotRepeatedWhole(t *testing.T) {
 	f := newFixture(t)
 	long := strings.Repeat("é", 30_000)
 	for _, arguments := range []string{
+		`{"text":"` + strings.Repeat("x", 2*maxText) + `"}`,
 		`{"text":["` + long + `"]}`, `{"text":"x","` + long + `":1}`, `{"text":"x","replyTo":"` + long + `"}`, `"` + long + `"`, `["` + long + `"]`,
 	} {
 		if text, isError := f.call("send_message", arguments); !isError || len([]rune(text)) > 2100 || strings.Contains(text, "\ufffd") {

@@ -37,11 +37,11 @@ type Access struct {
 	ctx      context.Context //nolint:containedctx // of all its calls; ends with the run
 	cancel   context.CancelFunc
 
-	mu       sync.Mutex
-	before   func(context.Context) error // a call waits for it first; nil for nothing
-	turn     int64                       // the turn at work, 0 for none
-	settings settings
-	acted    map[int64]map[string]int // turn → calls that acted in this attempt, by hash
+	mu     sync.Mutex
+	before func(context.Context) error // a call waits for it first; nil for nothing
+	turn   int64                       // the turn at work, 0 for none
+	config groupconfig.Config          // of the group, for this attempt at a turn
+	acted  map[int64]map[string]int    // turn → calls that acted in this attempt, by hash
 }
 
 // Issue makes a token for a run. redact hides the run's secrets in what it writes. The
@@ -107,19 +107,12 @@ func (a *Access) Close() {
 	a.cancel()
 }
 
-// settings are what a group's configuration says about the calls of an attempt at a turn.
-type settings struct {
-	assistantName string              // on the run's messages
-	observe       groupconfig.Observe // what it may read of the group's other chats
-	long          groupconfig.Long    // what becomes of blocks that do not fit into one message
-}
-
 // Begin begins an attempt at a turn, by the group's configuration.
 func (a *Access) Begin(turn int64, c *groupconfig.Config) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.acted, turn)
-	a.settings = settings{assistantName: c.AssistantName, observe: c.Observe, long: c.Long}
+	a.config = *c
 }
 
 // BeforeCalls sets what each call waits for before it is attributed to the turn at work.
@@ -148,11 +141,11 @@ func (a *Access) SetTurn(turn int64) {
 	a.turn = turn
 }
 
-// atWork is the turn of a call that begins now, 0 for none, with what Begin was given.
-func (a *Access) atWork() (turn int64, s settings) {
+// atWork is the turn of a call that begins now, 0 for none, with the configuration of its group.
+func (a *Access) atWork() (turn int64, c groupconfig.Config) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.turn, a.settings
+	return a.turn, a.config
 }
 
 // actedBefore is how many calls with a hash have acted in this attempt at a turn.

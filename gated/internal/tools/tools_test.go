@@ -96,7 +96,7 @@ func TestSendMessage_Topics(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	in := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "x", Sender: "telegram:7", ThreadID: "77", Topic: "77", Timestamp: 1, ReceivedAt: 2}
-	f.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(in); return err })
+	f.put(in)
 	for topic, want := range map[string]struct{ thread, place string }{
 		"#deploy": {"", "#deploy"}, "77": {"77", "77"}, "77#fix": {"77", "77#fix"},
 	} {
@@ -134,18 +134,15 @@ func TestResetSession_OwnTopicOrBelow(t *testing.T) {
 func TestInspectSession_ClampsLimit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	for i := range 120 {
-		run := msg.Run{Folder: folder, Topic: fmt.Sprint("#", i), ChatJID: chat, Runtime: "process", StartedAt: 1}
+	for range 120 {
+		run := msg.Run{Folder: folder, Topic: "#old", ChatJID: chat, Runtime: "process", StartedAt: 1}
+		m := &msg.Message{ChatJID: "telegram:-7", Direction: msg.In, Content: "x", Timestamp: 1, ReceivedAt: 2}
+		f.put(m)
 		f.write(func(tx *store.Tx) error {
-			m := &msg.Message{ChatJID: "telegram:-7", Direction: msg.In, Content: "x", Timestamp: 1, ReceivedAt: 2}
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
 			turn := &msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: "telegram:-7", Topic: "#old", TriggerMessageID: m.ID, CreatedAt: 1}
 			if _, err := rows.PutTurn(tx, turn, 5); err != nil {
 				return err
 			}
-			run.Topic = "#old"
 			if err := rows.StartRun(tx, &run, turn.ID); err != nil {
 				return err
 			}
@@ -201,11 +198,11 @@ func TestSearchMessages_OwnHistoryOnly(t *testing.T) {
 	for _, before := range []string{"12", "12-", "-", "a-b", "-1-2", "1-2-3"} {
 		f.refused("search_messages", fmt.Sprintf(`{"text":"needle","before":%q}`, before), "is not the next of an earlier result")
 	}
-	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveNone})
+	f.observe(groupconfig.ObserveNone)
 	if got := search(`{"text":"needle"}`); len(got) != 2 {
 		t.Errorf("without other chats: %q", got)
 	}
-	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveAll})
+	f.observe(groupconfig.ObserveAll)
 	if got := search(`{"text":"needle"}`); len(got) != 4 {
 		t.Errorf("with all chats: %q", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // turnCase is a turn of one of the kinds that there are, and the topic to which what it speaks about belongs.
@@ -76,7 +77,7 @@ func TestContextTools_EachKindOfTurn_HaveItsTopic(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		topic, known, err := caller.contextTopic(t.Context(), f.st.Reader)
+		topic, known, err := contextTopic(t.Context(), f.st.Reader, caller.Turn)
 		if err != nil || topic != c.topic || known != c.known {
 			t.Errorf("%s: topic %q, known %v, %v, want %q, %v", name, topic, known, err, c.topic, c.known)
 		}
@@ -89,7 +90,8 @@ func TestContextTools_EachKindOfTurn_HaveItsTopic(t *testing.T) {
 			}
 		}
 		q := contextobjects.Query{ChatJID: c.turn.ChatJID, Topic: c.topic, TopicKnown: true, Topics: true, Max: 20, Now: f.services.now()}
-		if !slices.ContainsFunc(f.services.Objects.Lookup(&q, nil).Matches, func(m contextobjects.Match) bool { return m.Object.Label == label }) {
+		found := storetest.Must(f.services.Objects.Lookup(t.Context(), f.st.Reader, &q))(t)
+		if !slices.ContainsFunc(found.Matches, func(m contextobjects.Match) bool { return m.Object.Label == label }) {
 			t.Errorf("%s: the object is not of topic %q", name, c.topic)
 		}
 	}
@@ -104,7 +106,7 @@ func TestContextQuery_TriggerOfAnotherChat_IsLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		q, _, err := caller.contextQuery(t.Context(), f.st.Reader, caller.Turn.ChatJID, contextIn{})
+		q, _, err := caller.contextQuery(t.Context(), f.st.Reader, contextIn{})
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -118,44 +120,13 @@ func TestContextQuery_TriggerOfAnotherChat_IsLeftOut(t *testing.T) {
 	}
 }
 
-func TestForkTopic_EachKindOfTurn_OnlyThatOfAnotherGroupIsRefused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	for name, c := range f.eachKindOfTurn() {
-		caller, err := f.services.caller(t.Context(), c.access, "test")
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		f.write(func(tx *store.Tx) error {
-			_, err := caller.fork(t.Context(), tx, forkTopicIn{OffMessageID: f.own.ID})
-			if refused := err != nil && strings.Contains(err.Error(), "another group"); refused != caller.Turn.WorksForGroup() {
-				t.Errorf("%s: %v", name, err)
-			}
-			return nil
-		})
-	}
-}
-
-func TestContextTools_CancelledTurn_IsRefused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	c := f.caller("list_active_context_objects")
-	f.exec(`DELETE FROM turns WHERE id = ?`, f.turn.ID)
-	if err := c.checkOpen(t.Context(), f.st.Reader); err != errEnded {
-		t.Errorf("a turn that is gone: %v", err)
-	}
-	if _, err := f.services.caller(t.Context(), f.access, "list_active_context_objects"); err != errEnded {
-		t.Errorf("a turn that is gone: %v", err)
-	}
-}
-
 func TestActivateContextObject_MediaOfAnotherTopic_IsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	cases := f.eachKindOfTurn()
 	inGeneral, inDeploy := f.own.ID, cases["ordinary in a topic"].turn.TriggerMessageID
 	observed := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "a picture", Topic: "#deploy", Sender: "telegram:8"}
-	f.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(observed); return err })
+	f.put(observed)
 	for name, want := range map[string]map[int64]bool{
 		"ordinary":            {inGeneral: true, inDeploy: false, observed.ID: false},
 		"ordinary in a topic": {inGeneral: false, inDeploy: true, observed.ID: true},
@@ -196,12 +167,7 @@ func TestEscalate_TwoLevelsUp_EachAnswerGoesToItsAsker(t *testing.T) {
 		runs[turn.ID] = access.run.ID
 		return turn, access
 	}
-	escalate := func(a *Access) {
-		t.Helper()
-		if text, isError := f.callAs(a, "escalate", `{"prompt":"may I?"}`); isError {
-			t.Fatal(text)
-		}
-	}
+	escalate := func(a *Access) { f.worksAs(a, "escalate", `{"prompt":"may I?"}`) }
 	answer := func(turn *msg.Turn, text string) {
 		t.Helper()
 		f.write(func(tx *store.Tx) error {

@@ -121,7 +121,7 @@ func TestAPI_Errors_HaveStatusAndText(t *testing.T) {
 	}
 }
 
-// What routd answers decides whether the approval is kept.
+// routd's answer decides whether the approval is kept.
 func TestAPI_RoutdFails_ApprovalKeptOnlyIfItMayHaveActed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int

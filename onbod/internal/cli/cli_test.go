@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-// run runs a command line against an onbod that answers with a body, and returns what was asked and printed.
+// run runs a command line against an onbod that answers with a body, and returns the request and the output.
 func run(t *testing.T, line, answer string, status int) (asked, printed string, err error) {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

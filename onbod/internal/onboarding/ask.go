@@ -57,7 +57,7 @@ func check(a *onboardapi.Ask) error {
 	return nil
 }
 
-// known returns what is decided about the chat without a new request; zero if it may make one.
+// known returns the decision about the chat if it needs no new request; zero if it may make one.
 func (o *Onboarding) known(ctx context.Context, r store.Reader, a onboardapi.Ask) (onboardapi.Asked, error) {
 	pending, err := r.PendingRequest(ctx, a.ChatJID)
 	if err != nil || pending != nil {
@@ -132,7 +132,7 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 		Sample:   a.Sample,
 		ThreadID: a.ThreadID, CreatedAt: o.now(),
 	}
-	if err := tx.PutRequest(r); err != nil {
+	if err := rows.PutRequest(tx, r); err != nil {
 		return onboardapi.Asked{}, err
 	}
 	if r, err = rows.Request(ctx, tx.Reader, code); err != nil { // with the chat's present title

@@ -148,7 +148,7 @@ func TestAsk_BeyondLimits_NothingStored(t *testing.T) {
 			t.Errorf("request %d of all: %+v", i+5, got)
 		}
 	}
-	f.clock = f.clock.Add(-time.Hour) // the clock is set back: what is ahead does not count
+	f.clock = f.clock.Add(-time.Hour) // the clock is set back: times ahead do not count
 	if got := ask(8, ada); !got.Created {
 		t.Errorf("with the clock set back: %+v", got)
 	}

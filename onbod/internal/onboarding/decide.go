@@ -75,7 +75,7 @@ func (o *Onboarding) Approve(ctx context.Context, a Approval) (Decided, error) {
 			}
 			a.Folder = folders[r.Code]
 		}
-		err := o.st.Write(ctx, func(tx *store.Tx) error { return tx.NoteApproval(r.Code, a.Folder, a.By) })
+		err := o.st.Write(ctx, func(tx *store.Tx) error { return rows.NoteApproval(tx, r.Code, a.Folder, a.By) })
 		if err != nil {
 			return Decided{}, err
 		}
@@ -104,8 +104,8 @@ func (o *Onboarding) Reject(ctx context.Context, rej Rejection) (Decided, error)
 	}
 	reason, now := clean(rej.Reason, maxReason), o.now()
 	err = o.st.Write(ctx, func(tx *store.Tx) error {
-		d := store.RequestDecision{State: store.RequestRejected, By: rej.By, Reason: reason}
-		if err := tx.DecideRequest(r.Code, d, now); err != nil {
+		d := rows.RequestDecision{State: store.RequestRejected, By: rej.By, Reason: reason}
+		if err := rows.DecideRequest(tx, r.Code, d, now); err != nil {
 			return err
 		}
 		if err := tx.PutAudit(rej.By, "reject", r.Code+" "+r.ChatJID, now); err != nil {
@@ -268,8 +268,8 @@ func stillPending(r *store.Request, cause error) error {
 func (o *Onboarding) finish(ctx context.Context, r *store.Request, done routeapi.Approved) (Decided, error) {
 	now := o.now()
 	err := o.st.Write(ctx, func(tx *store.Tx) error {
-		d := store.RequestDecision{State: store.RequestApproved, Folder: r.Folder, By: r.DecidedBy}
-		if err := tx.DecideRequest(r.Code, d, now); err != nil {
+		d := rows.RequestDecision{State: store.RequestApproved, Folder: r.Folder, By: r.DecidedBy}
+		if err := rows.DecideRequest(tx, r.Code, d, now); err != nil {
 			return err
 		}
 		if err := tx.PutAudit(r.DecidedBy, "approve", r.Code+" "+done.ChatJID+" "+r.Folder, now); err != nil {
@@ -291,7 +291,7 @@ func (o *Onboarding) finish(ctx context.Context, r *store.Request, done routeapi
 	return Decided{r.Code, store.RequestApproved, r.Folder, r.DecidedBy, text}, nil
 }
 
-// approvedText says what a chat was connected to, and which chats share the group.
+// approvedText names the group that a chat was connected to, and the chats that share it.
 func (o *Onboarding) approvedText(ctx context.Context, r *store.Request, done routeapi.Approved) (string, error) {
 	if done.Created {
 		text, err := o.above(ctx, r.Folder)

@@ -65,7 +65,7 @@ func (o *Onboarding) onDisk(folder string) bool {
 	return err == nil
 }
 
-// baseFolder is what a request's default folder begins with, a valid folder without parents.
+// baseFolder is the start of a request's default folder, a valid folder without parents.
 func baseFolder(r *store.Request) string {
 	platform, room := msg.SplitJID(r.ChatJID)
 	name := r.Title

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -27,7 +28,7 @@ const (
 	routdTimeout = 3 * time.Second
 )
 
-// Config has what an operator decides.
+// Config has the settings of the operator.
 type Config struct {
 	Operators    map[string]bool // of OPERATORS
 	TTL          time.Duration   // until an undecided request expires
@@ -60,7 +61,7 @@ type Onboarding struct {
 	notes    func(...string)
 }
 
-// New makes one; Run finishes what a former process left. notes receives what an operator should
+// New makes one; Run finishes the work that an earlier process left. notes receives texts that an operator should
 // know about approvals that do not go on.
 func New(cfg Config, st *store.Store, routd Routd, log *slog.Logger, reg prometheus.Registerer,
 	notes func(...string)) *Onboarding {
@@ -80,7 +81,7 @@ func New(cfg Config, st *store.Store, routd Routd, log *slog.Logger, reg prometh
 	return o
 }
 
-// gauges registers what is read from the rows.
+// gauges registers the metrics that are read from rows.
 func (o *Onboarding) gauges(reg prometheus.Registerer) {
 	pending := prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_onboarding_pending",
 		Help: "Requests that wait for an operator."})
@@ -88,7 +89,7 @@ func (o *Onboarding) gauges(reg prometheus.Registerer) {
 		Name: "arizuko_onboarding_oldest_seconds", Help: "Age of the oldest request that waits, 0 without one.",
 	})
 	metrics.FromRows(reg, func(ctx context.Context) error {
-		waiting, _, err := o.st.WaitingRequests(ctx)
+		waiting, _, err := rows.WaitingRequests(ctx, o.st.Reader)
 		if err != nil {
 			return err
 		}

@@ -7,17 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/onbod/internal/rows"
-
 	"pgregory.net/rapid"
 
+	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/store"
 )
 
-// history is what a property test has seen of its requests.
+// history is a property test's record of its requests.
 type history struct {
 	*fixture
 	rt      *rapid.T
@@ -29,7 +28,7 @@ type history struct {
 }
 
 // Whatever chats, operators, clocks and crashes do: a chat has one pending request, a request is decided
-// once, and what was approved is connected and greeted once.
+// once, and approved chats are connected and greeted once.
 func TestOnboarding_RandomSteps_KeepInvariants(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -142,7 +141,7 @@ func (h *history) failRoutd(rt *rapid.T) {
 func (h *history) crash(rt *rapid.T) {
 	r := h.request(h.codeOf(rt))
 	if r.State == store.RequestPending && !r.Noted() {
-		h.ok(h.st.Write(h.t.Context(), func(tx *store.Tx) error { return tx.NoteApproval(r.Code, "fam", operator) }))
+		h.ok(h.st.Write(h.t.Context(), func(tx *store.Tx) error { return rows.NoteApproval(tx, r.Code, "fam", operator) }))
 		if _, connected := h.routd.groups[r.ChatJID]; !connected && rapid.Bool().Draw(rt, "connected") {
 			h.routd.groups[r.ChatJID] = "fam"
 		}

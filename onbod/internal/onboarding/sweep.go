@@ -155,7 +155,7 @@ func (o *Onboarding) expire(ctx context.Context, open []*store.Request, refused 
 			continue
 		}
 		err := o.st.Write(ctx, func(tx *store.Tx) error {
-			if err := tx.DecideRequest(r.Code, store.RequestDecision{State: store.RequestExpired,
+			if err := rows.DecideRequest(tx, r.Code, rows.RequestDecision{State: store.RequestExpired,
 				By: store.DecidedByTime}, now); err != nil {
 				return err
 			}
@@ -227,7 +227,7 @@ func (o *Onboarding) items(ctx context.Context, page []*store.Request) ([]routea
 
 // closeByRoute ends a request if its chat's messages go anywhere but here.
 func (o *Onboarding) closeByRoute(ctx context.Context, r *store.Request, a routeapi.Answer) error {
-	d := store.RequestDecision{State: store.RequestExpired, By: store.DecidedByRoutes}
+	d := rows.RequestDecision{State: store.RequestExpired, By: store.DecidedByRoutes}
 	switch {
 	case a.Action == routeapi.Trigger || a.Action == routeapi.Observe:
 		d.State, d.Folder = store.RequestApproved, a.Folder
@@ -235,7 +235,7 @@ func (o *Onboarding) closeByRoute(ctx context.Context, r *store.Request, a route
 	default:
 		return nil
 	}
-	err := o.st.Write(ctx, func(tx *store.Tx) error { return tx.DecideRequest(r.Code, d, o.now()) })
+	err := o.st.Write(ctx, func(tx *store.Tx) error { return rows.DecideRequest(tx, r.Code, d, o.now()) })
 	if errors.Is(err, store.ErrStale) {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// TestSweep_OneRequestRefused_OthersGoOn: the database refuses what is about one chat.
+// TestSweep_OneRequestRefused_OthersGoOn: the database refuses the rows of one chat.
 func TestSweep_OneRequestRefused_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -59,7 +59,7 @@ func TestGauges_NoRequest_AreZero(t *testing.T) {
 	}
 }
 
-// TestApprove_AnswerUnreadable_IsApproved: what was stored is no error to the operator.
+// TestApprove_AnswerUnreadable_IsApproved: the stored approval is no error to the operator.
 func TestApprove_AnswerUnreadable_IsApproved(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

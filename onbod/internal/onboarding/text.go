@@ -71,7 +71,7 @@ func operatorNotice(r *store.Request, operatorChat string) string {
 		msg.CommandIn(operatorChat, msg.CommandReject+" "+r.Code))
 }
 
-// floodNotice is what operators read in place of the notices beyond maxNotices.
+// floodNotice replaces the notices to operators beyond maxNotices.
 func floodNotice() string {
 	return fmt.Sprintf("There were more than %d requests within an hour. Further ones are not announced here: "+
 		"the dashboard and `onbod requests` have all of them.", maxNotices)

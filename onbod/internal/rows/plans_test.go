@@ -32,5 +32,8 @@ func TestQueryPlans(t *testing.T) {
 			"SEARCH sessions USING PRIMARY KEY (group_folder=?)\n" +
 			"SCALAR SUBQUERY 3\n" +
 			"SEARCH turns USING INDEX turns_folder (folder=?)"},
+		"insertRequest":       {insertRequest, ""},
+		"updateNoteApproval":  {updateNoteApproval, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
+		"updateDecideRequest": {updateDecideRequest, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Statements about requests of chats to be connected. The title is the chat's present one, if its
-// adapter knows it.
 const (
 	queryRequest         = store.RequestColumns + store.RequestChat + ` WHERE r.code = ?`
 	queryPendingRequests = store.RequestColumns + ` INDEXED BY onboarding_pending` + store.RequestChat +
@@ -21,11 +19,14 @@ const (
 		WHERE created_at < ?1 AND decided_at < ?1 ORDER BY created_at LIMIT ?2+0)`
 	// The time from which on the newest ?1 requests were made.
 	queryNthRequest = `SELECT created_at FROM onboarding_requests ORDER BY created_at DESC LIMIT 1 OFFSET ?+0`
-)
 
-// The statements on turns, runs, sessions and what belongs to them; see queries.go.
-const (
 	// A turn that never started has made no files.
 	queryFolderUsed = `SELECT EXISTS (SELECT 1 FROM registered_groups WHERE folder = ?1) OR EXISTS (SELECT 1 FROM sessions WHERE group_folder = ?1)
 		OR EXISTS (SELECT 1 FROM turns INDEXED BY turns_folder WHERE folder = ?1 AND started_at IS NOT NULL)`
+
+	insertRequest = `INSERT INTO onboarding_requests (code, chat_jid, kind, sender, sender_name, title, sample, thread_id, state, created_at)
+		VALUES (?,?,?,?,?,?,?,?,'pending',?)`
+	updateNoteApproval  = `UPDATE onboarding_requests SET folder = ?, decided_by = ? WHERE code = ? AND state = 'pending' AND folder IS NULL`
+	updateDecideRequest = `UPDATE onboarding_requests SET state = ?, folder = ?, decided_by = ?, reason = ?, decided_at = ?
+		WHERE code = ? AND state = 'pending'`
 )

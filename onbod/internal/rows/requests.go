@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"fmt"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/store"
@@ -38,16 +39,16 @@ func CountRequests(ctx context.Context, r store.Reader, sender string, after, un
 	return c, err
 }
 
-// WithdrawApproval takes back what NoteApproval noted. It returns ErrStale if the request is decided.
+// WithdrawApproval undoes NoteApproval. It returns ErrStale if the request is decided.
 func WithdrawApproval(tx *store.Tx, code string) error {
-	return tx.ChangeRequest(code, updateWithdrawApproval, code)
+	return ChangeRequest(tx, code, updateWithdrawApproval, code)
 }
 
 // ReopenRequest makes a rejected or expired request pending again, as if it was made now. It returns ErrStale if
 // the request is not one, and an ErrRefused if its chat has made another.
 func ReopenRequest(tx *store.Tx, code string, now int64) error {
 	tx.Note(failpoint.DecideRequest)
-	return tx.ChangeRequest(code, updateReopenRequest, now, code)
+	return ChangeRequest(tx, code, updateReopenRequest, now, code)
 }
 
 // PurgeRequests deletes requests that were made and decided before a time, in unix ms, oldest first
@@ -60,4 +61,50 @@ func PurgeRequests(tx *store.Tx, before int64, limit int) (deleted int64, err er
 // no more than n.
 func NthRequestAt(ctx context.Context, r store.Reader, n int) (int64, error) {
 	return store.Value[int64](ctx, r, queryNthRequest, n)
+}
+
+// PutRequest stores a pending request of a chat that has none. Its texts are cut to their limits, and
+// a former address becomes the present one. Of r, State and what a decision sets are ignored. If
+// the code is taken, or the chat has a pending request, it returns an ErrRefused.
+func PutRequest(tx *store.Tx, r *store.Request) (err error) {
+	tx.Note(failpoint.PutRequest)
+	if r.ChatJID, err = tx.Address(store.Uncancelled(), r.ChatJID); err != nil {
+		return err
+	}
+	r.Sender, r.ThreadID = store.Truncate(store.CleanText(r.Sender), store.MaxReference),
+		store.Truncate(store.CleanText(r.ThreadID), store.MaxReference)
+	r.SenderName, r.Title, r.Sample = store.CleanName(r.SenderName), store.CleanName(r.Title), store.CleanName(r.Sample)
+	return tx.Exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID,
+		r.CreatedAt)
+}
+
+// NoteApproval notes that an operator approves a pending request into a folder. It returns ErrStale
+// if the request is decided, or being approved already.
+func NoteApproval(tx *store.Tx, code, folder, by string) error {
+	tx.Note(failpoint.NoteApproval)
+	return ChangeRequest(tx, code, updateNoteApproval, folder, by, code)
+}
+
+// RequestDecision is how a request ends.
+type RequestDecision struct {
+	State  store.RequestState
+	Folder string // of an approved one, else ""
+	By     string
+	Reason string // of a rejected one, may be ""
+}
+
+// DecideRequest ends a pending request and pokes gated. It returns ErrStale if the request is decided.
+func DecideRequest(tx *store.Tx, code string, d RequestDecision, now int64) error {
+	tx.Note(failpoint.DecideRequest)
+	tx.Poke("gated")
+	return ChangeRequest(tx, code, updateDecideRequest, d.State, store.Null(d.Folder), d.By, store.CleanName(d.Reason),
+		now, code)
+}
+
+func ChangeRequest(tx *store.Tx, code, query string, args ...any) error {
+	n, err := tx.Change(query, args...)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("request %s: %w", code, store.ErrStale)
+	}
+	return err
 }

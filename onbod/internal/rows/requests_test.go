@@ -19,7 +19,7 @@ import (
 func ask(t testing.TB, s *store.Store, code, chatJID string, at int64) *store.Request {
 	t.Helper()
 	r := &store.Request{Code: code, ChatJID: chatJID, Kind: msg.ChatGroup, Sender: "telegram:7", Title: "asked as", CreatedAt: at}
-	storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutRequest(r) })
+	storetest.Write(t, s, func(tx *store.Tx) error { return rows.PutRequest(tx, r) })
 	return r
 }
 
@@ -31,13 +31,13 @@ func TestRequest_OnePendingPerChat(t *testing.T) {
 		{Code: "ABCD-1235", ChatJID: storetest.Chat, Kind: msg.ChatDM, CreatedAt: 11},
 		{Code: "ABCD-1234", ChatJID: "telegram:-2", Kind: msg.ChatDM, CreatedAt: 11},
 	} {
-		err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.PutRequest(r) })
+		err := s.Write(t.Context(), func(tx *store.Tx) error { return rows.PutRequest(tx, r) })
 		if !errors.Is(err, store.ErrRefused) {
 			t.Errorf("%s for %s: %v, want refused", r.Code, r.ChatJID, err)
 		}
 	}
 	storetest.Write(t, s, func(tx *store.Tx) error {
-		return tx.DecideRequest("ABCD-1234", store.RequestDecision{State: store.RequestRejected, By: "telegram:42", Reason: "no"}, 20)
+		return rows.DecideRequest(tx, "ABCD-1234", rows.RequestDecision{State: store.RequestRejected, By: "telegram:42", Reason: "no"}, 20)
 	})
 	ask(t, s, "ABCD-1235", storetest.Chat, 30)
 	if r := storetest.Must(s.PendingRequest(t.Context(), storetest.Chat))(t); r == nil || r.Code != "ABCD-1235" {
@@ -60,9 +60,9 @@ func TestRequest_Decision_OnlyOnceAndOnlyPending(t *testing.T) {
 	s := storetest.Open(t)
 	ask(t, s, "ABCD-1234", storetest.Chat, 10)
 	approve := func(tx *store.Tx) error {
-		return tx.DecideRequest("ABCD-1234", store.RequestDecision{State: store.RequestApproved, Folder: "fam", By: "telegram:42"}, 20)
+		return rows.DecideRequest(tx, "ABCD-1234", rows.RequestDecision{State: store.RequestApproved, Folder: "fam", By: "telegram:42"}, 20)
 	}
-	note := func(tx *store.Tx) error { return tx.NoteApproval("ABCD-1234", "fam", "telegram:42") }
+	note := func(tx *store.Tx) error { return rows.NoteApproval(tx, "ABCD-1234", "fam", "telegram:42") }
 	withdraw := func(tx *store.Tx) error { return rows.WithdrawApproval(tx, "ABCD-1234") }
 	storetest.Write(t, s, note)
 	if r := storetest.Must(rows.Request(t.Context(), s.Reader, "ABCD-1234"))(t); !r.Noted() || r.DecidedBy != "telegram:42" {
@@ -92,7 +92,7 @@ func TestRequests_CountedAndListed(t *testing.T) {
 		ask(t, s, code, fmt.Sprintf("telegram:-%d", i), int64(i))
 		if i < 3 {
 			storetest.Write(t, s, func(tx *store.Tx) error {
-				return tx.DecideRequest(code, store.RequestDecision{State: store.RequestExpired, By: store.DecidedByTime}, 20)
+				return rows.DecideRequest(tx, code, rows.RequestDecision{State: store.RequestExpired, By: store.DecidedByTime}, 20)
 			})
 		}
 	}
@@ -129,5 +129,154 @@ func TestRequests_CountedAndListed(t *testing.T) {
 	storetest.Write(t, s, func(tx *store.Tx) (err error) { deleted, err = rows.PurgeRequests(tx, 30, 9); return err })
 	if n := len(storetest.Must(rows.PendingRequests(t.Context(), s.Reader))(t)); n != 7 || deleted != 1 {
 		t.Errorf("%d pending are left, %d deleted", n, deleted)
+	}
+}
+
+func TestRequest_Title_IsTheChatsPresentOne(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	ask(t, s, "ABCD-1234", storetest.Chat, 10)
+	for _, title := range []string{"Family", "Family & friends", ""} {
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutChat(storetest.Chat, msg.ChatGroup, title, 11) })
+		want := title
+		if title == "" {
+			want = "asked as"
+		}
+		if r := storetest.Must(s.PendingRequest(t.Context(), storetest.Chat))(t); r.Title != want {
+			t.Errorf("title %q, want %q", r.Title, want)
+		}
+	}
+}
+
+// A chat that moves while it waits, with a request at its new address as well.
+func TestMoveChat_PendingAtBothAddresses_OneStays(t *testing.T) {
+	t.Parallel()
+	const from, to = "telegram:-5", "telegram:-1005"
+	for name, tt := range map[string]struct {
+		noted []string // approved, not connected yet
+		stays string
+	}{
+		"neither approved": {nil, "NEWC-0000"},
+		"former approved":  {[]string{"OLDC-0000"}, "OLDC-0000"},
+		"present approved": {[]string{"NEWC-0000"}, "NEWC-0000"},
+		"both approved":    {[]string{"OLDC-0000", "NEWC-0000"}, "NEWC-0000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			ask(t, s, "OLDC-0000", from, 10)
+			ask(t, s, "NEWC-0000", to, 11)
+			for _, code := range tt.noted {
+				storetest.Write(t, s, func(tx *store.Tx) error { return rows.NoteApproval(tx, code, "fam", "telegram:42") })
+			}
+			storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(from, to, 50) })
+			all := storetest.Must(s.Requests(t.Context(), "", 9))(t)
+			for _, r := range all {
+				switch {
+				case r.ChatJID != to:
+					t.Errorf("%s is of %s", r.Code, r.ChatJID)
+				case r.Code == tt.stays && r.State != store.RequestPending:
+					t.Errorf("%s should stay: %+v", r.Code, r)
+				case r.Code != tt.stays && (r.State != store.RequestExpired || r.DecidedBy != store.DecidedByMove || r.DecidedAt != 50):
+					t.Errorf("%s should have ended: %+v", r.Code, r)
+				}
+			}
+			for _, jid := range []string{from, to} {
+				if r := storetest.Must(s.PendingRequest(t.Context(), jid))(t); r == nil || r.Code != tt.stays {
+					t.Errorf("pending of %s: %+v", jid, r)
+				}
+			}
+		})
+	}
+}
+
+func TestMoveChat_Pending_FollowsAndNewOnesGoThere(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	ask(t, s, "ABCD-1234", "telegram:-5", 10)
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat("telegram:-5", "telegram:-1005", 50) })
+	if r := storetest.Must(s.PendingRequest(t.Context(), "telegram:-5"))(t); r == nil || r.ChatJID != "telegram:-1005" {
+		t.Errorf("pending: %+v", r)
+	}
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		return rows.DecideRequest(tx, "ABCD-1234", rows.RequestDecision{State: store.RequestExpired, By: store.DecidedByTime}, 60)
+	})
+	if r := ask(t, s, "ABCD-1235", "telegram:-5", 70); r.ChatJID != "telegram:-1005" {
+		t.Errorf("a new request is of %s", r.ChatJID)
+	}
+	if r := storetest.Must(s.LastDecidedRequest(t.Context(), "telegram:-5"))(t); r == nil || r.Code != "ABCD-1234" {
+		t.Errorf("last decided: %+v", r)
+	}
+}
+
+func TestDirectChat_IsWhereTheUserWasSeenLast(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	for jid, kind := range map[string]msg.ChatKind{
+		"telegram:42": msg.ChatDM, "telegram:-9": msg.ChatGroup, "slack:D1": msg.ChatDM, "slack:D2": msg.ChatDM, "slack:D3": msg.ChatDM,
+		"slack:C1": msg.ChatGroup, "discord:dm-1": msg.ChatDM, "telegram:43": msg.ChatGroup, "telegram:44": msg.ChatDM, "telegram:45": msg.ChatDM,
+	} {
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutChat(jid, kind, "", 1) })
+	}
+	for _, m := range []*msg.Message{
+		{ChatJID: "slack:D1", Sender: "slack:U1"}, {ChatJID: "slack:D2", Sender: "slack:U1"}, {ChatJID: "slack:D3", Sender: "slack:U1"},
+		{ChatJID: "slack:D3", Sender: "slack:U2"}, // D3 is another user's now
+		{ChatJID: "slack:C1", Sender: "slack:U1"}, {ChatJID: "slack:D1", Sender: "slack:U9", Direction: msg.Out},
+		{ChatJID: "discord:dm-1", Sender: "slack:U1"}, {ChatJID: "telegram:-9", Sender: "telegram:43"},
+		{ChatJID: "telegram:44", Sender: "telegram:44"}, {ChatJID: "telegram:44", Sender: "telegram:44", Verb: msg.VerbLeave}, // blocks the bot
+		{ChatJID: "telegram:45", Sender: "telegram:45", Verb: msg.VerbLeave}, {ChatJID: "telegram:45", Sender: "telegram:45", Verb: msg.VerbJoin},
+	} {
+		if m.Direction == "" {
+			m.Direction = msg.In
+		}
+		storetest.Stored(t, s, m)
+	}
+	for sender, want := range map[string]string{
+		"telegram:42": "telegram:42", "slack:U1": "slack:D2", "slack:U2": "slack:D3", "slack:U9": "", "telegram:43": "", "web:operator": "",
+		"telegram:44": "", "telegram:45": "telegram:45",
+	} {
+		if got := storetest.Must(s.DirectChat(t.Context(), sender))(t); got != want {
+			t.Errorf("%s is reached in %q, want %q", sender, got, want)
+		}
+	}
+}
+
+func TestMoveChat_BothApproving_OperatorOfTheEndedOneIsNotified(t *testing.T) {
+	t.Parallel()
+	for name, noted := range map[string]bool{"both are being approved": true, "the new one is not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			storetest.Write(t, s, func(tx *store.Tx) error {
+				for code, jid := range map[string]string{"ABCD-0001": storetest.Chat, "ABCD-0002": "telegram:-1001"} {
+					if err := rows.PutRequest(tx, &store.Request{Code: code, ChatJID: jid, Kind: msg.ChatGroup, CreatedAt: 1}); err != nil {
+						return err
+					}
+				}
+				if err := tx.PutChat("telegram:42", msg.ChatDM, "Olga", 1); err != nil {
+					return err
+				}
+				if noted {
+					if err := rows.NoteApproval(tx, "ABCD-0002", "new", "telegram:43"); err != nil {
+						return err
+					}
+				}
+				return rows.NoteApproval(tx, "ABCD-0001", "old", "telegram:42")
+			})
+			before := storetest.Must(s.LastMessageID(t.Context()))(t)
+			storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(storetest.Chat, "telegram:-1001", 20) })
+			last := storetest.Must(s.LastMessageID(t.Context()))(t)
+			if !noted {
+				if last != before {
+					t.Error("an operator is notified whose approval goes on")
+				}
+				return
+			}
+			m := storetest.Must(s.Message(t.Context(), last))(t)
+			if m.ChatJID != "telegram:42" || m.Source != msg.SourceNotice || m.OutState != msg.OutQueued ||
+				!strings.Contains(m.Content, "Request ABCD-0001") || !strings.Contains(m.Content, "request ABCD-0002 of its present address is being approved into the group new") {
+				t.Errorf("the notice is %+v", m)
+			}
+		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/config"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
@@ -92,7 +93,7 @@ func (d *Daemon[C]) Until(what string, happens func() bool) {
 // Connection is the state of the connection and its detail, as operators see them.
 func (d *Daemon[C]) Connection() (state, detail string) {
 	d.Helper()
-	all, err := d.Store.Daemons(d.Context())
+	all, err := daemonrows.Daemons(d.Context(), d.Store.Reader)
 	if err != nil {
 		d.Fatal(err)
 	}

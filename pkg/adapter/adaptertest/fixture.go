@@ -16,6 +16,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -76,7 +77,7 @@ func newFixture(t testing.TB, p Platform) *fixture {
 // start runs a shell until stop is called, or the case ends.
 func (b *fixture) start() (stop func()) {
 	log := slog.New(slog.NewTextHandler(b.log, nil))
-	heartbeat := daemon.NewHeartbeat("testd", "", log, func(_ context.Context, d store.Daemon) error {
+	heartbeat := daemon.NewHeartbeat("testd", "", log, func(_ context.Context, d rows.Daemon) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.connection = daemon.Connection(d.Connection)

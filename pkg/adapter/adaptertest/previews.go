@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"arizuko/gated/gatedtest"
-
 	"arizuko/pkg/adapter"
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -133,7 +133,7 @@ func (w *work) delivered() {
 func (b *fixture) noneOpen() {
 	b.Helper()
 	b.within(time.Hour, "the end of the previews", func() bool {
-		open, err := b.store.OpenPreviews(b.Context(), b.platform.Name)
+		open, err := adapterrows.OpenPreviews(b.Context(), b.store.Reader, b.platform.Name)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -88,5 +88,26 @@ func TestQueryPlans(t *testing.T) {
 		"queryUnreadSystem": {queryUnreadSystem, "CO-ROUTINE s\n" +
 			"SEARCH system_messages USING INDEX system_messages_folder (folder=?)\n" +
 			"SCAN s"},
+		"queryPreviewTurns": {queryPreviewTurns, "SCAN t USING INDEX turns_run\n" +
+			"SEARCH p USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\n" +
+			"SEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN\n" +
+			"SEARCH g USING PRIMARY KEY (folder=?) LEFT-JOIN\n" +
+			"CORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH o USING COVERING INDEX turns_run (run_id=? AND id<?)\n" +
+			"CORRELATED SCALAR SUBQUERY 2\n" +
+			"SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"}, // few agents run at once
+		// few agents run at once
+		"queryPreviewTurn": {queryPreviewTurn, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"SEARCH p USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\n" +
+			"SEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN\n" +
+			"SEARCH g USING PRIMARY KEY (folder=?) LEFT-JOIN\n" +
+			"CORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH o USING COVERING INDEX turns_run (run_id=? AND id<?)\n" +
+			"CORRELATED SCALAR SUBQUERY 2\n" +
+			"SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"},
+		"queryOpenPreviews": {queryOpenPreviews, "SEARCH previews USING INDEX previews_open (chat_jid>? AND chat_jid<?)"},
+		"queryLanePreviews": {queryLanePreviews, "SEARCH previews USING INDEX previews_open (chat_jid=?)"},
+		"queryPreviewShown": {queryPreviewShown, "SEARCH previews USING INDEX previews_open (chat_jid=?)"},
+		"queryWantedFiles":  {queryWantedFiles, "SEARCH m USING INDEX messages_wanted (platform=?)"},
 	})
 }

@@ -101,3 +101,14 @@ func Value[T any](t testing.TB, s *store.Store, query string, args ...any) (v T)
 	}
 	return v
 }
+
+// PutRequest stores a pending request of a chat, as onbod does.
+func PutRequest(tx *store.Tx, r *store.Request) error {
+	return tx.Exec(`INSERT INTO onboarding_requests (code, chat_jid, kind, sender, sender_name, title, sample, thread_id, state, created_at)
+		VALUES (?,?,?,?,?,?,?,?,'pending',?)`, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID, r.CreatedAt)
+}
+
+// SetConfig replaces the configuration of a group, as routd does.
+func SetConfig(tx *store.Tx, folder string, config []byte) error {
+	return tx.Exec(`UPDATE registered_groups SET config = ? WHERE folder = ?`, string(config), folder)
+}

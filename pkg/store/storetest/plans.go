@@ -164,34 +164,32 @@ func checkServerPlans(t *testing.T, plans map[string][2]string) {
 // wholeReadsOnAServer are the exceptions. SQLite's plans read most of them as a whole, too.
 var wholeReadsOnAServer = map[string]bool{
 	// Tables of a few rows.
-	"deleteExpired":      true,
+	"FenceExpired":       true,
 	"deleteFormer":       true,
 	"queryAliases":       true,
 	"queryAnyAlias":      true,
 	"queryBroadcastOf":   true,
-	"queryExpired":       true,
+	"ExpiredProcesses":   true,
 	"queryFailing":       true,
-	"queryNextQueued":    true,
+	"FindQueued":         true,
 	"queryProcesses":     true,
 	"querySearchDeleted": true,
 	"querySearchState":   true,
-	"queryStops":         true,
-	"queryStopsOfChat":   true,
+	"Stops":              true,
 	"updateSearchState":  true,
 	// The first rows of an index: its limit ends it.
-	"deleteOldAudit":    true,
+	"PurgeAudit":        true,
 	"queryLastRuntimes": true,
 	"queryOldestAudit":  true,
 	// A page of the rows that have ended: the limit, which the server does not know, could be a tenth of all.
-	"deleteEndedContext": true,
-	"deleteOldRequests":  true,
+	"DeleteEndedContextObjects": true,
+	"deleteOldRequests":         true,
 	// The newest rows, which the server sees from the parameters: without them it could be a third of all.
 	"queryDeliveryChanges": true,
-	// All rows, once: at a start, for a page of the dashboard, for the few chats that are being moved.
-	"queryContextObjects": true,
-	"queryDirectChat":     true,
-	"queryFoldersEver":    true,
-	"queryUnmoved":        true,
+	// All rows, once: for a page of the dashboard, for the few chats that are being moved.
+	"queryDirectChat": true,
+	"FoldersEver":     true,
+	"queryUnmoved":    true,
 }
 
 // fillTables fills all tables of a migrated database with rows that only have the right types.

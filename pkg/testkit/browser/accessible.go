@@ -14,13 +14,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// interactive are the roles of what users act on. Each needs a name that no other of its kind has.
+// interactive are the roles of controls. Each control needs a name that no other of its kind has.
 var interactive = []string{
 	"button", "checkbox", "combobox", "DisclosureTriangle", "link", "listbox", "radio", "searchbox", "spinbutton",
 	"switch", "tab", "textbox",
 }
 
-// node is a node of the accessibility tree: what screen readers are given.
+// node is a node of the accessibility tree, which screen readers get.
 type node struct {
 	*accessibility.Node
 	children []*node
@@ -71,7 +71,7 @@ func plainWords(s string) string {
 		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ")
 }
 
-// tree is the page's accessibility tree without what is ignored.
+// tree is the page's accessibility tree without ignored nodes.
 func (p *Tab) tree() *node {
 	p.t.Helper()
 	answer, err := chromedp.Call(p.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
@@ -102,7 +102,7 @@ func (p *Tab) tree() *node {
 	return &node{answer.Nodes[0], below(answer.Nodes[0], false), false}
 }
 
-// ReaderProblems lists what keeps users of a screen reader from using the page: in its accessibility tree, controls
+// ReaderProblems lists problems for users of a screen reader: in its accessibility tree, controls
 // without a name, with the name of another one or without the words that are seen on them, levels of headings that are
 // left out, tables without a name or header cells, pictures without a name.
 func (p *Tab) ReaderProblems() (problems []string) {
@@ -207,7 +207,7 @@ func (p *Tab) ForcedColorProblems() []string {
 // maxTabs is how often the Tab key is pressed on one page.
 const maxTabs = 1000
 
-// KeyboardProblems presses Tab until the focus has been everywhere, and lists what is wrong: a control that it does not
+// KeyboardProblems presses Tab until the focus has been everywhere, and lists the problems: a control that it does not
 // reach or that does not show the focus, an order other than that of reading, a trap.
 func (p *Tab) KeyboardProblems() []string {
 	p.t.Helper()

@@ -36,7 +36,7 @@ const timeout = 30 * time.Second
 // another machine.
 const testHost = "chat.test"
 
-// fontsConf leaves Chromium the fonts of `make setup`: what is measured depends on no other ones.
+// fontsConf leaves Chromium only the fonts of `make setup`, so that measurements depend on no others.
 //
 //go:embed fonts.conf
 var fontsConf []byte
@@ -166,7 +166,7 @@ func isLocal(address string) bool {
 	return u.Scheme == "data" || u.Scheme == "about" || u.Hostname() == testHost || ip != nil && ip.IsLoopback()
 }
 
-// IgnoreCSP lets pages run and load what their content security policy forbids.
+// IgnoreCSP turns the content security policy of pages off.
 func (p *Tab) IgnoreCSP() {
 	p.t.Helper()
 	if _, err := chromedp.Call(p.ctx, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true}); err != nil {

@@ -136,7 +136,7 @@ func (e *Engine) Environ() []string {
 		"DOCKER_CONFIG=" + filepath.Join(e.Dir, "client")}
 }
 
-// Docker runs the client and returns what it prints.
+// Docker runs the client and returns its output.
 func (e *Engine) Docker(t testing.TB, args ...string) string {
 	t.Helper()
 	return e.client(t, nil, args...)

@@ -1,4 +1,4 @@
-// Package gobuild builds programs that tests start. All test binaries share what is built: each program is linked once
+// Package gobuild builds programs that tests start. All test binaries share the programs: each is linked once
 // for a set of flags, and after that only when its code has changed.
 package gobuild
 

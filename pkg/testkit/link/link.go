@@ -144,7 +144,7 @@ func (l *Link) pass() {
 	<-healed
 }
 
-// copy passes on what one side sends, and its end, which ends both.
+// copy passes on the bytes of one side, and its end, which ends both.
 func (l *Link) copy(to io.WriteCloser, from io.ReadCloser) {
 	buf := make([]byte, 1<<16)
 	for {

@@ -1,5 +1,6 @@
-// Package need says what a test takes beyond Go and a C compiler. With -short such tests are skipped; without, a missing
-// program is a failure, so that nothing stays untested unseen. What only root can do is skipped for other users.
+// Package need declares the requirements of a test beyond Go and a C compiler. With -short such tests are skipped;
+// without, a missing program is a failure, so that nothing stays untested unseen. Tests that only root can run are skipped
+// for other users.
 package need
 
 import (
@@ -19,7 +20,7 @@ func Program(t testing.TB, program, debianPackage string) {
 	}
 }
 
-// Full skips the test with -short: it needs what only a full run installs or has time for.
+// Full skips the test with -short, for tests whose programs or time only a full run has.
 func Full(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -38,7 +39,7 @@ func Verify(t testing.TB) {
 	}
 }
 
-// Root skips the test unless root runs it, as CI has to. It is for what no other user can do.
+// Root skips the test unless root runs it, as CI must. It is for actions that no other user can take.
 func Root(t testing.TB) {
 	t.Helper()
 	if os.Getuid() != 0 && os.Getenv("CI") != "" && !testing.Short() {

@@ -28,7 +28,7 @@ func (c *Cluster) Suspend(n int) error {
 	return errors.Join(err, c.nodes[n].patroni.signal(syscall.SIGSTOP))
 }
 
-// Resume continues what Suspend has stopped, the server first: it does not know yet what has happened meanwhile.
+// Resume continues a suspended node, the server first: it does not know yet of the changes meanwhile.
 func (c *Cluster) Resume(n int) error {
 	return errors.Join(c.nodes[n].signalServer(syscall.SIGCONT), c.nodes[n].patroni.signal(syscall.SIGCONT))
 }
@@ -37,7 +37,7 @@ func (c *Cluster) Resume(n int) error {
 // that it is still the primary.
 func (c *Cluster) SuspendPatroni(n int) error { return c.nodes[n].patroni.signal(syscall.SIGSTOP) }
 
-// ResumePatroni continues what SuspendPatroni has stopped.
+// ResumePatroni continues a Patroni after SuspendPatroni.
 func (c *Cluster) ResumePatroni(n int) error { return c.nodes[n].patroni.signal(syscall.SIGCONT) }
 
 // Isolate cuts a node off from etcd and from the other nodes, or connects it again with link.None. Clients reach its

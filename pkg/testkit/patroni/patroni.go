@@ -1,6 +1,6 @@
 // Package patroni runs three Postgres servers, of which Patroni and etcd make a primary, its synchronous standby and
-// another standby, on folders and loopback addresses of their own, with what Debian's packages postgresql, patroni and
-// etcd-server install. It leaves nothing on the machine, and never touches a cluster of the system.
+// another standby, on folders and loopback addresses of their own, with the programs of Debian's packages postgresql,
+// patroni and etcd-server. It leaves nothing on the machine, and never touches a cluster of the system.
 package patroni
 
 import (
@@ -77,7 +77,7 @@ type node struct {
 }
 
 // Start starts a cluster in a new folder below dir, "" for the folder of temporary files, and waits until it is
-// healthy. It writes nothing to the disk at a commit: what it has is lost with the machine, not with processes.
+// healthy. It writes nothing to the disk at a commit: its data is lost with the machine, not with processes.
 func Start(ctx context.Context, dir string) (*Cluster, error) {
 	for _, name := range []string{"patroni", "etcd"} {
 		if _, err := exec.LookPath(name); err != nil {

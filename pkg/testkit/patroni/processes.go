@@ -37,7 +37,7 @@ func (c *Cluster) run(dir, name string, args ...string) (*program, error) {
 	}
 	go func() {
 		defer close(p.ended)
-		_ = p.process.Wait() // what it said is in the log
+		_ = p.process.Wait() // its output is in the log
 	}()
 	return p, nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// status is what Patroni says of the server of its node.
+// status is Patroni's answer about the server of its node.
 type status struct {
 	Role        string `json:"role"`
 	State       string `json:"state"`

@@ -38,7 +38,7 @@ type Server struct {
 
 // Start makes a cluster in a new folder below dir, "" for the folder of temporary files, and starts a server that
 // listens on a socket in it alone. Unless a setting, name=value, says otherwise, it writes nothing to the disk at a
-// commit: what it has is lost with the machine, not with a process.
+// commit: its data is lost with the machine, not with a process.
 func Start(ctx context.Context, dir string, settings ...string) (*Server, error) {
 	programs, err := Programs()
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Server) start(ctx context.Context) error {
 	}
 	go func() {
 		defer close(s.ended)
-		_ = s.process.Wait() // what it said is in the log
+		_ = s.process.Wait() // its output is in the log
 	}()
 	return s.await(ctx)
 }

@@ -65,7 +65,7 @@ func (a *API) loadChat(r *http.Request, item *routeapi.Item) (err error) {
 	return nil
 }
 
-// rowAccess decides on one message alone: what it would claim counts for no other.
+// rowAccess decides on one message alone: its claims don't count for others.
 func (a *API) rowAccess(r *http.Request, table *routing.Table, item *routeapi.Item, operator bool) (routeapi.RowAccess,
 	error) {
 	engaged := a.Engagement.Snapshot()

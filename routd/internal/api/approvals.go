@@ -39,7 +39,7 @@ func (a *API) approve(r *http.Request) (*httpx.Answer, error) {
 	return &httpx.Answer{Status: http.StatusOK, Body: done}, nil
 }
 
-// checkApproval returns a bad_request for what no route can name, and sets a missing kind.
+// checkApproval returns a bad_request for a chat that no route can name, and sets a missing kind.
 func checkApproval(req *routeapi.Approval) (err error) {
 	if req.Kind, err = routeapi.CheckChat(req.ChatJID, req.Kind); err == nil {
 		err = msg.ValidFolder(req.Folder)

@@ -90,7 +90,7 @@ func readChoice(agent json.RawMessage, to any) error {
 	return json.Unmarshal([]byte(cmp.Or(string(agent), "{}")), to)
 }
 
-// connected records what onbod asked for on behalf of an operator.
+// connected records a change that onbod made for an operator.
 func (u audit) connected(tx *store.Tx, req *routeapi.Approval, done *routeapi.Approved) error {
 	u.who = cmp.Or(req.By, u.who)
 	if done.Created {
@@ -113,7 +113,7 @@ func settings(config json.RawMessage) map[string]json.RawMessage {
 	return fields
 }
 
-// engagement records what an operator asked for. What agents ask for is in their turns.
+// engagement records an operator's request. Agents' requests are in their turns.
 func (u audit) engagement(tx *store.Tx, request *routeapi.EngagementRequest, ttl time.Duration, before string) error {
 	place := *request.JID
 	if *request.Topic != "" {

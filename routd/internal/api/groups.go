@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"reflect"
 
-	"arizuko/routd/internal/rows"
-
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/pkg/apierr"
@@ -18,6 +16,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/routing"
+	"arizuko/routd/internal/rows"
 )
 
 func (a *API) listGroups(r *http.Request) (*httpx.Answer, error) {
@@ -86,7 +85,7 @@ func (a *API) replaceGroup(r *http.Request) (*httpx.Answer, error) {
 			return err
 		}
 		g.CreatedAt = stored.CreatedAt
-		if _, err = tx.UpdateGroup(&g); err != nil {
+		if _, err = rows.UpdateGroup(tx, &g); err != nil {
 			return err
 		}
 		return a.audit(r).groupChanged(tx, stored, &g)
@@ -139,7 +138,7 @@ func checkUnused(ctx context.Context, tx *store.Tx, folder string) error {
 }
 
 // decodeGroup reads a group. folder is the one in the path, "" where the body must name it.
-// created_at is ignored: clients may send what GET answered.
+// created_at is ignored: clients may send the answer of a GET.
 func decodeGroup(r *http.Request, folder string) (msg.Group, error) {
 	g, err := httpx.Decode[msg.Group](r)
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/routing"
+	"arizuko/routd/internal/rows"
 )
 
-// patchGroup changes what the body names and keeps the rest, in one transaction: two changes of different settings
+// patchGroup changes the fields in the body and keeps the rest, in one transaction: two changes of different settings
 // never undo each other.
 func (a *API) patchGroup(r *http.Request) (*httpx.Answer, error) {
 	folder := folderOf(r)
@@ -38,7 +39,7 @@ func (a *API) patchGroup(r *http.Request) (*httpx.Answer, error) {
 		if err := routing.CheckGroup(g); err != nil {
 			return badRequest(err)
 		}
-		if _, err = tx.UpdateGroup(&g); err != nil {
+		if _, err = rows.UpdateGroup(tx, &g); err != nil {
 			return err
 		}
 		return a.audit(r).groupChanged(tx, stored, &g)

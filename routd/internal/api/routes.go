@@ -17,6 +17,7 @@ import (
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/routecheck"
 	"arizuko/pkg/store"
+	"arizuko/routd/internal/rows"
 )
 
 func (a *API) listRoutes(r *http.Request) (*httpx.Answer, error) {
@@ -71,11 +72,11 @@ func (a *API) replaceRoute(r *http.Request) (*httpx.Answer, error) {
 		if err := checkRegistered(r.Context(), tx, target.Folder); err != nil {
 			return err
 		}
-		before, err := tx.Route(r.Context(), id)
+		before, err := rows.Route(r.Context(), tx.Reader, id)
 		if err = orNoRoute(id, before != nil, err); err != nil {
 			return err
 		}
-		if _, err = tx.UpdateRoute(&route); err != nil {
+		if _, err = rows.UpdateRoute(tx, &route); err != nil {
 			return err
 		}
 		return a.audit(r).route(tx, before, &route)
@@ -92,11 +93,11 @@ func (a *API) deleteRoute(r *http.Request) (*httpx.Answer, error) {
 		return nil, err
 	}
 	err = a.write(r.Context(), func(tx *store.Tx) error {
-		before, err := tx.Route(r.Context(), id)
+		before, err := rows.Route(r.Context(), tx.Reader, id)
 		if err = orNoRoute(id, before != nil, err); err != nil {
 			return err
 		}
-		if _, err = tx.DeleteRoute(id); err != nil {
+		if _, err = rows.DeleteRoute(tx, id); err != nil {
 			return err
 		}
 		return a.audit(r).route(tx, before, nil)

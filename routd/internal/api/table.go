@@ -14,6 +14,7 @@ import (
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/routecheck"
 	"arizuko/pkg/store"
+	"arizuko/routd/internal/rows"
 )
 
 // maxListed is how many problems of a table the error names.
@@ -66,7 +67,7 @@ type replacement struct {
 	done   routeapi.Replaced
 }
 
-// read checks a table against what is stored, in the transaction, so that nothing changes in between.
+// read checks a table against the stored one, in the transaction, so that nothing changes in between.
 func (c *replacement) read(ctx context.Context, tx *store.Tx, table *routeapi.Table) error {
 	stored, err := tx.Routes(ctx)
 	if err != nil {
@@ -113,7 +114,7 @@ func (c *replacement) store(tx *store.Tx, routes []msg.Route) error {
 		if gone == nil {
 			continue
 		}
-		if _, err := tx.DeleteRoute(id); err != nil {
+		if _, err := rows.DeleteRoute(tx, id); err != nil {
 			return err
 		}
 		c.done.Deleted++
@@ -133,7 +134,7 @@ func (c *replacement) put(tx *store.Tx, before, after *msg.Route) (err error) {
 		err = tx.PutRoute(after)
 	} else {
 		c.done.Changed++
-		_, err = tx.UpdateRoute(after)
+		_, err = rows.UpdateRoute(tx, after)
 	}
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func TestReplaceRoutes_SameTable_ChangesNothing(t *testing.T) {
 	}
 }
 
-// What another editor has saved in between is not overwritten.
+// Changes that another editor has saved in between are not overwritten.
 func TestReplaceRoutes_ChangedSinceSeen_Conflict(t *testing.T) {
 	for name, change := range map[string][3]string{
 		"added":   {"POST", "/v1/routes", `{"target":"ops"}`},

@@ -40,7 +40,7 @@ func TestAPI_StoreClosed_Unavailable(t *testing.T) {
 	}
 }
 
-// While another process holds the write lock, questions are answered by what was delivered.
+// While another process holds the write lock, questions are answered from the deliveries.
 func TestAPI_DatabaseLocked_QuestionsAnswered(t *testing.T) {
 	f := newFixture(t)
 	f.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`)

@@ -79,7 +79,7 @@ func homeRows(chatJID string, h *routeapi.HomeAccess) [][]string {
 		{"@name", reaches}, {"pin", pins}}
 }
 
-// outcome words what becomes of a message.
+// outcome words the decision on a message.
 func outcome(a *routeapi.Answer, admitted bool) string {
 	switch {
 	case !admitted:

@@ -98,7 +98,7 @@ func (c *verbs) showGroup(ctx context.Context, args []string, out io.Writer) err
 	return err
 }
 
-// setGroup changes what its flags name and keeps the rest.
+// setGroup changes the settings its flags name and keeps the rest.
 func (c *verbs) setGroup(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups set FOLDER [--name NAME] [--agent NAME] [--model ID] [--config JSON]", out)
 	name := line.String("name", "", "what users call it")

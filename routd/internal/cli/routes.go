@@ -71,7 +71,7 @@ func (c *verbs) addRoute(ctx context.Context, args []string, out io.Writer) erro
 	return c.warn(ctx, out, func(w routecheck.Warning) bool { return w.Route == r.ID })
 }
 
-// warn prints what an operator should know about what was just changed: mostly that strangers are let in.
+// warn prints warnings about the change just made: mostly that strangers are let in.
 func (c *verbs) warn(ctx context.Context, out io.Writer, about func(routecheck.Warning) bool) error {
 	var table struct {
 		Routes []msg.Route

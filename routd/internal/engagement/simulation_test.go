@@ -132,7 +132,7 @@ func (w *simulation) claim(tn *turn, row *msg.Message, reason msg.Reason) {
 	if row.Verb != msg.VerbMention && reason != msg.ReasonEngaged {
 		return
 	}
-	// What was delivered before the mention was stored does not count for it.
+	// Deliveries from before the mention was stored do not count for it.
 	row.ReceivedAt = max(row.ReceivedAt, w.shown[tn.place]+1)
 	w.last[tn.chat] = max(row.ReceivedAt, w.last[tn.chat])
 	tn.ClaimsEngagement = true
@@ -429,7 +429,7 @@ func (w *simulation) count(p place) {
 	}
 }
 
-// read makes routd read what was delivered, store makes it store that.
+// read makes routd read the deliveries, store makes it store them.
 func (w *simulation) read(t *rapid.T)  { w.routd(t, w.tracker.CatchUp) }
 func (w *simulation) store(t *rapid.T) { w.routd(t, w.tracker.Store) }
 

@@ -8,7 +8,7 @@ import (
 	"arizuko/routd/internal/rows"
 )
 
-// Poke makes Watch store what was delivered.
+// Poke makes Watch store the new deliveries.
 func (t *Tracker) Poke() {
 	select {
 	case t.work <- struct{}{}:
@@ -28,7 +28,7 @@ func (t *Tracker) Watch(ctx context.Context, interval time.Duration, report func
 		case <-ctx.Done():
 			return t.storeLast(ctx)
 		case <-t.work:
-			_ = t.CatchUp(ctx) // Store reports what fails
+			_ = t.CatchUp(ctx) // Store reports its error
 			if due == nil {
 				due = time.After(storeDelay)
 			}
@@ -53,7 +53,7 @@ func (t *Tracker) Watch(ctx context.Context, interval time.Duration, report func
 	}
 }
 
-// storeLast stores what was delivered before ctx ended. The next start does it if this fails.
+// storeLast stores the deliveries from before ctx ended. The next start does it if this fails.
 func (t *Tracker) storeLast(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastStoreTimeout)
 	defer cancel()
@@ -110,7 +110,7 @@ func (t *Tracker) storeAnd(ctx context.Context, then func(*store.Tx) error) erro
 	}
 }
 
-// page is what one commit stores.
+// page holds the changes of one commit.
 type page struct {
 	upto    int64 // seq of the last delivery in it
 	more    bool  // there are later ones

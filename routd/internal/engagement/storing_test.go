@@ -78,7 +78,7 @@ func TestStore_AfterRestart_MissesNothing(t *testing.T) {
 	}
 }
 
-// A retention job deletes old rows: what is delivered later is read all the same.
+// A retention job deletes old rows: later deliveries are read all the same.
 func TestStore_RowsDeleted_ReadsLaterDeliveries(t *testing.T) {
 	s := newFixture(t)
 	turn := s.call(msg.VerbMention, "eng", 10)
@@ -210,7 +210,7 @@ func TestWatch_Poke_Stores(t *testing.T) {
 		t.Errorf("%v, %+v", err, s.stored())
 	}
 	s.deliver(s.call(msg.VerbMention, "eng", 30), 40)
-	s.catchUp() // a question: what it has read is stored
+	s.catchUp() // a question: the deliveries it has read are stored
 	if err := <-results; err != nil || s.stored().Until != 40+life {
 		t.Errorf("%v, %+v", err, s.stored())
 	}
@@ -249,7 +249,7 @@ func TestStore_NoAnswers_CursorFollows(t *testing.T) {
 	}
 }
 
-// Questions are refused rather than answered by half of what was delivered.
+// Questions are refused rather than answered from half of the deliveries.
 func TestCatchUp_TooManyUnstored_RefusedUntilStored(t *testing.T) {
 	tracker := backlog(t, 1200)
 	tracker.SetMaxUnstored(600)

@@ -33,7 +33,7 @@ const (
 	lastStoreTimeout = 2 * time.Second
 )
 
-// Tracker keeps the engagement in step with what was delivered. Questions read new deliveries into
+// Tracker keeps the engagement in step with the deliveries. Questions read new deliveries into
 // memory and wait for no write; Watch stores them. It is safe for concurrent use.
 type Tracker struct {
 	st  *store.Store
@@ -71,7 +71,7 @@ func Open(ctx context.Context, st *store.Store, ttl time.Duration, now func() ti
 }
 
 // CatchUp reads the deliveries after the last one seen into memory. It costs one index lookup when
-// there are none. What it has read before ctx ends, or before it fails, stays read.
+// there are none. Deliveries read before ctx ends, or before it fails, stay read.
 func (t *Tracker) CatchUp(ctx context.Context) (err error) {
 	answers := 0
 	for more := true; more && err == nil; {
@@ -109,7 +109,7 @@ func (t *Tracker) readNext(ctx context.Context) (n int, more bool, err error) {
 // State returns the engagement in a place of a chat, with all that was delivered by now.
 func (t *Tracker) State(ctx context.Context, chatJID, place string) (*State, error) {
 	// In this order: a claim that is over was followed by a delivery, if there was any, which is then
-	// read; and what is no longer in memory is in the row.
+	// read; windows that are no longer in memory are in the row.
 	claims, err := rows.Claims(ctx, t.st.Reader, chatJID, place, &t.claims)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"arizuko/routd/internal/engagement"
 )
 
-// Each scenario runs with a routd that reads what was delivered at the end alone, with one that reads it
+// Each scenario runs with a routd that reads the deliveries at the end alone, with one that reads it
 // after every change, and with one that stores it then.
 func TestSnapshot_Scenarios_EngagedFolder(t *testing.T) {
 	type folders map[int64]string // by time, once all has happened

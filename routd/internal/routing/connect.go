@@ -23,7 +23,7 @@ func (e *ConnectedError) Error() string {
 		e.Route.ID, orEverything(e.Route.Match))
 }
 
-// Connection is what a chat needs to be connected to a group.
+// Connection holds the rows that connect a chat to a group.
 type Connection struct {
 	Routes []msg.Route // to be added, none if the chat has them
 	Before int64       // the id of the row that they come directly before, 0 for the end

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-// holds are the folders engaged, by "chat place"; and what Resolve claims, as "chat place folder".
+// holds are the folders engaged, by "chat place"; and the claims of Resolve, as "chat place folder".
 type holds struct {
 	folders map[string]string
 	from    int64 // when the holds begin

@@ -47,7 +47,7 @@ type question struct {
 	platform  string
 	route     *match.Route // the table's first match, nil if there is none
 	sticky    string       // the group the chat is pinned to, "" if none or no longer registered
-	addressed string       // what a web: or group: address names, registered or not; else ""
+	addressed string       // the folder that a web: or group: address names, registered or not; else ""
 	engaged   string       // the group engaged in the item's place, "" for none
 	kind      msg.ChatKind
 	answer    routeapi.Answer

@@ -96,7 +96,7 @@ func (t *Table) Len() int { return len(t.routes) }
 // Has reports whether folder is a registered group.
 func (t *Table) Has(folder string) bool { return t.folders[folder] }
 
-// Members returns what the config of a group says about its members, false if it is not registered.
+// Members returns the members that a group's config names, false if the group is not registered.
 func (t *Table) Members(folder string) (groupconfig.Members, bool) {
 	at := slices.IndexFunc(t.groups, func(g msg.Group) bool { return g.Folder == folder })
 	if at < 0 || !t.Has(folder) {
@@ -169,7 +169,7 @@ func (t *Table) Notes() []string {
 	return t.problems
 }
 
-// Warnings returns what an operator should look at in the valid rows. It is computed by each call.
+// Warnings returns the warnings about valid rows, for operators. It is computed by each call.
 func (t *Table) Warnings() []routecheck.Warning { return routecheck.Warnings(t.routes, t.groups) }
 
 // InvalidRows counts the rows that Notes is about.

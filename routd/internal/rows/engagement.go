@@ -89,14 +89,14 @@ func Claims(ctx context.Context, r store.Reader, chatJID, place string, cache *C
 	return claims, nil
 }
 
-// DeliveriesRead returns the seq up to which routd has stored what deliveries change, and the last
+// DeliveriesRead returns the seq up to which routd has stored the effects of deliveries, and the last
 // one there is.
 func DeliveriesRead(ctx context.Context, r store.Reader) (read, last int64, err error) {
 	_, err = r.Get(ctx, []any{&read, &last}, queryDeliveriesRead)
 	return read, last, err
 }
 
-// PutDeliveriesRead stores the seq up to which routd has stored what deliveries change.
+// PutDeliveriesRead stores the seq up to which routd has stored the effects of deliveries.
 func PutDeliveriesRead(tx *store.Tx, seq int64) error {
 	return tx.PutCursor("routd", "deliveries", strconv.FormatInt(seq, 10))
 }

@@ -44,24 +44,19 @@ func TestClaims_EndWithTheLastDelivery(t *testing.T) {
 	is("answered, not delivered", 0)
 	out := storetest.Must(s.TurnReplies(t.Context(), turn.ID))(t)[0].ID
 	storetest.Write(t, s, func(tx *store.Tx) error { return tx.ClaimOutbound(out, 2, 410) })
-	deliver(t, s, store.Delivery{MessageID: out, State: msg.OutSent}, 420)
+	storetest.Deliver(t, s, store.Delivery{MessageID: out, State: msg.OutSent}, 420)
 	is("the first part delivered", 0)
-	deliver(t, s, store.Delivery{MessageID: out, Part: 1, State: msg.OutFailed, ErrorClass: msg.Permanent}, 430)
+	storetest.Deliver(t, s, store.Delivery{MessageID: out, Part: 1, State: msg.OutFailed, ErrorClass: msg.Permanent}, 430)
 	storetest.Write(t, s, func(tx *store.Tx) error { return tx.SettleOutbound(out, msg.OutFailed, "") })
 	is("the last part failed", 430)
 	notice := &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Source: msg.SourceNotice, TurnID: turn.ID, OutState: msg.OutQueued}
 	storetest.Stored(t, s, notice)
 	is("a notice is on its way", 430)
 	storetest.Write(t, s, func(tx *store.Tx) error { return tx.ClaimOutbound(notice.ID, 1, 440) })
-	deliver(t, s, store.Delivery{MessageID: notice.ID, State: msg.OutSent}, 450)
+	storetest.Deliver(t, s, store.Delivery{MessageID: notice.ID, State: msg.OutSent}, 450)
 	is("a notice is delivered", 430)
 	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Source: msg.SourceTool, TurnID: turn.ID, OutState: msg.OutQueued})
 	is("a tool has posted more", 0)
-}
-
-func deliver(t *testing.T, s *store.Store, d store.Delivery, now int64) {
-	t.Helper()
-	storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(d, now) })
 }
 
 func TestClaims_ReturnsTheNewestOfAPlace(t *testing.T) {
@@ -142,10 +137,10 @@ func TestGroups(t *testing.T) {
 				t.Errorf("delete %s: %v %v", folder, found, err)
 			}
 		}
-		if found, err := tx.UpdateGroup(&changed); !found || err != nil {
+		if found, err := rows.UpdateGroup(tx, &changed); !found || err != nil {
 			t.Errorf("update: %v %v", found, err)
 		}
-		found, err := tx.UpdateGroup(&msg.Group{Folder: "absent", Config: json.RawMessage(`{}`)})
+		found, err := rows.UpdateGroup(tx, &msg.Group{Folder: "absent", Config: json.RawMessage(`{}`)})
 		if found {
 			t.Error("updated a group that does not exist")
 		}

@@ -5,7 +5,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// What routd reads for each question.
+// routd reads these for each question.
 const (
 	queryClaimTurns = `SELECT id, ended FROM (SELECT id, ifnull(ended_at, 0) AS ended FROM turns INDEXED BY turns_claims
 		WHERE claims_engagement = 1 AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 32) n

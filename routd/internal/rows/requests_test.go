@@ -22,7 +22,7 @@ func TestConnectChat_KeepsTheOrderOfRoutes(t *testing.T) {
 		storetest.Write(t, s, func(tx *store.Tx) error {
 			old, err := tx.Routes(t.Context())
 			for i := 0; err == nil && i < len(old); i++ {
-				_, err = tx.DeleteRoute(old[i].ID)
+				_, err = rows.DeleteRoute(tx, old[i].ID)
 			}
 			for i, seq := range rapid.SliceOfN(rapid.Int64Range(-2, 2), 0, 8).Draw(rt, "seqs") {
 				if err == nil {

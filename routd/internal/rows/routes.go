@@ -1,6 +1,9 @@
 package rows
 
 import (
+	"context"
+	"slices"
+
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -25,4 +28,34 @@ func ConnectChat(tx *store.Tx, g *msg.Group, routes []msg.Route, before int64) (
 		}
 	}
 	return fresh, nil
+}
+
+// Route returns a route by id, nil if there is none.
+func Route(ctx context.Context, r store.Reader, id int64) (*msg.Route, error) {
+	routes, err := r.Routes(ctx)
+	if i := slices.IndexFunc(routes, func(r msg.Route) bool { return r.ID == id }); i >= 0 {
+		return &routes[i], err
+	}
+	return nil, err
+}
+
+// UpdateGroup replaces the name and config of a group and reports whether there
+// is one.
+func UpdateGroup(tx *store.Tx, g *msg.Group) (found bool, err error) {
+	n, err := tx.Change(`UPDATE registered_groups SET name = ?, config = ? WHERE folder = ?`,
+		g.Name, string(g.Config), g.Folder)
+	return n > 0, err
+}
+
+// UpdateRoute replaces the row with r's id and reports whether there was one.
+func UpdateRoute(tx *store.Tx, r *msg.Route) (found bool, err error) {
+	n, err := tx.Change(`UPDATE routes SET seq = ?, match = ?, target = ?, impulse_config = ? WHERE id = ?`,
+		r.Seq, r.Match, r.Target, store.Null(string(r.Impulse)), r.ID)
+	return n > 0, err
+}
+
+// DeleteRoute removes a row and reports whether there was one.
+func DeleteRoute(tx *store.Tx, id int64) (found bool, err error) {
+	n, err := tx.Change(`DELETE FROM routes WHERE id = ?`, id)
+	return n > 0, err
 }

@@ -11,7 +11,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/store"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
 	"arizuko/slakd/internal/slackapi"
@@ -35,7 +35,7 @@ func TestListen_WrongClock_BeginsAtSlacksTime(t *testing.T) {
 	logger := slog.New(slog.DiscardHandler)
 	s := adapter.New(nil, adapter.Options{
 		Platform: "slack", Daemon: "slakd", Listener: l, Store: st, Log: logger, Metrics: prometheus.NewRegistry(), Now: wrong,
-		Heartbeat: daemon.NewHeartbeat("slakd", "", logger, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("slakd", "", logger, func(context.Context, rows.Daemon) error { return nil }),
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

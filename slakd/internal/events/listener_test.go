@@ -11,7 +11,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/store"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store/storetest"
 	"arizuko/slakd/internal/history"
 	"arizuko/slakd/internal/inbound"
@@ -25,7 +25,7 @@ func TestReceiver_ConversionPanics_SkipsEvent(t *testing.T) {
 	s := adapter.New(nil, adapter.Options{
 		Platform: "slack", Daemon: "slakd", Listener: l, Store: storetest.OpenAt(t, storetest.Path(t), nil), Log: logger,
 		Metrics: prometheus.NewRegistry(), Now: time.Now,
-		Heartbeat: daemon.NewHeartbeat("slakd", "", logger, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("slakd", "", logger, func(context.Context, rows.Daemon) error { return nil }),
 	})
 	event := `{"team_id":"T1","event_id":"Ev1","event":{"type":"message","channel":"C1","user":"U2","text":"hi","ts":"1764000000.000100"}}`
 	reply, err := l.receiver(s)(t.Context(), eventRequest, []byte(event))

@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest/memnet"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/store"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
 	"arizuko/slakd/internal/slackapi"
@@ -92,9 +92,9 @@ func TestListen_AnotherConnection_IsNamedUntilItEnds(t *testing.T) {
 		api := slackapi.NewClient("https://slack.test/api/", server.BotToken(), server.AppToken(), n.ListenClient())
 		t.Cleanup(api.Close)
 		var mu sync.Mutex
-		var row store.Daemon
+		var row rows.Daemon
 		logger := slog.New(slog.DiscardHandler)
-		heartbeat := daemon.NewHeartbeat("slakd", "", logger, func(_ context.Context, d store.Daemon) error {
+		heartbeat := daemon.NewHeartbeat("slakd", "", logger, func(_ context.Context, d rows.Daemon) error {
 			mu.Lock()
 			defer mu.Unlock()
 			row = d

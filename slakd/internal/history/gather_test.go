@@ -10,15 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"arizuko/gated/gatedtest"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 	"arizuko/slakd/internal/inbound"
 	"arizuko/slakd/internal/slackapi"
@@ -74,7 +73,7 @@ func newShell(t *testing.T) *adapter.Shell {
 	return adapter.New(nil, adapter.Options{
 		Platform: "slack", Daemon: "slakd", Store: storetest.Open(t), Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
 		MaxAge:    24 * time.Hour,
-		Heartbeat: daemon.NewHeartbeat("slakd", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("slakd", "", log, func(context.Context, daemonrows.Daemon) error { return nil }),
 	})
 }
 

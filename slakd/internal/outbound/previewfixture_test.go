@@ -14,6 +14,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -85,7 +86,7 @@ func (f *previewFixture) show(p adapter.Preview) string {
 func (f *previewFixture) try(p adapter.Preview) (string, error) {
 	p.Turn, p.In = f.turn, f.lane()
 	if p.Mode == "" {
-		p.Mode = store.PreviewText
+		p.Mode = rows.PreviewText
 	}
 	return f.ShowPreview(f.t.Context(), &p)
 }

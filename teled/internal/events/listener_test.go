@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/gatedtest"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -128,7 +128,7 @@ func (f *fixture) listen() error {
 	l := &Listener{API: client, Bot: self, Store: f.store, convert: f.convert}
 	shell := adapter.New(nil, adapter.Options{
 		Platform: "telegram", Daemon: "teled", Listener: l, Store: f.store, Bots: f.bots, Log: log, Metrics: f.metrics, Now: f.now,
-		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, daemonrows.Daemon) error { return nil }),
 	})
 	err := l.Listen(ctx, shell)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

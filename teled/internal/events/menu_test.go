@@ -16,8 +16,8 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest/memnet"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/telegram"
 	"arizuko/teled/internal/bot"
@@ -54,7 +54,7 @@ func newAccountBehind(t *testing.T, o fake.Options, proxy func(api http.Handler)
 	a.shell = adapter.New(nil, adapter.Options{
 		Platform: "telegram", Daemon: "teled", Listener: a.Listener, Store: st, Log: log, Metrics: a.metrics, Now: time.Now,
 		Note:      func(notes ...string) { a.notes = notes },
-		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, rows.Daemon) error { return nil }),
 	})
 	return a
 }

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what is shown. What is deeper than maxDepth is written in one line of JSON.
+// Limits of the page. Values deeper than maxDepth are written in one line of JSON.
 const (
 	maxDepth  = 8
 	maxInline = 80 // bytes of a text beside its name
@@ -49,11 +49,11 @@ func marshal(value any) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // what was parsed always marshals
+	_ = encoder.Encode(value) // parsed values always marshal
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// words are a text of the agent's about what it does. In one line they stand in quotes.
+// words are the agent's own description of something. In one line they stand in quotes.
 type words string
 
 // page is a value as users read it: a line for each key, with commands and files as they are. No text passes for

@@ -1,4 +1,4 @@
-// Package permission makes what users are asked before an agent may use a tool.
+// Package permission makes the questions that users are asked before an agent may use a tool.
 package permission
 
 import (
@@ -10,35 +10,43 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// Options of a permission request. There is none for good: what is allowed is one input, once.
+// Options of a permission request. There is none for good: users allow one input, once.
 const (
 	AllowOnce = "Allow once"
 	Deny      = "Deny"
 )
 
-// Values of a setting that says what to do about tools that need a permission.
+// Values of a setting for tools that need a permission.
 const (
 	SettingAsk  = "ask"
 	SettingDeny = "deny"
 )
 
+// CheckSetting returns an error unless a variable has one of these values.
+func CheckSetting(variable, value string) error {
+	if value != SettingAsk && value != SettingDeny {
+		return fmt.Errorf("%s: want %s or %s", variable, SettingAsk, SettingDeny)
+	}
+	return nil
+}
+
 // Request is a use of a tool that users are asked about.
 type Request struct {
-	Hash     string // of what is shown below the question
+	Hash     string // of the page below the question
 	shown    string
 	question string
 }
 
-// Field is a part of what users are asked about. Its value is JSON, or the agent's own words, which stand in quotes.
+// Field is a part of a request. Its value is JSON, or the agent's own words, which stand in quotes.
 type Field struct {
 	Name  string
 	Value json.RawMessage
 	Words string
 }
 
-// New makes a request to use a tool. Users see all of its fields, with the name of the tool first, and what they see is
-// what is hashed: two requests that differ never look the same. Neither the order of keys nor white space of the JSON
-// makes a difference.
+// New makes a request to use a tool. Users see all of its fields, with the name of the tool first, and the hash covers
+// exactly this page: two requests that differ never look the same. Neither the order of keys nor white space of the
+// JSON makes a difference.
 func New(question string, fields ...Field) (Request, error) {
 	r := Request{question: question}
 	var p page

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// look is what users see of a request, as gated writes it.
+// look is a request as users see it, written by gated.
 func look(t interface{ Fatal(...any) }, tool, input string) (hash, shown string) {
 	r, err := New("May I use "+Quoted(tool)+"?", Field{Name: "tool", Words: tool}, Field{Name: "input", Value: json.RawMessage(input)})
 	if err != nil {
@@ -20,7 +20,7 @@ func look(t interface{ Fatal(...any) }, tool, input string) (hash, shown string)
 	return a.PayloadHash, msg.ExactLine(a.Question) + "\n" + msg.Exact(a.Detail)
 }
 
-// pieces are texts that could pass for others, or for what is around them.
+// pieces are texts that could pass for others, or for the page around them.
 var pieces = []string{"a", "b", "ls", "true", "null", "5", "5.0", " ", "  ", strings.Repeat(" ", 40), "\t", "\n", "\n\n\n\n\n", "\r", "\"", "\\", "\\u0061",
 	`\u200b`, "\u200b", "\u202e", "\u2066", "\x00", "\x1b[8m", "\u00a0", "\u3000", "\ufe0f", "\u0435", "e\u0301", "\u00e9", "\u037e", ";", "\u3164", "\U000e0041", "[40 blanks]",
 	"[5 line breaks]", "* 5 empty lines", "| ", "|", "- ", "\u21a9", "\u21e5", "{}", "[]", `{"a":1}`, "tool: ", "input:\n", "  ", "```", "`", "…", strings.Repeat("x", 99)}

@@ -149,7 +149,7 @@ func encode(img image.Image, format string) ([]byte, string, error) {
 	return out.Bytes(), "png", err
 }
 
-// shrink makes an image of which each pixel is the mean of factor × factor ones.
+// shrink makes an image whose pixels are each the mean of factor × factor ones.
 func shrink(from image.Image, factor int) image.Image {
 	b := from.Bounds()
 	to := image.NewRGBA64(image.Rect(0, 0, max(b.Dx()/factor, 1), max(b.Dy()/factor, 1)))

@@ -1,4 +1,4 @@
-// Package subprocess is what agents made of command line programs need to run them.
+// Package subprocess runs the command line programs that agents are made of.
 package subprocess
 
 import (

@@ -8,7 +8,7 @@ type Output struct {
 	Ended func() // is called then, and must not wait
 }
 
-// ReadFrom is what package exec copies the program's output by.
+// ReadFrom is called by package exec to copy the program's output.
 func (o Output) ReadFrom(output io.Reader) (int64, error) {
 	n, err := io.Copy(o.Writer, output)
 	o.Ended()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// MaxLine is the longest line of a program, in bytes; the longest contain what its tools have read, images too.
+// MaxLine is the longest line of a program, in bytes; the longest contain files that its tools have read, images too.
 const MaxLine = 64 << 20
 
 // sendTimeout is how long a program may leave its input unread while so many lines wait for it that there is no room
@@ -24,7 +24,7 @@ const sendTimeout = 3 * time.Second
 // killGrace is how long a program may take to exit after SIGTERM. Then it is killed.
 const killGrace = time.Second
 
-// Program is what a Process runs.
+// Program describes the program of a Process.
 type Program struct {
 	Args      []string // its path or name, and its arguments
 	Env       []string
@@ -47,7 +47,7 @@ type Process[L any] struct {
 	killer  *time.Timer // set once its input has ended
 
 	mu     sync.Mutex
-	hungUp string // what it did to its pipes, if it was terminated for that
+	hungUp string // the pipe that it closed or left full, if it was terminated for that
 }
 
 // Start starts a program. read reads a line that is not blank, and reports false for one to leave out. The end of ctx

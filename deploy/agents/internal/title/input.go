@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Input is what a call is called with: a command as it is, other arguments as JSON. Only groups that want it show it.
+// Input is the input of a call: a command as it is, other arguments as JSON. Only groups that want it show it.
 func Input(args json.RawMessage) string {
 	var known struct {
 		Command json.RawMessage `json:"command"`

@@ -1,4 +1,4 @@
-// Package title makes what users see of a call of a tool while it runs. A command may have a password in it, as an
+// Package title makes the line that users see while a tool runs. A command may have a password in it, as an
 // address may: those are for the ones who are asked for a permission.
 package title
 

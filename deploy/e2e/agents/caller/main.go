@@ -52,7 +52,7 @@ var (
 	name    = regexp.MustCompile(`\$[a-z_]+`)
 )
 
-// answer does what the messages of a prompt say. values are what names in arguments stand for.
+// answer obeys the messages of a prompt. values are the values of names in arguments.
 func answer(ctx context.Context, mcp *agentproto.MCP, values map[string]string, prompt string) string {
 	_, block, _ := strings.Cut(prompt, "<messages")
 	var said []string
@@ -70,7 +70,7 @@ func answer(ctx context.Context, mcp *agentproto.MCP, values map[string]string, 
 	return strings.Join(said, "\n")
 }
 
-// follow does what a line says, and returns the lines of its answer.
+// follow obeys a line, and returns the lines of its answer.
 func follow(ctx context.Context, mcp *agentproto.MCP, values map[string]string, line string) []string {
 	what, rest, _ := strings.Cut(line, " ")
 	switch what {

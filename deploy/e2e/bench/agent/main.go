@@ -25,7 +25,8 @@ func main() {
 	}
 }
 
-// work is what a line may ask for. Nothing else of the line is parsed, so that the agent's own work is not measured.
+// work is an order that a line may have. Nothing else of the line is parsed, so that the agent's own work is not
+// measured.
 var work = regexp.MustCompile(`work ([0-9.]+m?s) events ([0-9]+)`)
 
 // run answers lines until the end of in. A frame without a turn id answers the oldest unanswered turn.

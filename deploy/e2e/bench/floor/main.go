@@ -1,4 +1,4 @@
-// Floor shows what the message path costs without any logic: when poked, it reads the new rows of a chat,
+// Floor shows the cost of the message path without any logic: when poked, it reads the new rows of a chat,
 // writes them as one line to that chat's agent, reads the answering frame and commits one outbound row. It
 // stands in for gated, with the same database, options, poke sockets and protocol. The difference to gated
 // is the cost of gate, layers, routing, queue and turns.

@@ -11,14 +11,15 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-// Quota is what was read about the turns of a row's sender in the group that gets the row.
+// Quota has the facts about the turns of a row's sender in the group that gets the row.
 type Quota struct {
 	Left     int   // turns that are left within the hour
 	NextAt   int64 // when there is one more, unix ms
 	Notified bool  // the chat got a notice about the limit within the hour
 }
 
-// Limit of what a sender may have the gateway answer in a chat: more than anyone needs, and fewer than a program sends.
+// Limit of the commands that the gateway answers a sender in a chat: more than anyone needs, and fewer than a program
+// sends.
 const (
 	maxCommands = 20
 	// CommandTime is the time in which they are counted, in ms.
@@ -57,14 +58,11 @@ func (w *step) overCommands(r *Row) bool {
 	return true
 }
 
-// commandsOf are those of a row's sender, with what this step has added.
+// commandsOf are those of a row's sender, with the ones of this step.
 func (w *step) commandsOf(r *Row) *Commands {
 	sent := w.commandsSent[r.Sender]
 	if sent == nil {
 		sent = &Commands{Answered: slices.Clone(r.Commands.Answered), DroppedAt: r.Commands.DroppedAt}
-		if w.commandsSent == nil {
-			w.commandsSent = map[string]*Commands{}
-		}
 		w.commandsSent[r.Sender] = sent
 	}
 	return sent
@@ -107,7 +105,7 @@ func (w *step) access(r *Row) bool {
 func (w *step) refuse(r *Row) {
 	folder := r.Answer.Home
 	switch {
-	case !r.admitted(r.Group) && r.Change != nil && !r.Change.Fires:
+	case !r.admitted(r.Group) && r.Kind == KindChange:
 		folder = r.Change.Subject.RoutedTo
 	case !r.admitted(r.Group):
 		folder = r.Answer.Folder
@@ -133,7 +131,7 @@ func (w *step) refusePin(r *Row) {
 	w.reply(r, msg.SourceCommand, textNoPins)
 }
 
-// Answers reports whether the row is the answer of a group that another one has asked. It was paid for by what asked.
+// Answers reports whether the row is the answer of a group that another one has asked. Its request was paid for.
 func (r *Row) Answers() bool { return r.BetweenGroups() && r.ForwardedFrom.Kind == msg.Answer }
 
 // Counted reports whether the row's turns count against the rate of its group.
@@ -154,9 +152,6 @@ func (w *step) overRate(e *entry) bool {
 	}
 	by := spender{e.folder, r.Payer()}
 	if w.spent[by] < r.Quota.Left {
-		if w.spent == nil {
-			w.spent = map[spender]int{}
-		}
 		w.spent[by]++
 		return false
 	}
@@ -166,9 +161,6 @@ func (w *step) overRate(e *entry) bool {
 		delete(w.bound, e.threadID) // the thread is not opened
 	}
 	if r.NotifiesLimit() && !w.notified[r.Payer()] {
-		if w.notified == nil {
-			w.notified = map[string]bool{}
-		}
 		w.notified[r.Payer()] = true
 		w.reply(r, msg.SourceNotice, RateNotice(r.Group.Rate, r.Quota.NextAt-w.f.Now))
 	}
@@ -177,9 +169,11 @@ func (w *step) overRate(e *entry) bool {
 
 // NotifiesLimit reports whether the chat gets a notice if the row is dropped for the rate: not
 // about reactions, and not another bot, which might answer.
-func (r *Row) NotifiesLimit() bool { return r.isText() && !r.IsBot && !r.Quota.Notified }
+func (r *Row) NotifiesLimit() bool {
+	return (r.Kind == KindText || r.Kind == KindCommand) && !r.IsBot && !r.Quota.Notified
+}
 
-// RateNotice is what a chat reads when a sender has no turn left for wait, in ms.
+// RateNotice is the notice for a chat in which a sender has no turn left for wait, in ms.
 func RateNotice(rate int, wait int64) string {
 	answers, minutes := "answers", "minutes"
 	if rate == 1 {

@@ -6,7 +6,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Choice is what was read about an answer to a question of an agent, or about the press of a button that stops a turn
+// Choice has the facts about an answer to a question of an agent, or about the press of a button that stops a turn
 // which has ended.
 type Choice struct {
 	Ask    *msg.Ask // nil if no question of the chat is meant
@@ -24,15 +24,10 @@ type AnswerAsk struct {
 	Budget bool // it is about a budget: turns may be queued again
 }
 
-func (AnswerAsk) effect() {}
-
-// answers closes questions of agents. An answer waits for nothing, fires no turn and knows no routes: who may answer is
-// a part of the question.
-func (w *step) answers(r *Row) bool {
+// answerAsk closes a question of an agent. An answer waits for nothing, fires no turn and knows no routes: the question
+// itself says who may answer.
+func (w *step) answerAsk(r *Row) {
 	c := r.Choice
-	if c == nil {
-		return false
-	}
 	reason, disposition := c.Ask.Judge(r.Sender, r.IsBot, c.Option, r.ReceivedAt), msg.Dropped
 	if c.Stops {
 		reason = msg.ReasonStopLate
@@ -42,21 +37,14 @@ func (w *step) answers(r *Row) bool {
 	}
 	if reason == msg.ReasonChosen {
 		disposition = msg.Observed
-		if w.chosen == nil {
-			w.chosen = map[int64]bool{}
-		}
 		w.chosen[c.Ask.ID] = true
 		w.effects = append(w.effects, AnswerAsk{Row: r.ID, Ask: c.Ask.ID, Option: c.Option,
 			Budget: msg.IsBudget(c.Ask.AskID)})
 	}
-	w.decided[r.ID] = true
-	// Without add: a press of a stranger makes no chat.
-	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic,
-		ThreadID: r.ThreadID})
+	w.decideAct(r, disposition, reason)
 	if c.Typed && disposition == msg.Dropped && !r.ignored() {
 		w.reply(r, msg.SourceCommand, cmp.Or(c.refusal(reason), textAskEnded))
 	}
-	return true
 }
 
 // textAskEnded answers a text that came too late. To a press the adapter says so.

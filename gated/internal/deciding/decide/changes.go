@@ -7,18 +7,15 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// changes applies an edit or a deletion to its target: an undecided target, or one whose turn no agent has yet, is
+// change applies an edit or a deletion to its target: an undecided target, or one whose turn no agent has yet, is
 // replaced or dropped. Else there is a note in the next prompt, and a deletion cancels the turn if the target is all of
 // it.
-func (w *step) changes(r *Row) bool {
+func (w *step) change(r *Row) {
 	c := r.Change
-	if c == nil || c.Fires {
-		return false
-	}
 	switch {
 	case c.Target != nil && w.decided[c.Target.ID]:
 		w.ended = true // the next step reads the target as it is then
-		return true
+		return
 	case c.Target == nil || c.Target.Direction == msg.Out:
 		w.decide(r, msg.Dropped, msg.ReasonEditOrphan, "")
 	case c.Deleted:
@@ -27,7 +24,7 @@ func (w *step) changes(r *Row) bool {
 		w.decide(r, msg.Dropped, msg.ReasonEditSame, "")
 	case c.Target.Disposition == "" || c.Target.Disposition == msg.Onboarding:
 		w.changeUndecided(r, c.Target)
-		return true
+		return
 	case c.Subject.RoutedTo == "":
 		w.decide(r, msg.Dropped, msg.ReasonEditUntaken, "")
 	case r.Verb == msg.VerbEdit && !r.admitted(r.Group):
@@ -48,11 +45,10 @@ func (w *step) changes(r *Row) bool {
 	if r.Verb == msg.VerbDelete && c.Target != nil {
 		w.add(EndObjects{Row: r.ID, Messages: slices.Compact([]int64{c.Target.ID, c.Subject.ID})})
 	}
-	return true
 }
 
-// same reports whether an edit leaves the words, the files and whom it addresses as they are: platforms report many
-// such edits, of what only apps show.
+// same reports whether an edit leaves the words, the files and the addressee as they are: platforms report many such
+// edits, which change only how apps show the message.
 func (c *Change) same(r *Row) bool {
 	now := c.Target
 	if c.Subject.Verb == msg.VerbEdit {
@@ -96,8 +92,8 @@ func (w *step) changeQueued(r *Row) {
 	}
 }
 
-// inTurn is what a new text of the target is in its turn. plain is false if that could be for something else than the
-// text before: it begins with another word that may be a command or name a group or topic.
+// inTurn returns the part of a new text of the target that goes into its turn. plain is false if that could be for
+// something else than the text before: it begins with another word that may be a command or name a group or topic.
 func (c *Change) inTurn(text string) (in string, plain bool) {
 	if c.Subject.Verb == msg.VerbEdit {
 		return text, true

@@ -23,13 +23,10 @@ const (
 	textRefused       = "Routing (routd) cannot say which group this chat belongs to. The reason is in routd's log."
 )
 
-// commands answers a command at once: it waits neither for the gate, nor for the
+// command answers a command at once: it waits neither for the gate, nor for the
 // rows before it, nor for a running turn. Only /new waits for routd's answer, which says
 // whose session it ends, and /status does while routd is slow.
-func (w *step) commands(r *Row) bool {
-	if r.Command == nil {
-		return false
-	}
+func (w *step) command(r *Row) bool {
 	name := r.Command.Name
 	switch {
 	case r.ignored():
@@ -128,7 +125,7 @@ func (w *step) withoutGroupYet() string {
 	return textNoGroup
 }
 
-// withoutGroup returns what to reply to a command that needs the chat's group where
+// withoutGroup returns the reply to a command that needs the chat's group where
 // routd knows of none. Without routd's answer it is "": dashd, which /status is for,
 // looks for itself.
 func (r *Row) withoutGroup() string {
@@ -148,8 +145,8 @@ func asks(c *layers.Command, m *msg.Message) bool {
 	return !c.Reserved && (c.Rest != "" || hasFiles(m) || refers(m))
 }
 
-// newSession drops the session of a topic and makes a turn of what the command asks
-// there, and of the other rows of its group. Rows before it are released first.
+// newSession drops the session of a topic and makes a turn there of the text after the
+// command, and of the other rows of its group. Rows before it are released first.
 func (w *step) newSession(r *Row, folder string) {
 	if !w.releaseBefore(r) {
 		return
@@ -174,11 +171,9 @@ func (w *step) newSession(r *Row, folder string) {
 	w.turns.add(asked)
 	for i := range w.f.Rows {
 		other := &w.f.Rows[i]
-		if other.follows(r) && !w.decided[other.ID] && other.Problem == "" && other.admitted(r.Home, other.Group) {
-			w.effects = slices.DeleteFunc(w.effects, func(e Effect) bool {
-				return e == Wait{Row: other.ID,
-					For: ForRoutd}
-			})
+		if other.Kind == KindText && other.follows(r) && !w.decided[other.ID] && other.admitted(r.Home, other.Group) {
+			waits := Wait{Row: other.ID, For: ForRoutd}
+			w.effects = slices.DeleteFunc(w.effects, func(e Effect) bool { return e == waits })
 			w.decide(other, msg.Command, msg.ReasonGrouped, folder)
 			w.turns.add(w.newSessionEntry(other, r.Command, folder, topic))
 		}
@@ -206,10 +201,10 @@ func (w *step) newSessionEntry(r *Row, c *layers.Command, folder, topic string) 
 	return e
 }
 
-// stop cancels the turns of the conversation in which it is written, and drops the rows that it holds: of a
-// thread, of what is in no thread, or in a web chat of a topic. Other turns of the chat, and those of the group's
-// other chats, go on. In a chat without a group, where any stranger may write the command, the
-// messages of others go on waiting, unless an operator writes it. The button under an answer ends that turn alone.
+// stop cancels the turns of the conversation in which it is written, and drops the rows that it holds. In the web chat
+// that is a topic, elsewhere a thread, or everything outside of threads. Other turns of the chat, and those of the
+// group's other chats, go on. In a chat without a group, where any stranger may write the command, the messages of
+// others go on waiting, unless an operator writes it. The button under an answer ends that turn alone.
 func (w *step) stop(r *Row) {
 	if r.StopsTurn != 0 {
 		w.add(StopTurn{Row: r.ID, Turn: r.StopsTurn, Sender: r.Sender})

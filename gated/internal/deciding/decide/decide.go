@@ -1,4 +1,4 @@
-// Package decide says what becomes of a chat's undecided rows. It is pure: Step
+// Package decide decides a chat's undecided rows, each by its Kind. It is pure: Step
 // takes the state kept about a chat and the facts read about its rows, and returns
 // the next state and the effects to store, as values that print. It does no I/O
 // and reads no clock.
@@ -12,13 +12,13 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// State is what is kept between two steps about one chat. The zero value is that of
+// State is kept between two steps about one chat. The zero value is that of
 // a chat about which nothing is known: all of it can be derived from the rows again.
 type State struct {
 	Gate    impulseGate
 	Release Release
 	Due     int64  // when to step again, unix ms, 0 for never
-	Awaits  Awaits // what the rows left undecided wait for, besides Due
+	Awaits  Awaits // the things that undecided rows wait for, besides Due
 	Again   bool   // load the rows again and step at once
 
 	ReadsRequest bool // read the chat's request, before routd is asked about its rows
@@ -29,10 +29,10 @@ func (s State) Idle() bool {
 	return s.Gate.Count == 0 && s.Due == 0 && s.Awaits == 0 && !s.Again && s.Release == ReleaseNone
 }
 
-// Awaits is a set of what rows wait for.
+// Awaits is a set of things that rows wait for.
 type Awaits uint8
 
-// What rows may wait for.
+// Things that rows may wait for.
 const (
 	AwaitsRoutd Awaits = 1 << iota // routd's answer
 	AwaitsRoute                    // a change of the routes
@@ -45,10 +45,10 @@ type Release uint8
 const (
 	ReleaseNone Release = iota
 	ReleaseDue          // those held before: the gate was due. Unfinished groups of rows stay.
-	ReleaseAll          // all: a row after them changes what they would be decided by
+	ReleaseAll          // all: a row after them changes the facts that they are decided by
 )
 
-// Facts are what was read about one chat for a step.
+// Facts are read about one chat for a step.
 type Facts struct {
 	Now     int64
 	Chat    msg.Chat
@@ -103,39 +103,61 @@ type step struct {
 	asks         bool                 // onbod is asked for a request
 	parked       int                  // rows parked in this step
 	readsRequest bool                 // the chat's request has to be read
-	blocked      string               // what all further rows wait for, but for commands and changes; "" for nothing
+	blocked      string               // the reason why all further rows wait, but for commands and changes; "" for none
 	ended        bool                 // a barrier was reached
 	current      *Row
 }
 
-// stage takes a row, and reports whether it has: then no further stage sees it.
-type stage func(*step, *Row) bool
-
-// arrivalStages are the stages of each row, in their order.
-func arrivalStages() []stage {
-	return []stage{
-		(*step).broken,
-		(*step).writtenCodes,
-		(*step).ballots,   // a vote is counted
-		(*step).answers,   // a question of an agent is answered
-		(*step).changes,   // an edit or deletion acts on its target
-		(*step).following, // its group is a command
-		(*step).commands,  // wait neither for the gate nor for rows before them
-		(*step).tokens,    // a bare token pins the chat
-		(*step).resolve,   // without routd's answer the row waits, and those after it do
-		(*step).access,    // its group does not admit its sender
-		(*step).hold,      // the gate
+// arrive decides a row that acts by itself, and takes any other to the gate.
+func (w *step) arrive(r *Row) {
+	w.current = r
+	switch r.Kind {
+	case KindBroken:
+		w.drop(r, msg.ReasonBadRow, r.Problem)
+	case KindLeak:
+		w.leak(r)
+	case KindBallot:
+		w.ballot(r)
+	case KindAnswer:
+		w.answerAsk(r)
+	case KindChange:
+		w.change(r)
+	case KindCommand: // waits neither for the gate nor for rows before it
+		if !w.command(r) {
+			w.toGate(r)
+		}
+	case KindText, KindEvent, KindMention, KindForwarded:
+		switch {
+		case r.Known && r.Answer.Error != "":
+			w.drop(r, msg.ReasonBadRow, "routd refused the row: "+r.Answer.Error)
+		case w.following(r): // its group is a command
+		case w.tokens(r): // a bare token pins the chat
+		default:
+			w.toGate(r)
+		}
+	default:
+		panic("the row was not classified")
 	}
 }
 
-// layerStages are the stages of each row that the gate releases, in their order.
-func layerStages() []stage {
-	return []stage{
-		(*step).forwarded, // it carries its address
-		(*step).stale,     // it was too old on arrival
-		(*step).botLoop,
-		(*step).prefix, // it names its group or topic
-		(*step).route,  // by routd's answer
+// toGate holds a row in the gate. Without routd's answer it waits, and those after it do.
+func (w *step) toGate(r *Row) {
+	if !w.resolve(r) && !w.access(r) {
+		w.hold(r)
+	}
+}
+
+// leave decides a row that the gate releases, by the first layer that takes it.
+func (w *step) leave(r *Row) {
+	w.current = r
+	switch {
+	case r.Kind == KindForwarded: // it carries its address
+		w.forwarded(r)
+	case w.stale(r): // it was too old on arrival
+	case w.botLoop(r):
+	case w.prefix(r): // it names its group or topic
+	default:
+		w.route(r)
 	}
 }
 
@@ -143,7 +165,11 @@ func layerStages() []stage {
 // how the rows after it are decided ends the step, and State.Again is set. A row on
 // which deciding panics is decided alone: it is dropped with the panic.
 func Step(s State, f *Facts) (next State, effects []Effect) {
-	w := &step{f: f, state: s, gate: s.Gate, decided: map[int64]bool{}}
+	w := &step{
+		f: f, state: s, gate: s.Gate, turns: newTurns(), decided: map[int64]bool{}, bound: map[string]string{},
+		spent: map[spender]int{}, commandsSent: map[string]*Commands{}, notified: map[string]bool{},
+		chosen: map[int64]bool{},
+	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			next, effects = w.panicked(cause)
@@ -164,7 +190,7 @@ func (w *step) run() State {
 		if w.ended {
 			break
 		}
-		w.pass(arrivalStages(), &w.f.Rows[i])
+		w.arrive(&w.f.Rows[i])
 	}
 	w.current = nil
 	if w.f.Routd != RoutdAnswers && !w.ended {
@@ -176,17 +202,6 @@ func (w *step) run() State {
 		w.gate.ThroughID = max(w.gate.ThroughID, w.f.Last)
 	}
 	return w.end()
-}
-
-// pass passes a row through stages.
-func (w *step) pass(stages []stage, r *Row) {
-	w.current = r
-	for _, s := range stages {
-		if s(w, r) {
-			return
-		}
-	}
-	panic("no stage has decided the row")
 }
 
 // end looks at the gate once the rows are in it.
@@ -213,7 +228,7 @@ func (w *step) end() State {
 	}
 	next.ReadsRequest = w.readsRequest || w.state.ReadsRequest
 	next.Awaits = w.awaits
-	if next.Gate.ThroughID != 0 { // rows before these are not read again, and still wait for what they did
+	if next.Gate.ThroughID != 0 { // rows before these are not read again, and still wait as they did
 		next.Awaits |= w.state.Awaits & AwaitsRoute
 	}
 	return next
@@ -241,21 +256,6 @@ func (w *step) panicked(cause any) (State, []Effect) {
 		Row: r.ID, Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: r.Topic, ThreadID: r.ThreadID,
 		Error: problem,
 	}}
-}
-
-// broken drops a row whose facts could not be read for a reason of its own.
-func (w *step) broken(r *Row) bool {
-	switch {
-	case r.Problem != "":
-		w.drop(r, msg.ReasonBadRow, r.Problem)
-	case r.ForwardedFrom != nil && !r.BetweenGroups() && !validReturn(r):
-		w.drop(r, msg.ReasonBadRow, "invalid return address: "+r.ForwardedFrom.JSON())
-	case r.Known && r.Answer.Error != "" && !r.acts():
-		w.drop(r, msg.ReasonBadRow, "routd refused the row: "+r.Answer.Error)
-	default:
-		return false
-	}
-	return true
 }
 
 // resolve makes rows wait that routd has not answered, and all rows after them.
@@ -288,6 +288,13 @@ func (w *step) add(e Effect) {
 // decide gives a row its disposition; it keeps its topic and thread.
 func (w *step) decide(r *Row, disposition msg.Disposition, reason msg.Reason, routedTo string) {
 	w.add(Decide{Row: r.ID, Disposition: disposition, Reason: reason, RoutedTo: routedTo, Topic: r.Topic,
+		ThreadID: r.ThreadID})
+}
+
+// decideAct is decide for a row that acts on a poll or a question: one of a stranger makes no chat.
+func (w *step) decideAct(r *Row, disposition msg.Disposition, reason msg.Reason) {
+	w.decided[r.ID] = true
+	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic,
 		ThreadID: r.ThreadID})
 }
 

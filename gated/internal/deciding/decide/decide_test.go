@@ -32,7 +32,14 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"builtin drop", facts(row(1, "a", ignored)), "1 dropped/builtin_drop"},
 		{"no route, not addressed", facts(row(1, "a", verb(msg.VerbLeave), answer(routeapi.Answer{Action: routeapi.None}))), "1 dropped/no_route"},
 		{"refused by routd", facts(row(1, "a", answer(routeapi.Answer{Error: "odd"})), row(2, "b")), "1 dropped/bad_row; turn main [2]"},
-		{"facts that cannot be read", facts(row(1, "a", func(r *Row) { r.Problem = "panic" }), row(2, "b")), "1 dropped/bad_row; turn main [2]"},
+		{"facts that cannot be read", facts(row(1, "a", func(r *Row) { r.Break("panic") }), row(2, "b")), "1 dropped/bad_row; turn main [2]"},
+		{"builtin ping", facts(row(1, "a", answer(routeapi.Answer{Action: routeapi.Builtin, Target: "builtin:ping"}))),
+			"1 command/builtin_ping; Reply{Row:1 Source:command Text:pong}"},
+		{"a group that is gone", facts(row(1, "a", answer(routeapi.Answer{Action: routeapi.None, Reason: msg.ReasonNoGroup}))), "1 dropped/no_group"},
+		{"of a clock that is ahead", facts(row(1, "a", received(now+3_600_000), func(r *Row) { r.Answer.Impulse.Threshold = 1000 })),
+			"Hold{Row:1 Until:1000060000}"},
+		{"too old on arrival", facts(row(1, "a", func(r *Row) { r.Old = true }), row(2, "b", func(r *Row) { r.Old = true })),
+			"Reply{Row:1 Source:notice Text:" + OfflineNotice + "}; 1 observed/stale main; 2 observed/stale main"},
 		{"daemon", facts(row(1, "a", toDaemon)), "PostDaemon{Row:1 Target:daemon:crm RouteID:7}"},
 
 		{"prefix", facts(row(1, "@eng ship"), row(2, "#fix it")),
@@ -86,11 +93,12 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"edit that adds a mention alone", facts(row(4, "same", edit, func(r *Row) { r.Addressed = true }, change(Change{Target: sent, Subject: sent}))),
 			"SupersedeNotes{Row:4 Target:}; 4 observed/edit_note main"},
 		{"edit of nothing", facts(row(4, "new", verb(msg.VerbEdit), change(Change{}))), "4 dropped/edit_orphan"},
-		{"edit that fires", facts(row(4, "@bot hi", verb(msg.VerbEdit), change(Change{Target: routed, Subject: routed, Fires: true}))), "turn main [4]"},
+		{"edit that fires", facts(row(4, "@bot hi", verb(msg.VerbEdit), change(Change{Target: routed, Subject: routed}), fires)), "turn main [4]"},
 
 		{"no answer", facts(row(1, "a", unanswered), row(2, "b"), row(3, "/ping", command)),
 			"Wait{Row:1 For:routd}; Wait{Row:2 For:routd}; 3 command/command; Reply{Row:3 Source:command Text:pong}"},
 		{"not admitted", facts(row(1, "a", to(closed)), row(2, "b")), "1 dropped/no_access; turn main [2]"},
+		{"not admitted, beside held rows", facts(row(1, "a", quiet), row(2, "b", quiet, received(now-1), to(closed))), "2 dropped/no_access; Hold{Row:1 Until:1000005000}"},
 		{"not admitted, observed", facts(row(1, "a", to(closed), observed)), "1 dropped/no_access"},
 		{"not admitted, without routd's answer", facts(row(1, "a", unanswered)), "Wait{Row:1 For:routd}"},
 		{"not admitted, and claims for the next", facts(row(1, "a", verb(msg.VerbMention), to(closed)), row(2, "b", verb(msg.VerbMention), to(closed)),
@@ -122,6 +130,7 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"one turn left for two", facts(row(1, "a", left(1)), row(2, "#fix b", left(1)), row(3, "#go c", left(1))),
 			"2 dropped/rate_limit; " + rateReply(2) + "; 3 dropped/rate_limit; turn main [1]"},
 		{"none left, and notified", facts(row(1, "a", left(0), func(r *Row) { r.Quota.Notified = true })), "1 dropped/rate_limit"},
+		{"none left, an edit that fires", facts(row(1, "a", verb(msg.VerbEdit), change(Change{}), fires, left(0))), "1 dropped/rate_limit"},
 		{"none left, an operator", facts(row(1, "a", left(0), operator)), "turn main [1]"},
 		{"none left, a bot", facts(row(1, "a", left(0), func(r *Row) { r.IsBot = true })), "1 dropped/rate_limit"},
 		{"none left, observed", facts(row(1, "a", left(0), observed)), "1 observed/route_observe main"},
@@ -269,11 +278,12 @@ func TestStep_Forwarded_IsBounded(t *testing.T) {
 		return row(id, "do it", func(r *Row) {
 			r.ChatJID = "group:main/eng"
 			r.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Delegation, Folder: "main", ChatJID: chat, RootTurnID: 5, Depth: depth}
-			r.Return, r.Answer = &Return{RootExists: ok, Fan: fan}, ReturnAnswer(r, true, impulse())
+			r.SetReturn(&Return{RootExists: ok, Fan: fan})
+			r.Answer = ReturnAnswer(r, true, impulse())
 		})
 	}
 	_, effects := Step(State{}, facts(sent(1, 1, 0, true), sent(2, msg.MaxDelegationDepth+1, 0, true), sent(3, 1, msg.MaxDelegations-1, true), sent(4, 1, 0, false)))
-	diff(t, "effects", said(effects), "2 dropped/fan_out; 3 dropped/fan_out; 4 dropped/bad_row; turn main/eng#d1 [1]")
+	diff(t, "effects", said(effects), "4 dropped/bad_row; 2 dropped/fan_out; 3 dropped/fan_out; turn main/eng#d1 [1]")
 }
 
 func TestStep_InjectedRow_IsDecidedLikeAUsersAndKeepsTheChain(t *testing.T) {
@@ -281,10 +291,10 @@ func TestStep_InjectedRow_IsDecidedLikeAUsersAndKeepsTheChain(t *testing.T) {
 	injected := func(id int64, text string, depth int, rootExists bool) Row {
 		return row(id, text, func(r *Row) {
 			r.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Injection, RootTurnID: 5, Depth: depth}
-			r.Return = &Return{RootExists: rootExists}
 			if strings.HasPrefix(text, "/") {
 				command(r)
 			}
+			r.SetReturn(&Return{RootExists: rootExists})
 		})
 	}
 	for text, want := range map[string]string{
@@ -317,7 +327,7 @@ func TestStep_PendingFiles_AreWantedByTheTurn(t *testing.T) {
 func TestStep_Panic_DropsTheRowItWasAbout(t *testing.T) {
 	t.Parallel()
 	f := facts(row(1, "a"), row(2, "b"), row(3, "c"))
-	f.Rows[1].ForwardedFrom = &msg.ReturnAddress{Kind: msg.Answer} // without what was read about it
+	f.Rows[1].Kind, f.Rows[1].ForwardedFrom = KindForwarded, &msg.ReturnAddress{Kind: msg.Delegation} // without its facts
 	next, effects := Step(State{}, f)
 	if len(effects) != 1 || !next.Again {
 		t.Fatalf("%+v, %s", next, said(effects))

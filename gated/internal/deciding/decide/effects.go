@@ -6,7 +6,9 @@ import (
 
 // Effect is one thing that a step has decided. The set is closed: the types of this
 // package. All effects of a step are stored together or not at all.
-type Effect interface{ effect() }
+type Effect interface {
+	Of() int64 // the row that the effect is of, 0 for the chat or several rows
+}
 
 // Decide gives an undecided row its disposition.
 type Decide struct {
@@ -85,7 +87,7 @@ type ResetSession struct {
 // the web chat those of a topic, elsewhere those of a thread.
 type StopChat struct {
 	Row      int64
-	ThreadID string  // "" for what is in no thread
+	ThreadID string  // "" for rows outside of threads
 	Topic    string  // the only topic concerned, with OneTopic
 	Except   []int64 // rows that services decide
 	// OneTopic: of a web chat only one topic is stopped.
@@ -96,7 +98,7 @@ type StopChat struct {
 	OwnRows  bool // of the undecided rows, too, those of Sender alone are dropped
 }
 
-// StopTurn cancels one turn, and what groups do for it.
+// StopTurn cancels one turn, and the work of groups for it.
 type StopTurn struct {
 	Row, Turn int64
 	Sender    string
@@ -165,39 +167,45 @@ type Hold struct {
 	Until int64 // unix ms
 }
 
-// Wait says what an undecided row waits for. It stores nothing.
+// Wait says why an undecided row waits. It stores nothing.
 type Wait struct {
 	Row int64
 	For string
 }
 
-// What a row waits for.
+// Things that a row waits for.
 const (
 	ForRoutd   = "routd"
 	ForRequest = "request" // onbod's answer
 	ForGroup   = "group"   // further rows of its group, such as pictures of an album
 )
 
-func (Decide) effect()         {}
-func (Reply) effect()          {}
-func (StoreTurn) effect()      {}
-func (EnsureChat) effect()     {}
-func (BindThread) effect()     {}
-func (PinTopic) effect()       {}
-func (PinGroup) effect()       {}
-func (ResetSession) effect()   {}
-func (StopChat) effect()       {}
-func (StopTurn) effect()       {}
-func (ReplaceContent) effect() {}
-func (ReplaceFiles) effect()   {}
-func (SupersedeNotes) effect() {}
-func (TakeBack) effect()       {}
-func (EndObjects) effect()     {}
-func (AskService) effect()     {}
-func (PostDaemon) effect()     {}
-func (OpenRequest) effect()    {}
-func (TakeUpParked) effect()   {}
-func (TakeUpRow) effect()      {}
-func (DropParked) effect()     {}
-func (Hold) effect()           {}
-func (Wait) effect()           {}
+func (e Decide) Of() int64         { return e.Row }
+func (e Reply) Of() int64          { return e.Row }
+func (StoreTurn) Of() int64        { return 0 }
+func (EnsureChat) Of() int64       { return 0 }
+func (e BindThread) Of() int64     { return e.Row }
+func (e PinTopic) Of() int64       { return e.Row }
+func (e PinGroup) Of() int64       { return e.Row }
+func (e ResetSession) Of() int64   { return e.Row }
+func (e StopChat) Of() int64       { return e.Row }
+func (e StopTurn) Of() int64       { return e.Row }
+func (e ReplaceContent) Of() int64 { return e.Row }
+func (e ReplaceFiles) Of() int64   { return e.Row }
+func (e SupersedeNotes) Of() int64 { return e.Row }
+func (e TakeBack) Of() int64       { return e.Row }
+func (e EndObjects) Of() int64     { return e.Row }
+func (e AskService) Of() int64     { return e.Row }
+func (e PostDaemon) Of() int64     { return e.Row }
+func (e OpenRequest) Of() int64    { return e.Row }
+func (TakeUpParked) Of() int64     { return 0 }
+func (e TakeUpRow) Of() int64      { return e.Row }
+func (DropParked) Of() int64       { return 0 }
+func (e Hold) Of() int64           { return e.Row }
+func (e Wait) Of() int64           { return e.Row }
+func (e CountVote) Of() int64      { return e.Row }
+func (e EndPoll) Of() int64        { return e.Row }
+func (e AnswerAsk) Of() int64      { return e.Row }
+func (e AddOperator) Of() int64    { return e.Row }
+func (e NoteWrongCode) Of() int64  { return e.Row }
+func (e EndCode) Of() int64        { return e.Row }

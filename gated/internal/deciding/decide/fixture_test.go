@@ -45,6 +45,9 @@ func row(id int64, text string, change ...func(*Row)) Row {
 	for _, f := range change {
 		f(&r)
 	}
+	if r.Kind == 0 {
+		r.Kind = KindOf(r.Message)
+	}
 	return r
 }
 
@@ -58,7 +61,8 @@ func ignored(r *Row) {
 	r.Answer = routeapi.Answer{Action: routeapi.Builtin, Target: "builtin:drop", Reason: msg.ReasonBuiltinDrop}
 }
 func registered(folder string) bool { return folder == "main" || folder == "main/eng" }
-func change(c Change) func(*Row)    { return func(r *Row) { r.Change = &c } }
+func change(c Change) func(*Row)    { return func(r *Row) { r.Kind, r.Change = KindChange, &c } }
+func fires(r *Row)                  { r.Kind = KindMention }
 func answer(a routeapi.Answer) func(*Row) {
 	return func(r *Row) { a.Impulse = impulse(); r.Answer = a }
 }
@@ -89,7 +93,7 @@ func rateReply(row int64) string {
 
 func command(r *Row) {
 	made := NewRow(r.Message, 86_400_000, []string{"ari"}, map[string]bool{"telegram:9": true})
-	r.Command, r.Old, r.Operator = made.Command, made.Old, made.Operator
+	r.Kind, r.Command, r.Old, r.Operator = made.Kind, made.Command, made.Old, made.Operator
 	if r.Command != nil {
 		r.Answer.Action, r.Answer.Reason, r.Answer.Folder = routeapi.None, "", ""
 	}
@@ -154,25 +158,15 @@ func said(effects []Effect) string {
 // rowsOf are the rows that effects say something about, in order, each as often as it is said.
 func rowsOf(effects []Effect) (all []int64) {
 	for _, e := range effects {
-		switch e := e.(type) {
-		case Decide:
-			all = append(all, e.Row)
+		switch s := e.(type) {
+		case Decide, AskService, PostDaemon, OpenRequest, Hold, Wait:
+			all = append(all, e.Of())
 		case StoreTurn:
-			for _, entry := range e.Entries {
+			for _, entry := range s.Entries {
 				if entry.Derive.Source == "" {
 					all = append(all, entry.Row)
 				}
 			}
-		case AskService:
-			all = append(all, e.Row)
-		case PostDaemon:
-			all = append(all, e.Row)
-		case OpenRequest:
-			all = append(all, e.Row)
-		case Hold:
-			all = append(all, e.Row)
-		case Wait:
-			all = append(all, e.Row)
 		}
 	}
 	slices.SortFunc(all, cmp.Compare)

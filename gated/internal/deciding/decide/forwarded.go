@@ -5,7 +5,7 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-// ReturnAnswer is what routd would answer for a row between groups. The row carries
+// ReturnAnswer is the answer that routd would give for a row between groups. The row carries
 // its address, so routd is not asked. registered says whether its group exists.
 func ReturnAnswer(r *Row, registered bool, i msg.Impulse) routeapi.Answer {
 	a := routeapi.Answer{ID: r.ID, Action: routeapi.None, Reason: msg.ReasonNoGroup, Impulse: i}
@@ -20,14 +20,9 @@ func ReturnAnswer(r *Row, registered bool, i msg.Impulse) routeapi.Answer {
 
 // forwarded decides a row that one group sends to another. The row has its own
 // address, so the other layers do not apply.
-func (w *step) forwarded(r *Row) bool {
-	if !r.BetweenGroups() {
-		return false
-	}
+func (w *step) forwarded(r *Row) {
 	from := r.ForwardedFrom
 	switch {
-	case !validReturn(r):
-		w.drop(r, msg.ReasonBadRow, "invalid return address: "+from.JSON())
 	case from.Kind == msg.Answer:
 		w.turns.add(&entry{
 			row: r, reason: msg.ReasonAnswer, folder: from.Folder, topic: from.Topic, threadID: from.ThreadID,
@@ -44,7 +39,6 @@ func (w *step) forwarded(r *Row) bool {
 			w.turns.add(e)
 		}
 	}
-	return true
 }
 
 // delegation is the entry of a delegated or escalated row.
@@ -64,8 +58,18 @@ func delegation(r *Row) *entry {
 	return e
 }
 
-// validReturn reports whether a return address can be answered and belongs to a
-// turn. Else the error would appear only when the answer is stored.
+// SetReturn sets the facts about the return address of a row that an agent wrote. The row is broken if that cannot be
+// answered or belongs to no turn: else the error would appear only when the answer is stored.
+func (r *Row) SetReturn(read *Return) {
+	r.Return = read
+	switch {
+	case !validReturn(r):
+		r.Break("invalid return address: " + r.ForwardedFrom.JSON())
+	case r.elsewhere():
+		r.noCommand()
+	}
+}
+
 func validReturn(r *Row) bool {
 	from := r.ForwardedFrom
 	switch from.Kind {

@@ -68,10 +68,9 @@ func (g impulseGate) due(now int64) bool { return g.Count > 0 && g.DueAt() <= no
 func groupUntil(first, last int64) int64 { return min(first+groupMaxHoldMS, last+groupQuietMS) }
 
 // hold adds a row to the gate.
-func (w *step) hold(r *Row) bool {
+func (w *step) hold(r *Row) {
 	w.holdIn(&w.gate, r)
 	w.held = append(w.held, r)
-	return true
 }
 
 func (w *step) holdIn(g *impulseGate, r *Row) {
@@ -106,7 +105,7 @@ func (w *step) release(which Release) impulseGate {
 			if w.ended {
 				return impulseGate{}
 			}
-			w.pass(layerStages(), r)
+			w.leave(r)
 		}
 	}
 	var left impulseGate

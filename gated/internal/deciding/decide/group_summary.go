@@ -5,8 +5,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// GroupSummary is what one row of a group says for all of them. The rows of a group have one key and one sender: the
-// pictures of an album, or the pieces of a text that the platform has split.
+// GroupSummary has the facts that one row of a group settles for all of them. The rows of a group have one key and one
+// sender: the pictures of an album, or the pieces of a text that the platform has split.
 type GroupSummary struct {
 	CommandRow *msg.Message    // the first with text, nil for none: its command or prefix is that of all
 	Command    *layers.Command // of CommandRow
@@ -18,13 +18,12 @@ type GroupSummary struct {
 // Summarize returns the summary of a row's group, of which rows are all that are stored, oldest first; nil for a
 // row that is in none. The caller parses Command.
 func Summarize(m *msg.Message, rows []*msg.Message) *GroupSummary {
-	if m.GroupKey == "" || !(&Row{Message: m}).isText() {
+	if m.GroupKey == "" || KindOf(m) != KindText {
 		return nil
 	}
 	var l *GroupSummary
 	for _, other := range rows {
-		r := Row{Message: other}
-		if other.Sender != m.Sender || !r.isText() {
+		if other.Sender != m.Sender || KindOf(other) != KindText {
 			continue
 		}
 		if l == nil {
@@ -34,7 +33,7 @@ func Summarize(m *msg.Message, rows []*msg.Message) *GroupSummary {
 		if l.CommandRow == nil && other.Content != "" {
 			l.CommandRow = other
 		}
-		if l.MentionRow == nil && r.calls() {
+		if l.MentionRow == nil && calls(other.Verb) {
 			l.MentionRow = other
 		}
 	}
@@ -47,14 +46,14 @@ func (r *Row) Join(l *GroupSummary) {
 		return
 	}
 	if r.followsCommandRow() {
-		r.Command = nil
+		r.noCommand()
 	}
 	if l.MentionRow != nil && l.MentionRow.PlatformID != "" {
 		r.Post = l.MentionRow.PlatformID
 	}
 }
 
-// followsCommandRow reports whether another row says what the row's text is for.
+// followsCommandRow reports whether another row says where the row's text goes.
 func (r *Row) followsCommandRow() bool {
 	return r.Summary != nil && r.Summary.CommandRow != nil && r.Summary.CommandRow.ID != r.ID
 }

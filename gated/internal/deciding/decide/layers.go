@@ -21,11 +21,11 @@ func (w *step) stale(r *Row) bool {
 	return true
 }
 
-// OfflineNotice is what a chat reads once after an outage longer than MAX_AGE.
+// OfflineNotice is the notice for a chat after an outage longer than MAX_AGE.
 const OfflineNotice = "I was offline. I have read what was written here in the meantime, but not answered it; " +
 	"write again if it still matters."
 
-// botLoop observes what another bot writes too often.
+// botLoop observes the rows of another bot that writes too often.
 func (w *step) botLoop(r *Row) bool {
 	if r.Answer.Action != routeapi.Trigger || !r.IsBot || r.BotTurns < maxBotTurns {
 		return false
@@ -60,7 +60,7 @@ func (w *step) prefix(r *Row) bool {
 }
 
 // route acts on routd's answer.
-func (w *step) route(r *Row) bool {
+func (w *step) route(r *Row) {
 	a := &r.Answer
 	switch {
 	case a.Action == routeapi.Trigger:
@@ -84,7 +84,6 @@ func (w *step) route(r *Row) bool {
 	default:
 		w.decide(r, msg.Dropped, msg.ReasonNoRoute, "")
 	}
-	return true
 }
 
 // ignore drops a row as its route says.
@@ -109,12 +108,12 @@ func (w *step) releaseWeightless(rows []*Row) {
 	for i, r := range rows {
 		switch {
 		case r.Answer.Action != routeapi.Trigger:
-			w.pass(layerStages(), r)
+			w.leave(r)
 		case !fires(r):
 			w.decide(r, msg.Observed, msg.ReasonReactionOnly, r.Answer.Folder)
 		case newest != nil && r.ThreadID == newest.ThreadID && r.Answer.Folder == newest.Answer.Folder &&
 			len(rows)-i <= msg.MaxTurnRows:
-			w.pass(layerStages(), r)
+			w.leave(r)
 		default:
 			w.decide(r, msg.Observed, msg.ReasonReactionOverflow, r.Answer.Folder)
 		}

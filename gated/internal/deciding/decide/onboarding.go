@@ -8,7 +8,7 @@ import (
 // maxParked is how many rows of a chat wait for its approval; further ones are dropped.
 const maxParked = 50
 
-// Request is what is known about the request to connect a chat that has no group.
+// Request has the facts about the request to connect a chat that has no group.
 type Request struct {
 	Read      bool         // it was read before routd was asked
 	State     RequestState // of the newest request
@@ -29,7 +29,7 @@ const (
 	RequestExpired  RequestState = "expired"
 )
 
-// Call is what onbod was asked for a request, if it was.
+// Call is the call that asks onbod for a request.
 type Call struct {
 	State CallState
 	Error string // of CallRefused

@@ -6,14 +6,13 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Code is what was read about the code of an /operator, or in another text.
+// Code has the facts about the code of an /operator, or about the open one in another text.
 type Code struct {
 	Hash  string // "" if there is none in the command
 	Open  bool   // one is open that the sender may try
 	Right bool   // it is this one
 
-	Written bool   // another text holds the one that is open
-	Without string // that text without it
+	Without string // of a KindLeak: the text without the open code
 }
 
 // AddOperator makes the sender of a row an operator, by the code with a hash.
@@ -28,10 +27,6 @@ type NoteWrongCode struct{ Row int64 }
 // EndCode makes the code that is open worthless.
 type EndCode struct{ Row int64 }
 
-func (AddOperator) effect()   {}
-func (NoteWrongCode) effect() {}
-func (EndCode) effect()       {}
-
 // Answers to /operator. Those to a code that does not work are the same, whatever is wrong with it; %s is the command.
 const (
 	textIsOperator   = "You are an operator already."
@@ -43,23 +38,19 @@ const (
 		"under Access, and write it to the bot."
 )
 
-// writtenCodes ends a code that stands in a text that is no /operator, and takes it out of the text: agents read it.
+// leak ends a code that stands in a text that is no /operator, and takes it out of the text: agents read it.
 // The row is decided by the next step.
-func (w *step) writtenCodes(r *Row) bool {
-	if r.Code == nil || !r.Code.Written {
-		return false
-	}
+func (w *step) leak(r *Row) {
 	w.add(ReplaceContent{Row: r.ID, Target: r.ID, Content: r.Code.Without, Addressed: r.Addressed, Verb: r.Verb})
 	w.add(EndCode{r.ID})
 	w.ended = true
 	if !r.IsBot && !r.byAgent() {
 		w.reply(r, msg.SourceCommand, textCodeWritten)
 	}
-	return true
 }
 
-// operator makes a user an operator who writes the code that the dashboard shows. What is kept of the message has no
-// code: agents can read what was written.
+// operator makes a user an operator who writes the code that the dashboard shows. The stored message has no code:
+// agents can read it.
 func (w *step) operator(r *Row) {
 	w.add(ReplaceContent{Row: r.ID, Target: r.ID, Content: msg.CommandIn(r.ChatJID, msg.CommandOperator),
 		Addressed: r.Addressed, Verb: r.Verb})

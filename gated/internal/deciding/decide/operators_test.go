@@ -39,7 +39,7 @@ func TestStep_OperatorCommand(t *testing.T) {
 		{"of an operator", facts(row(2, right, command, operator)), hidden + reply + textIsOperator + "}"},
 		{"by an agent", facts(row(2, right, command, func(r *Row) {
 			r.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Injection, RootTurnID: 5, Depth: 1}
-			r.Return = &Return{RootExists: true}
+			r.SetReturn(&Return{RootExists: true})
 		}, code(ours))), hidden + reply + textWrongCode + "}"},
 		{"of a bot", facts(row(2, right, func(r *Row) { r.IsBot = true }, command)), "turn main [2]"},
 		{"of an ignored sender", facts(row(2, right, command, code(ours), ignored)), "2 dropped/builtin_drop"},

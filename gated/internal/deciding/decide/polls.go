@@ -4,7 +4,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Ballot is what was read about a vote, or about the end of a poll.
+// Ballot has the facts about a vote, or about the end of a poll.
 type Ballot struct {
 	Poll *msg.StoredPoll // nil if it is not stored
 	Vote *msg.Vote       // nil for the end of the poll
@@ -25,16 +25,10 @@ type EndPoll struct {
 	Result *msg.PollResult
 }
 
-func (CountVote) effect() {}
-func (EndPoll) effect()   {}
-
-// ballots counts votes and takes the ends of polls. They wait for nothing, fire no turn and know no
-// routes: what counts is what the platform shows.
-func (w *step) ballots(r *Row) bool {
+// ballot counts a vote or ends a poll. It waits for nothing, fires no turn and knows no routes: the platform's own
+// count is the poll's.
+func (w *step) ballot(r *Row) {
 	b := r.Ballot
-	if b == nil {
-		return false
-	}
 	reason := b.reason(r)
 	disposition := msg.Dropped
 	switch reason {
@@ -45,14 +39,10 @@ func (w *step) ballots(r *Row) bool {
 		disposition = msg.Observed
 		w.effects = append(w.effects, EndPoll{Row: r.ID, Poll: b.Poll.ID, Result: b.End.Result})
 	}
-	w.decided[r.ID] = true
-	// Without add: a vote of a stranger makes no chat.
-	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic,
-		ThreadID: r.ThreadID})
-	return true
+	w.decideAct(r, disposition, reason)
 }
 
-// reason says what becomes of a vote or of the end of a poll.
+// reason returns how a vote or the end of a poll is decided.
 func (b *Ballot) reason(r *Row) msg.Reason {
 	switch p := b.Poll; {
 	case p == nil:

@@ -11,20 +11,21 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-// Row is an undecided row with what was read about it.
+// Row is an undecided row with its facts.
 type Row struct {
 	*msg.Message
-	Summary     *GroupSummary // of its group of rows, nil for none
-	Command     *layers.Command
-	Change      *Change // of an edit or deletion
-	Ballot      *Ballot // of a vote, of a reaction that is one, or of the end of a poll
-	Choice      *Choice // of an answer to a question of an agent
-	StopsTurn   int64   // of the press of a Stop button, which is a /stop of that turn alone; else 0
-	Code        *Code   // of an /operator of a user who is none yet, or of a text that holds the open one
-	Post        string  // platform id of the post it is about, "" if there is none
-	Old         bool    // it was older than MAX_AGE on arrival
-	Operator    bool    // its sender is an operator
-	ForOperator bool    // an agent wrote it on behalf of one
+	Kind        Kind
+	Summary     *GroupSummary   // of its group of rows, nil for none
+	Command     *layers.Command // of a KindCommand
+	Change      *Change         // of a KindChange or KindMention
+	Ballot      *Ballot         // of a KindBallot
+	Choice      *Choice         // of a KindAnswer
+	StopsTurn   int64           // of the press of a Stop button, which is a /stop of that turn alone; else 0
+	Code        *Code           // of an /operator of a user who is none yet, and of a KindLeak
+	Post        string          // platform id of the post it is about, "" if there is none
+	Old         bool            // it was older than MAX_AGE on arrival
+	Operator    bool            // its sender is an operator
+	ForOperator bool            // an agent wrote it on behalf of one
 
 	Answer routeapi.Answer
 	Known  bool // Answer is set
@@ -43,10 +44,20 @@ type Row struct {
 	BotTurns int         // how many turns its sender, a bot, has started in this chat within BotTime
 	Return   *Return     // of a row that an agent wrote
 
-	Problem string // why its facts could not be read
+	Problem string // of a KindBroken: why its facts could not be read
 }
 
-// Return is what was read about the return address of a row that an agent wrote. Of an
+// Break makes the row one whose facts cannot be read.
+func (r *Row) Break(problem string) { r.Kind, r.Problem = KindBroken, problem }
+
+// noCommand makes a command plain text.
+func (r *Row) noCommand() {
+	if r.Kind == KindCommand {
+		r.Kind, r.Command = KindText, nil
+	}
+}
+
+// Return has the facts about the return address of a row that an agent wrote. Of an
 // injected one only RootExists and Elsewhere are read.
 type Return struct {
 	RootExists bool // the turn that began the chain is stored
@@ -62,7 +73,6 @@ type Change struct {
 	Latest  *msg.Message // the newest edit of it that is a row of its own, nil for none
 	Turn    *msg.Turn    // of the subject, nil for none
 	Deleted bool         // an edit that comes after the deletion
-	Fires   bool         // the edit addresses the bot, which the observed original did not
 }
 
 // Limits on another bot: within BotTime, in ms, this many turns of it are answered in
@@ -72,13 +82,13 @@ const (
 	BotTime     = 10 * 60_000
 )
 
-// verb is what routes match: an edit that addresses the bot where the original did not counts as a mention, the press
-// of a button that is a command as a message, and a row of a group does what any of them does.
+// verb is matched by routes: an edit that addresses the bot where the original did not counts as a mention, the press
+// of a button that is a command as a message, and a row of a group calls the bot if any of them does.
 func (r *Row) verb() string {
 	switch {
-	case r.Change != nil && r.Change.Fires:
+	case r.Kind == KindMention:
 		return msg.VerbMention
-	case r.Verb == msg.VerbAnswer && r.Command != nil: // pressed, which is the same as written
+	case r.Kind == KindCommand && r.Verb == msg.VerbAnswer: // pressed, which is the same as written
 		return msg.VerbMessage
 	case r.Summary != nil && r.Summary.MentionRow != nil && !r.calls():
 		return r.Summary.MentionRow.Verb
@@ -87,45 +97,27 @@ func (r *Row) verb() string {
 }
 
 // called reports whether the row, or its group, mentions the bot or replies to it.
-func (r *Row) called() bool { return r.verb() == msg.VerbMention || r.verb() == msg.VerbReply }
+func (r *Row) called() bool { return calls(r.verb()) }
 
 // calls reports whether the row itself does.
-func (r *Row) calls() bool {
-	return r.Verb == msg.VerbMention || r.Verb == msg.VerbReply || r.Change != nil && r.Change.Fires
-}
+func (r *Row) calls() bool { return calls(r.Verb) || r.Kind == KindMention }
 
-// isText reports whether a user or bot wrote the row as a message to the chat.
-func (r *Row) isText() bool {
-	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && !r.BetweenGroups()
-}
+func calls(verb string) bool { return verb == msg.VerbMention || verb == msg.VerbReply }
 
 // Typed reports whether a user has written the row as a message to the chat, in time, and it is nothing but its text:
-// files, and what it quotes of another chat, are for the agent.
+// files, and a quote of another chat, are for the agent.
 func (r *Row) Typed() bool {
-	return r.isText() && !r.IsBot && !r.Old && !r.byAgent() && !hasFiles(r.Message) &&
+	return KindOf(r.Message) == KindText && !r.IsBot && !r.Old && !r.byAgent() && !hasFiles(r.Message) &&
 		(r.Quote == "" || r.ReplyToID != "")
 }
 
-// byAgent reports whether an agent wrote the row. It does what its origin might write in the chat, but for commands of
+// byAgent reports whether an agent wrote the row. It may do the same as its origin in the chat, but for commands of
 // operators, and answers no question.
 func (r *Row) byAgent() bool { return r.ForwardedFrom != nil }
 
 // elsewhere reports whether an agent wrote the row into another chat than the one in which its origin wrote: a command
 // or a pin there, which concerns others, is plain text.
 func (r *Row) elsewhere() bool { return r.byAgent() && r.Return != nil && r.Return.Elsewhere }
-
-// SetReturn sets what was read about the return address.
-func (r *Row) SetReturn(read *Return) {
-	r.Return = read
-	if r.elsewhere() {
-		r.Command = nil
-	}
-}
-
-// acts reports whether the row acts by itself: as a command, or on another row.
-func (r *Row) acts() bool {
-	return r.Command != nil || r.Ballot != nil || r.Choice != nil || r.Change != nil && !r.Change.Fires
-}
 
 // chain is the depth and the root of a turn of the row: zero unless an agent wrote it.
 func (r *Row) chain() (depth int, root int64) {
@@ -137,23 +129,24 @@ func (r *Row) chain() (depth int, root int64) {
 
 func (r *Row) place() string { return msg.Place(r.ThreadID, r.Topic) }
 
-// NewRow parses a row. botNames are the bot's names after the @ of a command; one for another bot is plain text, even
-// if the row mentions ours. Commands and tokens of bots, and those that arrived too late, are plain text.
+// NewRow classifies a row and parses its text. botNames are the bot's names after the @ of a command; one for another
+// bot is plain text, even if the row mentions ours. Commands and tokens of bots, and those that arrived too late, are
+// plain text.
 func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[string]bool) Row {
 	platform := msg.FamilyOf(m.ChatJID)
 	r := Row{
-		Message: m, Old: m.ReceivedAt-m.Timestamp > maxAge,
+		Message: m, Kind: KindOf(m), Old: m.ReceivedAt-m.Timestamp > maxAge,
 		Operator:    msg.IsOperator(operators, m.ChatJID, m.Sender),
 		ForOperator: authority.OriginOf(m, operators).Operator,
 	}
-	if !r.isText() || r.IsBot || r.Old {
+	if r.Kind != KindText || r.IsBot || r.Old {
 		return r
 	}
 	ours := func(name string) bool {
 		return slices.ContainsFunc(botNames, func(our string) bool { return strings.EqualFold(our, name) })
 	}
 	if cmd, ok := layers.ParseCommand(m.Content, platform, ours); ok && (!hasFiles(m) || r.takesFiles(&cmd)) {
-		r.Command = &cmd
+		r.Kind, r.Command = KindCommand, &cmd
 	}
 	return r
 }
@@ -173,17 +166,16 @@ func refers(m *msg.Message) bool {
 	return m.Quote != "" || m.ReplyToID != "" && m.Verb != msg.VerbReply && msg.LinksReplies(m.ChatJID, m.ThreadID)
 }
 
-// Lookup is what routd is asked about the row, nil for nothing.
+// Lookup is the question for routd about the row, nil for none.
 func (r *Row) Lookup(chat *msg.Chat) *routeapi.Item {
-	if r.BetweenGroups() || r.Ballot != nil || r.Choice != nil || r.Change != nil && !r.Change.Fires ||
-		r.Problem != "" || r.Known && r.Answer.Error != "" {
+	if !r.Kind.routed() || r.Known && r.Answer.Error != "" {
 		return nil
 	}
 	it := routeapi.Item{
 		ID: r.ID, ChatJID: r.ChatJID, Kind: chat.Kind, Topic: r.Topic, ThreadID: r.ThreadID,
 		Sender: r.Sender, SenderName: r.SenderName[:min(len(r.SenderName), maxName)], Verb: r.verb(),
 		PlatformID: r.Post, StickyGroup: chat.StickyGroup, ReceivedAt: r.ReceivedAt,
-		HomeOnly: r.Command != nil, Stale: r.Old,
+		HomeOnly: r.Kind == KindCommand, Stale: r.Old,
 	}
 	if p := r.Prefix; p != nil {
 		it.Folder = p.Folder
@@ -194,7 +186,7 @@ func (r *Row) Lookup(chat *msg.Chat) *routeapi.Item {
 	return &it
 }
 
-// maxName bounds what a sender's name adds to a lookup, in bytes.
+// maxName bounds a sender's name in a lookup, in bytes.
 const maxName = 256
 
 // ignored reports whether a route says to ignore the row's sender.

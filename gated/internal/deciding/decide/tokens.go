@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Pin is what a bare token asks for. An empty name clears the pin.
+// Pin is the request of a bare token. An empty name clears the pin.
 type Pin struct {
 	layers.Sticky
 	Folder   string               // of a group's name
@@ -25,12 +25,12 @@ type Prefix struct {
 	Reason msg.Reason
 }
 
-// FindPin parses a row that is one bare token, once routd's answer is known. An unknown name is plain text, as is what
-// an agent writes elsewhere than its origin, and a name that the chat's group lets no member reach, and every token of
-// a bot, of a row that came too late and of a sender whom builtin:drop ignores; with a file, or about another post, it
-// is a prefix. A pin can be cleared even if its group is not registered any more.
+// FindPin parses a row that is one bare token, once routd's answer is known. Other tokens are plain text: an unknown
+// name, one that an agent writes elsewhere than its origin, a name that the chat's group lets no member reach, and any
+// token of a bot, of a row that came too late and of a sender whom builtin:drop ignores. With a file, or about another
+// post, it is a prefix. A pin can be cleared even if its group is not registered any more.
 func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
-	if !r.isText() || r.IsBot || r.Old || r.Command != nil || !r.Known || r.ignored() || r.hasMore() {
+	if r.Kind != KindText || r.IsBot || r.Old || !r.Known || r.ignored() || r.hasMore() {
 		return nil
 	}
 	sticky, ok := layers.ParseSticky(r.Content)
@@ -68,8 +68,8 @@ func (r *Row) hasMore() bool { return hasFiles(r.Message) || r.Summary != nil }
 // group, that of its head. A name of no group, or of one out of reach, is plain text, as is
 // every token in a chat without a group. Row.Home must be set.
 func FindPrefix(r *Row, registered func(folder string) bool) *Prefix {
-	if !r.Known || r.Answer.Error != "" || r.ignored() || r.Answer.Home == "" || r.Command != nil ||
-		!r.isText() && (r.Change == nil || !r.Change.Fires) {
+	if r.Kind != KindText && r.Kind != KindMention || !r.Known || r.Answer.Error != "" || r.ignored() ||
+		r.Answer.Home == "" {
 		return nil
 	}
 	if r.followsCommandRow() && r.Summary.Command != nil { // it came after a /new of its group had been decided
@@ -122,7 +122,7 @@ func (w *step) releases(r Row) bool {
 	if _, waits := r.awaitsGroup(w.f.Now); waits {
 		return false
 	}
-	return r.Command != nil && r.Command.Name == msg.CommandNew && !r.ignored() && r.admitted(r.Home) &&
+	return r.Kind == KindCommand && r.Command.Name == msg.CommandNew && !r.ignored() && r.admitted(r.Home) &&
 		!r.Command.Reserved || r.pins() && !r.Pin.Reserved
 }
 

@@ -36,7 +36,7 @@ func (w *step) entry(r *Row, reason msg.Reason) *entry {
 		replyTo: r.Post, called: r.calls(),
 		claims: r.called() || r.Answer.Engaged && w.f.Default.Weight(r.verb()) > 0,
 	}
-	if r.Change != nil {
+	if r.Kind == KindMention {
 		e.reason = msg.ReasonEditAddressed
 	}
 	e.depth, e.root = r.chain()
@@ -55,9 +55,6 @@ func (w *step) openThread(e *entry, threadID string) {
 		return
 	}
 	e.bind = true
-	if w.bound == nil {
-		w.bound = map[string]string{}
-	}
 	w.bound[threadID] = e.topic
 }
 
@@ -80,7 +77,9 @@ type turns struct {
 	open map[key]*batch
 }
 
-// key is what the rows of one turn have in common. An escalation's answer never
+func newTurns() turns { return turns{open: map[key]*batch{}} }
+
+// key is the address that the rows of one turn share. An escalation's answer never
 // shares a turn with a person's row: the limits of delegations count from its root.
 type key struct {
 	folder, chatJID, topic, threadID, place string
@@ -119,9 +118,6 @@ func (t *turns) add(e *entry) {
 	if b == nil {
 		b = &batch{}
 		t.all = append(t.all, b)
-		if t.open == nil {
-			t.open = map[key]*batch{}
-		}
 		t.open[e.key()] = b
 	}
 	b.entries = append(b.entries, e)
@@ -150,7 +146,7 @@ func (w *step) storeTurns() {
 		}
 		w.add(b.effect(w.f.Now))
 	}
-	w.turns = turns{}
+	w.turns = newTurns()
 }
 
 // effect makes the turn of a batch. It answers the last row that calls the bot,

@@ -13,33 +13,32 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// stop reads the press of a button that stops a turn, which is the command. It reports whether the row is such a press.
-func (f *reader) stop(ctx context.Context, r *decide.Row) (is bool, err error) {
+// loadPress reads about the press of a button: which question it answers, or which turn it stops. The latter is the
+// command.
+func (f *reader) loadPress(ctx context.Context, r *decide.Row) (err error) {
 	press, _ := msg.ParsePress(r.Content)
-	if r.Verb != msg.VerbAnswer || press.Stop == 0 {
-		return false, nil
+	if press.Stop == 0 {
+		a, option, err := f.st.Pressed(ctx, r.Message)
+		r.Choice = &decide.Choice{Ask: a, Option: option}
+		return err
 	}
 	turn, err := f.st.Stoppable(ctx, r.ChatJID, press.Stop)
 	if err != nil {
-		return true, err
+		return err
 	}
 	if turn == nil || r.Old || r.IsBot {
 		r.Choice = &decide.Choice{Stops: true}
-		return true, nil
+		return nil
 	}
 	cmd, _ := layers.ParseCommand("/"+msg.CommandStop, msg.FamilyOf(r.ChatJID), func(string) bool { return true })
-	r.Command, r.StopsTurn = &cmd, turn.ID
-	return true, nil
+	r.Kind, r.Command, r.StopsTurn = decide.KindCommand, &cmd, turn.ID
+	return nil
 }
 
-// choice reads which question of an agent a row answers, nil if it is no answer: the press of a button, or a text that
-// replies to a question, or follows it where the bot has one user, or in a thread.
-func (f *reader) choice(ctx context.Context, r *decide.Row) (*decide.Choice, error) {
-	switch {
-	case r.Verb == msg.VerbAnswer:
-		a, option, err := f.st.Pressed(ctx, r.Message)
-		return &decide.Choice{Ask: a, Option: option}, err
-	case !r.Typed() || len(r.Content) > msg.MaxAnswer:
+// typed reads which question of an agent a text answers, nil if it is no answer: it replies to a question, or follows
+// it where the bot has one user, or in a thread.
+func (f *reader) typed(ctx context.Context, r *decide.Row) (*decide.Choice, error) {
+	if !r.Typed() || len(r.Content) > msg.MaxAnswer {
 		return nil, nil
 	}
 	asks, err := f.asksFor(ctx, r.Message)
@@ -119,7 +118,7 @@ func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error
 		if err != nil || m.ThreadID == "" {
 			return nil, err
 		}
-		// Slack has no other replies than messages of a thread. What other users write there is no answer, and a
+		// Slack has no other replies than messages of a thread. Texts of other users there are no answers, and a
 		// permission is not given by a number that may be meant for another user.
 		asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool { return !a.Who.May(m.Sender) || a.IsPermission() })
 	}

@@ -164,8 +164,7 @@ func TestAnswer_Text_IsRecognisedWhereItIsClear(t *testing.T) {
 	ann := msg.Who{Senders: []string{"telegram:1"}, Label: "Ann"}
 	inDM, inGroup := h.question(dm, "77", ann), h.question("telegram:-5", "78", ann)
 	by := func(sender, chat, text, replyTo string) *msg.Message {
-		m := h.put(text, in(chat), func(m *msg.Message) { m.Sender, m.ReplyToID = sender, replyTo })
-		h.step()
+		m := h.take(text, in(chat), func(m *msg.Message) { m.Sender, m.ReplyToID = sender, replyTo })
 		return m
 	}
 	for _, m := range []*msg.Message{by("telegram:1", "telegram:-5", "1", ""), by("telegram:1", "telegram:-5", "3", "78"), by("telegram:1", dm, "Deny it", "")} {
@@ -196,8 +195,7 @@ func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
 	h.step()
 	waiting := h.put("1", in(dm))
 	a := h.question(dm, "77", msg.Who{Everyone: true}, func(q *rows.Question) { q.PayloadHash = "sha256:1" })
-	held := h.put("1", in(dm), func(m *msg.Message) { m.Timestamp = h.g.now() - 2*lateArrival.Milliseconds() })
-	h.step()
+	held := h.take("1", in(dm), func(m *msg.Message) { m.Timestamp = h.g.now() - 2*lateArrival.Milliseconds() })
 	for _, m := range []*msg.Message{waiting, held} {
 		if got := h.row(m.ID); got.Reason == msg.ReasonChosen {
 			t.Errorf("row %d is %s/%s", m.ID, got.Disposition, got.Reason)
@@ -206,8 +204,7 @@ func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
 	if got := h.stateOf(a); got != "open" {
 		t.Errorf("the question is %s", got)
 	}
-	answer := h.put("1", in(dm))
-	h.step()
+	answer := h.take("1", in(dm))
 	h.is(answer, "observed/chosen ")
 }
 
@@ -257,14 +254,12 @@ func TestAnswer_NumberWithFileOrQuote_IsOrdinaryText(t *testing.T) {
 		"a file that is not fetched": func(m *msg.Message) { m.PendingFiles = 1 },
 		"a quote":                    func(m *msg.Message) { m.Quote = "Pick 1 or 2" },
 	} {
-		m := h.put("1", in(dm), change)
-		h.step()
+		m := h.take("1", in(dm), change)
 		if got := h.row(m.ID); got.Reason == msg.ReasonChosen || h.stateOf(a) != "open" {
 			t.Errorf("with %s the row is %s/%s, the question %s", name, got.Disposition, got.Reason, h.stateOf(a))
 		}
 	}
-	reply := h.put("1", in(dm), func(m *msg.Message) { m.ReplyToID, m.Quote = "77", "Allow once" })
-	h.step()
+	reply := h.take("1", in(dm), func(m *msg.Message) { m.ReplyToID, m.Quote = "77", "Allow once" })
 	h.is(reply, "observed/chosen ")
 }
 
@@ -280,8 +275,7 @@ func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
 		return h.questionIn(chat, thread, id, ann, func(q *rows.Question) { q.PayloadHash = hash })
 	}
 	by := func(sender, thread, replyTo string) *msg.Message {
-		m := h.put("2", in(chat), func(m *msg.Message) { m.Sender, m.ThreadID, m.ReplyToID = sender, thread, replyTo })
-		h.step()
+		m := h.take("2", in(chat), func(m *msg.Message) { m.Sender, m.ThreadID, m.ReplyToID = sender, thread, replyTo })
 		return m
 	}
 	permission := ask("77", "h")
@@ -309,14 +303,11 @@ func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 	other := h.press("telegram:2", "77", "telegram:1", stopOf(turn))
 	unknown := h.press(dm, "77", "telegram:1", stopOf(turn+100))
 	bot := h.put(stopOf(turn), verb(msg.VerbAnswer), ofBot)
-	old := h.put(stopOf(turn), verb(msg.VerbAnswer), func(m *msg.Message) { m.Timestamp -= (72 * time.Hour).Milliseconds() })
-	h.step()
+	old := h.take(stopOf(turn), verb(msg.VerbAnswer), func(m *msg.Message) { m.Timestamp -= (72 * time.Hour).Milliseconds() })
 	for _, m := range []*msg.Message{other, unknown, bot, old} {
 		h.is(m, "dropped/stop_late ")
 	}
-	if now, err := h.st.Turn(t.Context(), turn); err != nil || now.State != msg.TurnQueued {
-		t.Fatalf("the turn is %+v, %v", now, err)
-	}
+	h.turnIs(turn, msg.TurnQueued)
 	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) { // routes by verb
 		if it.Verb != msg.VerbMessage {
 			unrouted(it, a)
@@ -324,8 +315,7 @@ func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 		}
 	})
 	h.routd.route(quietly)
-	held := h.put("held", func(m *msg.Message) { m.Sender = "telegram:8" })
-	h.step()
+	held := h.take("held", func(m *msg.Message) { m.Sender = "telegram:8" })
 	pressed := h.press(dm, "77", "telegram:1", stopOf(turn))
 	h.step()
 	h.is(held, "")
@@ -333,23 +323,17 @@ func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 	if err != nil || len(derived) != 1 {
 		t.Fatalf("derived rows %+v, %v", derived, err)
 	}
-	if now, err := h.st.Turn(t.Context(), derived[0].TurnID); err != nil || now.State != msg.TurnQueued {
-		t.Errorf("the turn of another user is %+v, %v", now, err)
-	}
+	h.turnIs(derived[0].TurnID, msg.TurnQueued)
 	h.is(pressed, "command/command ")
 	diff(t, "replies", h.replies(pressed), []string{"stopped"})
 	diff(t, "stopped", h.agents.stopped, [][]int64{{turn}})
-	if now, err := h.st.Turn(t.Context(), turn); err != nil || now.State != msg.TurnCancelled {
-		t.Errorf("the turn is %+v, %v", now, err)
-	}
+	h.turnIs(turn, msg.TurnCancelled)
 	next := h.put("the next one")
 	h.wait(2 * maxHold)
 	late := h.press(dm, "77", "telegram:1", stopOf(turn))
 	h.step()
 	h.is(late, "dropped/stop_late ")
-	if now, err := h.st.Turn(t.Context(), h.row(next.ID).TurnID); err != nil || now.State != msg.TurnQueued {
-		t.Errorf("the next turn is %+v, %v", now, err)
-	}
+	h.turnIs(h.row(next.ID).TurnID, msg.TurnQueued)
 }
 
 // A question about a budget is open for a day: what users write meanwhile is no answer to it, but for the words of its button.
@@ -370,14 +354,12 @@ func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
 		isText(h.put(text, in(dm), by("telegram:77")))
 	}
 	agents := h.question(dm, "78", msg.Who{Everyone: true})
-	chosen := h.put("2", in(dm), by("telegram:77"))
-	h.step()
+	chosen := h.take("2", in(dm), by("telegram:77"))
 	h.is(chosen, "observed/chosen ")
 	if got := h.stateOf(agents); got != "answered Deny telegram:77" {
 		t.Errorf("the agent's question is %s", got)
 	}
-	raised := h.put(" raise IT ", in(dm), by("telegram:77"))
-	h.step()
+	raised := h.take(" raise IT ", in(dm), by("telegram:77"))
 	h.is(raised, "observed/chosen ")
 	if got := h.stateOf(budget); got != "answered Raise it telegram:77" || h.agents.revived != 1 {
 		t.Errorf("the question is %s, %d calls of Revived", got, h.agents.revived)
@@ -407,18 +389,12 @@ func TestAnswer_TextThatMisses_SaysSo(t *testing.T) {
 		{"telegram:-5", "2", nil, false},
 		{"telegram:-6", "@ari 2", func(m *msg.Message) { m.Addressed, m.ReplyToID = true, "p99" }, false},
 	} {
-		set := tt.set
-		if set == nil {
-			set = func(*msg.Message) {}
-		}
-		m := h.put(tt.text, in(tt.chat), set)
-		h.step()
+		m := h.take(tt.text, in(tt.chat), tt.set)
 		if got := h.row(m.ID).Reason == msg.ReasonChoiceUnknown && strings.Join(h.replies(m), "") == "Reply to the question, or press a button."; got != tt.missed {
 			t.Errorf("%q in %s: %s %q", tt.text, tt.chat, h.row(m.ID).Reason, h.replies(m))
 		}
 	}
-	h.put("1", in("telegram:8"))
-	h.step()
+	h.take("1", in("telegram:8"))
 	if got := h.stateOf(sending); got != "open" {
 		t.Errorf("a permission is given before it is shown: %s", got)
 	}

@@ -7,32 +7,27 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// ballot reads what a vote or the end of a poll is about, nil for other rows. Where a platform has no
-// polls, the numbered reactions to a poll's text are votes.
-func (f *reader) ballot(ctx context.Context, m *msg.Message) (b *decide.Ballot, err error) {
-	b = &decide.Ballot{}
+// loadBallot reads the poll that a vote or the end of a poll is about.
+func (f *reader) loadBallot(ctx context.Context, r *decide.Row) (err error) {
+	b := &decide.Ballot{}
+	r.Ballot = b
 	row := int64(0)
-	switch m.Verb {
-	case msg.VerbVote:
-		if b.Vote, err = msg.ParseVote(m.Content); err != nil {
-			return b, nil //nolint:nilerr // it names no poll
+	if r.Verb == msg.VerbVote {
+		if b.Vote, err = msg.ParseVote(r.Content); err == nil {
+			row = b.Vote.Row
 		}
-		row = b.Vote.Row
-	case msg.VerbPollEnd:
-		if b.End, err = msg.ParsePollEnd(m.Content); err != nil {
-			return b, nil //nolint:nilerr // it names no poll
-		}
+	} else if b.End, err = msg.ParsePollEnd(r.Content); err == nil {
 		row = b.End.Row
-	case msg.VerbReaction:
-		return f.reactionBallot(ctx, m)
-	default:
-		return nil, nil
 	}
-	b.Poll, err = f.pollOf(ctx, m, row)
-	return b, err
+	if err != nil {
+		return nil //nolint:nilerr // it names no poll
+	}
+	b.Poll, err = f.pollOf(ctx, r.Message, row)
+	return err
 }
 
-// reactionBallot returns the vote that a reaction is, nil if it is none.
+// reactionBallot returns the vote that a reaction is, nil if it is none: where a platform has no polls, the numbered
+// reactions to a poll's text are votes.
 func (f *reader) reactionBallot(ctx context.Context, m *msg.Message) (*decide.Ballot, error) {
 	limits, ok := msg.PollLimitsOf(m.ChatJID)
 	if !ok || limits.Native || msg.ReactionVote(m.Content, msg.MaxPollOptions) == nil {

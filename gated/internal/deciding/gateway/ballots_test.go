@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/rows"
-
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -158,7 +157,7 @@ func TestBallot_PlatformClosesPoll_StoresItsResult(t *testing.T) {
 	again := h.vote(dm, "77", "telegram:1", msg.VerbPollEnd, `{}`)
 	h.step()
 	h.is(again, "dropped/poll_closed ")
-	got, err := h.st.Poll(t.Context(), p.ID)
+	got, err := rows.Poll(t.Context(), h.st.Reader, p.ID)
 	if err != nil || got.State != msg.PollClosed || got.EndPending || got.Poll.Result == nil || got.Poll.Result.Voters != 6 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -223,20 +222,10 @@ func TestBallot_Flood_IsCounted(t *testing.T) {
 	h := newHarness(t)
 	p := h.poll(dm, "77", true)
 	const count = 10_000
-	var last *msg.Message
-	h.write(func(tx *store.Tx) error {
-		for i := range count {
-			last = &msg.Message{
-				ChatJID: dm, PlatformID: fmt.Sprintf("77:v:%d", i), Direction: msg.In, Sender: fmt.Sprintf("telegram:%d", i), Verb: msg.VerbVote,
-				Content: `{"options":[1,3]}`, TargetID: "77", Source: "teled", Timestamp: 1, ReceivedAt: 1,
-			}
-			if _, _, err := tx.PutMessage(last); err != nil {
-				return err
-			}
-		}
-		return nil
+	votes := h.putMany(count, func(n int, m *msg.Message) {
+		m.Sender, m.Verb, m.Content, m.TargetID = fmt.Sprintf("telegram:%d", n), msg.VerbVote, `{"options":[1,3]}`, "77"
 	})
-	for h.row(last.ID).Disposition == "" {
+	for h.row(votes[count-1].ID).Disposition == "" {
 		h.step()
 	}
 	if diff := cmp.Diff(&msg.PollResult{Counts: []int{count, 0, count}, Voters: count}, h.tally(p)); diff != "" {

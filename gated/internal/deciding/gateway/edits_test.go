@@ -73,12 +73,8 @@ func TestTakenBack(t *testing.T) {
 				}
 			}
 			h.step()
-			if tt.change == nil {
-				tt.change = func(*msg.Message) {}
-			}
 			h.restart()
-			change := h.put(tt.text, verb(tt.verb), on(first), tt.change)
-			h.step()
+			change := h.take(tt.text, verb(tt.verb), on(first), tt.change)
 			h.is(change, "dropped/edit_applied ")
 			h.is(first, tt.want)
 			diff(t, "turns", h.open(), tt.left)
@@ -105,11 +101,9 @@ func (h *harness) open() (all [][]string) {
 func TestTakenBack_Begun(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	m := h.put("hi")
-	h.step()
+	m := h.take("hi")
 	turn := h.begin()
-	edit := h.put("hello", verb(msg.VerbEdit), on(m))
-	h.step()
+	edit := h.take("hello", verb(msg.VerbEdit), on(m))
 	h.is(edit, "observed/edit_note main")
 	diff(t, "open", h.open(), [][]string{{"hi"}})
 	h.write(func(tx *store.Tx) error { return rows.RequeueTurn(tx, turn.ID, rows.Requeue{}) })
@@ -121,8 +115,7 @@ func TestTakenBack_Begun(t *testing.T) {
 	h.write(func(tx *store.Tx) error { return rows.CloseRun(tx, 1, 1) })
 	h.agents.turns = []*msg.Turn{turn}
 	h.begin()
-	gone := h.put("", verb(msg.VerbDelete), on(m))
-	h.step()
+	gone := h.take("", verb(msg.VerbDelete), on(m))
 	h.is(gone, "observed/edit_note main")
 	now, err := h.st.Turn(t.Context(), turn.ID)
 	if err != nil || now.State != msg.TurnCancelled || now.Reason != msg.ReasonDeleted {
@@ -130,31 +123,16 @@ func TestTakenBack_Begun(t *testing.T) {
 	}
 }
 
-func TestEdit_OfADecidedRow_IsANote(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	m := h.put("hi")
-	h.step()
-	h.begin()
-	edit, orphan := h.put("hello", verb(msg.VerbEdit), on(m)), h.put("hello", verb(msg.VerbEdit), func(m *msg.Message) { m.TargetID = "none" })
-	h.step()
-	h.is(edit, "observed/edit_note main")
-	h.is(orphan, "dropped/edit_orphan ")
-	diff(t, "turns", h.dispatched(), [][]string(nil))
-}
-
 // TestEdit_WithoutAChange_IsDropped: an edit of something that only apps show is no news to the agent, however often it comes.
 func TestEdit_WithoutAChange_IsDropped(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	m := h.put("hi")
-	h.step()
+	m := h.take("hi")
 	h.begin()
 	for _, tt := range []struct{ text, want string }{
 		{"hi", "dropped/edit_same "}, {"hello", "observed/edit_note main"}, {"hello", "dropped/edit_same "}, {"hi", "observed/edit_note main"},
 	} {
-		edit := h.put(tt.text, verb(msg.VerbEdit), on(m))
-		h.step()
+		edit := h.take(tt.text, verb(msg.VerbEdit), on(m))
 		h.is(edit, tt.want)
 	}
 }

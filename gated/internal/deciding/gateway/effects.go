@@ -7,14 +7,16 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"arizuko/gated/internal/codes"
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/deciding/services"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
-// plan is what a step has decided about one chat: effects that are stored together
-// or not at all, and acted on once they are.
+// plan has the effects of a step on one chat, which are stored together or not at all,
+// and acted on once they are.
 type plan struct {
 	cfg     *Config
 	batch   *batch
@@ -24,7 +26,7 @@ type plan struct {
 	err     error
 	at      int64 // the row whose effect is being stored, then the one that failed
 
-	// What the effects have become.
+	// The results of write, for dispatch.
 	turns  []storedTurn
 	drains []int64 // runs whose session was reset
 	stops  bool
@@ -66,6 +68,9 @@ func (p *plan) decides(row int64) bool {
 
 func (p *plan) write(tx *store.Tx) error {
 	for _, e := range p.effects {
+		if row := e.Of(); row != 0 {
+			p.at = row
+		}
 		if err := p.apply(tx, e); err != nil {
 			return err
 		}
@@ -73,83 +78,82 @@ func (p *plan) write(tx *store.Tx) error {
 	return nil
 }
 
-// apply stores one effect.
-func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
-	now := p.batch.Now
+// apply stores one effect, if it has anything to store.
+func (p *plan) apply(tx *store.Tx, e decide.Effect) error {
+	now, chat := p.batch.Now, p.batch.Chat.JID
 	switch e := e.(type) {
 	case decide.EnsureChat:
 		return tx.EnsureChat(e.Chat, now)
 	case decide.Decide:
-		p.at = e.Row
-		return tx.Decide(e.Row, store.Decision{
-			Disposition: e.Disposition, Reason: e.Reason, RoutedTo: e.RoutedTo, Topic: e.Topic, ThreadID: e.ThreadID,
-			Error: e.Error,
-		}, now)
+		return tx.Decide(e.Row, decision(&e), now)
 	case decide.Reply:
-		p.at = e.Row
-		_, _, err = tx.PutMessage(replyMessage(p.row(e.Row), e.Source, e.Text, now))
+		_, _, err := tx.PutMessage(replyMessage(p.row(e.Row), e.Source, e.Text, now))
 		return err
 	case decide.StoreTurn:
 		return p.storeTurn(tx, &e)
 	case decide.BindThread:
-		p.at = e.Row
 		return rows.BindThread(tx, e.Chat, e.ThreadID, e.Topic)
 	case decide.PinTopic:
-		p.at = e.Row
-		return rows.PinTopic(tx, p.batch.Chat.JID, e.Topic)
+		return rows.PinTopic(tx, chat, e.Topic)
 	case decide.PinGroup:
-		p.at = e.Row
-		return rows.PinGroup(tx, p.batch.Chat.JID, e.Folder, e.At)
+		return rows.PinGroup(tx, chat, e.Folder, e.At)
 	case decide.ResetSession:
-		p.at = e.Row
-		run, err := rows.ResetSession(tx, e.Folder, e.Topic, now)
-		if run != 0 {
-			p.drains = append(p.drains, run)
-		}
-		return err
+		return p.resetSession(tx, &e)
 	case decide.StopChat:
 		return p.stopChat(tx, &e)
 	case decide.StopTurn:
-		return p.stopTurn(tx, &e)
+		return p.stop(tx, rows.Stop{ChatJID: chat, By: e.Sender, Turn: e.Turn})
 	case decide.CountVote:
-		p.at = e.Row
 		m := p.row(e.Row)
-		return tx.Vote(e.Poll, m.Sender, m.SenderName, &e.Vote, m.CastAt())
+		return rows.Vote(tx, e.Poll, m.Sender, m.SenderName, &e.Vote, m.CastAt())
 	case decide.EndPoll:
-		p.at = e.Row
 		return p.endPoll(tx, &e)
 	case decide.AnswerAsk:
-		p.at = e.Row
 		m := p.row(e.Row)
 		return rows.AnswerAsk(tx, e.Ask, e.Option, m.Sender, m.SenderName, m.ReceivedAt, now)
-	}
-	return p.applyChange(tx, e)
-}
-
-// applyChange stores an effect of an edit or deletion.
-func (p *plan) applyChange(tx *store.Tx, e decide.Effect) error {
-	switch e := e.(type) {
 	case decide.ReplaceContent:
-		p.at = e.Row
 		return rows.ReplaceContent(tx, e.Target, e.Content, e.Addressed, e.Verb)
 	case decide.ReplaceFiles:
-		p.at = e.Row
 		edit := p.row(e.Row)
 		return tx.ReplaceFiles(e.Target, edit.Attachments, edit.PendingFiles)
 	case decide.SupersedeNotes:
-		p.at = e.Row
-		return rows.SupersedeNotes(tx, p.batch.Chat.JID, e.Target)
+		return rows.SupersedeNotes(tx, chat, e.Target)
 	case decide.TakeBack:
 		return p.takeBack(tx, &e)
 	case decide.EndObjects:
-		p.at = e.Row
 		return p.endObjects(tx, &e)
+	case decide.AddOperator:
+		return rows.AddOperator(tx, p.row(e.Row).Sender, e.Hash, now)
+	case decide.NoteWrongCode:
+		return rows.NoteWrongOperatorCode(tx, p.row(e.Row).Sender, codes.MaxTries)
+	case decide.EndCode:
+		return rows.EndOperatorCode(tx)
+	case decide.TakeUpParked:
+		return rows.TakeUp(tx, chat, now)
+	case decide.TakeUpRow:
+		return rows.TakeUpRow(tx, e.Row)
+	case decide.DropParked:
+		return rows.DropParked(tx, chat, e.Reason, now)
 	}
-	return p.applyOperator(tx, e)
+	return nil
+}
+
+func decision(e *decide.Decide) store.Decision {
+	return store.Decision{
+		Disposition: e.Disposition, Reason: e.Reason, RoutedTo: e.RoutedTo, Topic: e.Topic, ThreadID: e.ThreadID,
+		Error: e.Error,
+	}
+}
+
+func (p *plan) resetSession(tx *store.Tx, e *decide.ResetSession) error {
+	run, err := rows.ResetSession(tx, e.Folder, e.Topic, p.batch.Now)
+	if run != 0 {
+		p.drains = append(p.drains, run)
+	}
+	return err
 }
 
 func (p *plan) takeBack(tx *store.Tx, e *decide.TakeBack) error {
-	p.at = e.Row
 	before, err := rows.TakeBack(tx, e.Takeback, p.batch.Now)
 	if before != nil {
 		p.changed = append(p.changed, before)
@@ -212,7 +216,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 		}
 	}
 	if e.Entries[0].Reason == msg.ReasonReset {
-		turn.RowCount = 0 // it shares no turn with what was written before /new
+		turn.RowCount = 0 // it shares no turn with rows before /new
 	}
 	p.at, turn.TriggerMessageID = e.Entries[e.Trigger].Row, ids[e.Trigger]
 	if _, err := rows.PutTurn(tx, &turn, p.cfg.MaxAgents); err != nil {
@@ -242,7 +246,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 	return nil
 }
 
-// answeredFiles asks for the attachments of the post that a row answers: what a message is about is seen with it. It
+// answeredFiles asks for the attachments of the post that a row answers: the agent sees the post with the row. It
 // reports whether there are any to wait for. Those of posts that other groups got are left alone.
 func (p *plan) answeredFiles(tx *store.Tx, turn *msg.Turn, m *msg.Message, audio *transcripts) (wanted bool,
 	err error) {
@@ -264,7 +268,7 @@ func (p *plan) answeredFiles(tx *store.Tx, turn *msg.Turn, m *msg.Message, audio
 
 func (p *plan) row(id int64) *msg.Message { return p.facts(id).Message }
 
-// facts returns what was read about a row that an effect names.
+// facts returns the facts about a row that an effect names.
 func (p *plan) facts(id int64) *decide.Row {
 	for i := range p.batch.Rows {
 		if p.batch.Rows[i].ID == id {
@@ -294,7 +298,7 @@ func derived(m *msg.Message, d decide.Derive) *msg.Message {
 	}
 }
 
-// afterCommit acts on what was stored. A panic in it costs nothing that is not found
+// afterCommit acts on stored effects. A panic in it costs nothing that is not found
 // again among the rows.
 func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 	defer func() {
@@ -303,43 +307,49 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 				"chat", p.batch.Chat.JID, "panic", cause, "stack", string(debug.Stack()))
 		}
 	}()
+	chat := p.batch.Chat.JID
 	for _, e := range p.effects {
 		switch e := e.(type) {
 		case decide.Decide:
-			g.log.decision(p.batch.Chat.JID, &e)
+			g.log.decision(chat, &e)
 			g.meter.decided.WithLabelValues(string(e.Disposition), string(e.Reason)).Inc()
 			if e.Reason == msg.ReasonBadRow {
-				g.log.Error("row dropped: it cannot be handled", "row", e.Row, "chat", p.batch.Chat.JID, "err", e.Error)
+				g.log.Error("row dropped: it cannot be handled", "row", e.Row, "chat", chat, "err", e.Error)
 			}
 		case decide.StoreTurn:
 			for _, entry := range e.Entries {
 				g.meter.decided.WithLabelValues(string(msg.Routed), string(entry.Reason)).Inc()
 			}
 		case decide.AskService:
-			g.calls.add(ctx, p.batch.chat, pendingCall{row: e.Row, service: serviceOf(e.Command), folder: e.Folder,
-				operator: e.Operator})
+			g.calls.add(ctx, p.batch.chat, services.Call{Row: e.Row, Service: services.Of(e.Command),
+				Folder: e.Folder, Operator: e.Operator})
 		case decide.PostDaemon:
-			g.calls.add(ctx, p.batch.chat, pendingCall{row: e.Row, service: e.Target, route: e.RouteID})
+			g.calls.add(ctx, p.batch.chat, services.Call{Row: e.Row, Service: e.Target, Route: e.RouteID})
 		case decide.Hold:
-			g.log.held(p.batch.Chat.JID, &e)
+			g.log.held(chat, &e)
 		case decide.Wait:
-			g.log.waiting(p.batch.Chat.JID, &e)
+			g.log.waiting(chat, &e)
 		case decide.EndObjects:
 			g.agents.AskEnded() // a message that was deleted may have shown a question
 		case decide.AnswerAsk:
-			g.log.Info("question answered", "ask", e.Ask, "row", e.Row, "chat", p.batch.Chat.JID, "option", e.Option)
+			g.log.Info("question answered", "ask", e.Ask, "row", e.Row, "chat", chat, "option", e.Option)
 			g.agents.AskEnded()
 			if e.Budget {
 				g.agents.Revived()
 			}
-		default:
-			g.actParked(p, e)
+		case decide.OpenRequest:
+			g.requests.open(chat, e.Row)
+		case decide.TakeUpParked:
+			g.log.Info("parked messages are decided again", "chat", chat, "count", p.batch.Parked)
+		case decide.DropParked:
+			g.meter.decided.WithLabelValues(string(msg.Dropped), string(e.Reason)).Add(float64(p.batch.Parked))
+			g.log.Info("parked messages dropped", "chat", chat, "count", p.batch.Parked, "reason", e.Reason)
 		}
 	}
 	g.act(p)
 }
 
-// act hands what was stored to the agents.
+// act hands turns, stops and changes to the agents.
 func (g *Gateway) act(p *plan) {
 	for _, run := range p.drains {
 		g.agents.Drain(run)
@@ -356,18 +366,8 @@ func (g *Gateway) act(p *plan) {
 	}
 }
 
-// stopTurn ends one turn.
-func (p *plan) stopTurn(tx *store.Tx, e *decide.StopTurn) error {
-	p.at = e.Row
-	cancelled, _, err := rows.StopChat(tx, rows.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, Turn: e.Turn},
-		p.batch.Now)
-	p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
-	return err
-}
-
 // stopChat ends the open turns and rows of a conversation, a page of them; agents.Run ends the rest.
 func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
-	p.at = e.Row
 	s := rows.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row,
 		Except: append(slices.Clone(e.Except), e.Row)}
 	if e.OneTopic {
@@ -378,8 +378,7 @@ func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	if e.OwnRows {
 		s.Sender = &e.Sender
 	}
-	cancelled, _, err := rows.StopChat(tx, s, p.batch.Now)
-	p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
+	err := p.stop(tx, s)
 	if err == nil && s.Topic == nil { // in the web chat nothing is parked
 		sender := &e.Sender
 		if e.Operator {
@@ -387,6 +386,12 @@ func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 		}
 		err = rows.StopParked(tx, p.batch.Chat.JID, e.ThreadID, sender, e.Row, p.batch.Now)
 	}
+	return err
+}
+
+func (p *plan) stop(tx *store.Tx, s rows.Stop) error {
+	cancelled, _, err := rows.StopChat(tx, s, p.batch.Now)
+	p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
 	return err
 }
 

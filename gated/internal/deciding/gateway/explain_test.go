@@ -12,8 +12,7 @@ import (
 // asks writes a command of an operator, as a reply to a message, and returns the only answer.
 func (h *harness) asks(text, replyTo string, change ...func(*msg.Message)) string {
 	h.t.Helper()
-	m := h.put(text, append([]func(*msg.Message){from("telegram:9"), func(m *msg.Message) { m.ReplyToID = replyTo }}, change...)...)
-	h.step()
+	m := h.take(text, append([]func(*msg.Message){from("telegram:9"), func(m *msg.Message) { m.ReplyToID = replyTo }}, change...)...)
 	h.finishCalls()
 	h.is(m, "command/command ")
 	all := h.replies(m)
@@ -26,8 +25,7 @@ func (h *harness) asks(text, replyTo string, change ...func(*msg.Message)) strin
 func TestWhy_AsAReply_TellsWhatBecameOfTheMessage(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	asked := h.put("the secret text")
-	h.step()
+	asked := h.take("the secret text")
 	answer := &msg.Message{ChatJID: dm, Direction: msg.Out, Source: msg.SourceAgent, Content: "an answer", TurnID: h.row(asked.ID).TurnID,
 		Timestamp: 1, ReceivedAt: h.clock.UnixMilli(), OutState: msg.OutQueued}
 	h.write(func(tx *store.Tx) error {
@@ -53,27 +51,4 @@ func TestWhy_AsAReply_TellsWhatBecameOfTheMessage(t *testing.T) {
 	if got := h.asks("/why", "sent1"); !strings.HasPrefix(got, fmt.Sprintf("Message %d, ", answer.ID)) || !strings.Contains(got, "sent by agent") {
 		t.Errorf("about an answer:\n%s", got)
 	}
-}
-
-func TestWhy_NoMessage_SaysWhatToWrite(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	usage := fmt.Sprintf(whyUsage, "/why")
-	for _, tt := range []struct{ text, replyTo, want string }{
-		{"/why", "", usage}, {"/why did it fail", "", usage}, {"/why -1", "", usage}, {"/why", "elsewhere", fmt.Sprintf(whyUnknown, "/why")}, {"/why 99999", "", "There is no message 99999."},
-	} {
-		if got := h.asks(tt.text, tt.replyTo); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.text, got, tt.want)
-		}
-	}
-}
-
-func TestWhy_OfMembers_IsRefused(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	asked := h.put("hello")
-	h.step()
-	m := h.put("/why", func(m *msg.Message) { m.ReplyToID = asked.PlatformID })
-	h.step()
-	diff(t, "replies", h.replies(m), []string{"Only operators can do that."})
 }

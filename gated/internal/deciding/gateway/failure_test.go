@@ -11,17 +11,13 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
-	"arizuko/pkg/store/storetest"
 )
 
 // poisoned opens a database that refuses to route rows that say "poison".
 func poisoned(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t)
-	path := storetest.Path(t)
-	h.st = storetest.OpenAt(t, path, nil)
-	h.restart()
-	h.exec(path, `CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' AND new.disposition = 'routed'
+	h.exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' AND new.disposition = 'routed'
 		BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
 	return h
 }
@@ -86,10 +82,7 @@ func poisonBehindRowsThatWait(t *testing.T, count int) {
 func TestRowThatCannotBeStoredNorDropped_IsSkipped(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	path := storetest.Path(t)
-	h.st = storetest.OpenAt(t, path, nil)
-	h.restart()
-	h.exec(path, `CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
+	h.exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
 	poison, after := h.put("poison"), h.put("after")
 	h.retry()
 	h.is(poison, "")
@@ -140,12 +133,8 @@ func TestPanic_OfTheAgents_StopsNoOtherChat(t *testing.T) {
 func TestSweep_RowUndecidedByHand_IsFound(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	path := storetest.Path(t)
-	h.st = storetest.OpenAt(t, path, nil)
-	h.restart()
-	m := h.put("hi")
-	h.step()
-	h.exec(path, fmt.Sprintf(`UPDATE messages SET disposition = NULL, reason = NULL, decided_at = NULL, decision_seq = NULL, turn_id = NULL WHERE id = %d`, m.ID))
+	m := h.take("hi")
+	h.exec(fmt.Sprintf(`UPDATE messages SET disposition = NULL, reason = NULL, decided_at = NULL, decision_seq = NULL, turn_id = NULL WHERE id = %d`, m.ID))
 	h.step()
 	h.is(m, "")
 	h.g.sweep(t.Context())
@@ -156,15 +145,10 @@ func TestSweep_RowUndecidedByHand_IsFound(t *testing.T) {
 func TestSweep_ChatThatWaits_IsReadAgainFromTimeToTime(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	path := storetest.Path(t)
-	h.st = storetest.OpenAt(t, path, nil)
-	h.restart()
-	m := h.put("hi")
-	h.step()
+	m := h.take("hi")
 	h.routd.route(quietly)
-	h.put("held")
-	h.step()
-	h.exec(path, fmt.Sprintf(`UPDATE messages SET disposition = NULL, reason = NULL, decided_at = NULL, decision_seq = NULL, turn_id = NULL WHERE id = %d`, m.ID))
+	h.take("held")
+	h.exec(fmt.Sprintf(`UPDATE messages SET disposition = NULL, reason = NULL, decided_at = NULL, decision_seq = NULL, turn_id = NULL WHERE id = %d`, m.ID))
 	for range sweepsPerRestart {
 		h.g.sweep(t.Context())
 		h.step()
@@ -178,8 +162,7 @@ func TestMovedChat_PokedRightAfterAnotherLook_IsNoticed(t *testing.T) {
 	h := newHarness(t)
 	const soon = 20 * time.Second // after another look: a busy machine may take more than movesEvery for what follows
 	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = 2 * soon.Milliseconds() })
-	m := h.put("held")
-	h.step()
+	m := h.take("held")
 	poke := func() {
 		h.g.afterPoke(t.Context())
 		h.step()
@@ -202,8 +185,7 @@ func TestMovedChat_HeldRows_AreReleasedInTheNewOne(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.routd.route(quietly)
-	m := h.put("held")
-	h.step()
+	m := h.take("held")
 	h.write(func(tx *store.Tx) error { return tx.MoveChat(dm, "telegram:-1001", h.clock.UnixMilli()) })
 	h.g.sweeper.poked = true
 	h.g.afterPoke(t.Context())
@@ -238,7 +220,7 @@ func TestStatus_ServiceHangs_CallsAreBounded(t *testing.T) {
 	h := newHarness(t)
 	hang := make(chan struct{})
 	slow := hanging(t, hang)
-	h.g.cfg.Dashd.Base = slow
+	h.g.calls.to.Dashd.Base = slow
 	for chat := range maxCalls + 20 {
 		for range 3 {
 			h.put("/status", in(fmt.Sprintf("telegram:%d", 1000+chat)))
@@ -248,8 +230,7 @@ func TestStatus_ServiceHangs_CallsAreBounded(t *testing.T) {
 	if running := h.g.calls.running; running != maxCalls {
 		t.Errorf("%d calls at once, want %d", running, maxCalls)
 	}
-	ping := h.put("/ping")
-	h.step()
+	ping := h.take("/ping")
 	h.is(ping, "command/command ")
 	close(hang)
 	h.finishCalls()
@@ -261,13 +242,9 @@ func TestStatus_ServiceHangs_CallsAreBounded(t *testing.T) {
 func TestStop_UnderWay_RowsItCoversAreNotDecided(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	path := storetest.Path(t)
-	h.st = storetest.OpenAt(t, path, nil)
-	h.restart()
 	covered := h.put("before the /stop")
-	h.exec(path, fmt.Sprintf(`INSERT INTO stops (chat_jid, before_message, through_turn, created_at) VALUES ('%s', %d, 0, 1)`, dm, covered.ID+1))
-	after := h.put("after it")
-	h.step()
+	h.exec(fmt.Sprintf(`INSERT INTO stops (chat_jid, before_message, through_turn, created_at) VALUES ('%s', %d, 0, 1)`, dm, covered.ID+1))
+	after := h.take("after it")
 	h.is(covered, "")
 	h.is(after, "routed/route main")
 }
@@ -276,8 +253,7 @@ func TestPanic_OfTheLoop_StateIsDerivedAgain(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.routd.route(quietly)
-	m := h.put("held")
-	h.step()
+	m := h.take("held")
 	h.g.waits.add(h.g.waits.chat("telegram:2"))
 	h.g.guard(t.Context(), func() { panic("no") })
 	h.step()

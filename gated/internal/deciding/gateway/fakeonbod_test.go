@@ -14,6 +14,7 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // fakeOnbod opens requests as onbod does, in the same database.
@@ -95,7 +96,7 @@ func (o *fakeOnbod) open(ctx context.Context, body *onboardapi.Ask, code string)
 		return onboardapi.Asked{Code: r.Code, State: "pending"}
 	}
 	err := o.st.Write(ctx, func(tx *store.Tx) error {
-		return tx.PutRequest(&store.Request{Code: code, ChatJID: body.ChatJID, Kind: body.Kind, Sender: body.Sender, CreatedAt: 1})
+		return storetest.PutRequest(tx, &store.Request{Code: code, ChatJID: body.ChatJID, Kind: body.Kind, Sender: body.Sender, CreatedAt: 1})
 	})
 	if err != nil {
 		return onboardapi.Asked{State: "limited"}

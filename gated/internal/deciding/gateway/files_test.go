@@ -29,8 +29,7 @@ func TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor(t *testing.T) {
 				m.PendingFiles, m.Attachments = 1, []msg.Attachment{{Name: "a.jpg", Ref: "r"}}
 			})
 			h.write(func(tx *store.Tx) error { return tx.Decide(photo.ID, tt.decision, 5) })
-			h.put("what is this?", verb(msg.VerbMention), func(m *msg.Message) { m.ReplyToID = photo.PlatformID })
-			h.step()
+			h.take("what is this?", verb(msg.VerbMention), func(m *msg.Message) { m.ReplyToID = photo.PlatformID })
 			if got := h.row(photo.ID).FilesWanted; got != tt.want {
 				t.Errorf("wanted %v, want %v", got, tt.want)
 			}
@@ -83,8 +82,7 @@ func TestFiles_OfATurn_AreWanted(t *testing.T) {
 	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) {
 		a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve
 	})
-	seen := h.put("seen", pending)
-	h.step()
+	seen := h.take("seen", pending)
 	if h.row(seen.ID).FilesWanted {
 		t.Error("the file of an observed row is wanted")
 	}

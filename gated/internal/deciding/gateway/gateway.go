@@ -5,7 +5,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"runtime/debug"
@@ -30,7 +29,7 @@ const (
 	// few enough that the first of them does not wait for the last.
 	passChats = 256
 	// passBytes ends a pass earlier: its rows are in memory, and its commit keeps
-	// other writers waiting. The number of rows is bounded by what routd is asked at once.
+	// other writers waiting. The size of a lookup bounds the number of rows.
 	passBytes = 16 << 20
 	// pageRows is how many rows of one chat a pass takes.
 	pageRows = 500
@@ -59,12 +58,11 @@ type Agents interface {
 // Config of the gateway.
 type Config struct {
 	Poll      time.Duration            // how often to look for rows without a poke
-	Sweep     time.Duration            // how often to look for open work among all rows; 0: once a minute
 	MaxAge    time.Duration            // rows older on arrival are not answered
 	MaxAgents int                      // how many agents may be busy at once
 	Impulse   msg.Impulse              // the instance's default
 	Operators map[string]bool          // of OPERATORS
-	Defaults  groupconfig.Config       // for what a group's own configuration does not set, and the agents it may name
+	Defaults  groupconfig.Config       // for settings that a group leaves out, and the agents it may name
 	BotNames  []string                 // names of the bot after the @ of a command
 	Daemons   map[string]*httpx.Client // by name, for routes to daemon:NAME
 	Routd     *httpx.Client
@@ -74,16 +72,23 @@ type Config struct {
 
 	CheckAgent func(ctx context.Context, name string) error // why an agent cannot be run; nil checks nothing
 
-	ResolveTimeout time.Duration // of one lookup; 0: 2 s
-	CommandWait    time.Duration // how long commands wait for routd's answer; 0: 50 ms
-
-	Objects *contextobjects.Index // which deletions and the ends of polls change; nil for none
+	Objects *contextobjects.Objects // which deletions and the ends of polls change; nil for none
 
 	Report func(waits []string) // receives the daemons that messages wait for, in words, at each change; may be nil
 }
 
 // Gateway decides inbound rows. One goroutine, that of Run, owns it and all of its parts. Others use rates.stale and
 // the channels of answers alone.
+//
+// A row that waits has one owner:
+//
+//   - waits, for a pass, the gate, routd or a route: with its chat
+//   - routd, for the answer to the lookup that is out: with its chat, which stays in waits
+//   - calls, for the service that decides it: alone, the chat's other rows go on
+//   - requests, for the request that onbod opens: with its chat, which stays in waits
+//   - parked, for an operator who approves its chat: it is parked in the table
+//
+// The other parts own no rows: reader, members and rates have facts, and moves finds chats that were moved.
 type Gateway struct {
 	cfg    Config
 	st     *store.Store
@@ -92,20 +97,20 @@ type Gateway struct {
 	meter  *meter
 	wake   <-chan struct{}
 
-	waits    *waits    // the chats with undecided rows
-	reader   *reader   // of what is known about rows
-	routd    *lookups  // where rows go
-	calls    *calls    // to services that decide rows
-	requests *requests // to connect chats without a group
+	waits    *waits
+	routd    *lookups
+	calls    *calls
+	requests *requests
+	parked   *parked
+	reader   *reader
 	members  *members
 	rates    *rates
-	parked   *parked
 	moves    *moves
 
 	cursor    int64
 	lastClock time.Time // the last reading of the clock
 	sweeper   sweeper
-	reported  []string // what Report received last
+	reported  []string // to Report, last
 	reads     *store.Outage
 	writes    *store.Outage
 }
@@ -113,11 +118,9 @@ type Gateway struct {
 // New makes a gateway that is woken through wake.
 func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *slog.Logger,
 	reg prometheus.Registerer) *Gateway {
-	cfg.Sweep, cfg.ResolveTimeout = cmp.Or(cfg.Sweep, sweepEvery), cmp.Or(cfg.ResolveTimeout, resolveTimeout)
-	cfg.CommandWait = cmp.Or(cfg.CommandWait, commandWait)
 	g := &Gateway{
 		cfg: cfg, st: st, log: rowLog{log}, agents: agents, wake: wake, meter: newMeter(reg, st, cfg.Now),
-		routd: newLookups(newResolver(cfg.Routd, cfg.ResolveTimeout, log), cfg.CommandWait),
+		routd: newLookups(newResolver(cfg.Routd, log)),
 		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
 	}
 	g.waits = newWaits(g.meter)
@@ -134,7 +137,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if err := g.catchUp(ctx); err != nil {
 		return err
 	}
-	poll, sweep := time.NewTicker(g.cfg.Poll), time.NewTicker(g.cfg.Sweep)
+	poll, sweep := time.NewTicker(g.cfg.Poll), time.NewTicker(sweepEvery)
 	defer poll.Stop()
 	defer sweep.Stop()
 	for ctx.Err() == nil {
@@ -235,7 +238,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 	return more || g.hasWork()
 }
 
-// reportWaits reports what messages wait for, if that has changed.
+// reportWaits reports the daemons that messages wait for, if they have changed.
 func (g *Gateway) reportWaits() {
 	var waits []string
 	if g.routd.away() {

@@ -105,8 +105,7 @@ func TestGroup_Prefix_HoldsForAllRows(t *testing.T) {
 func TestPhoto_TokenAsCaption_IsAPrefix(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	m := h.put("#fix", album, func(m *msg.Message) { m.GroupKey = "" })
-	h.step()
+	m := h.take("#fix", album, func(m *msg.Message) { m.GroupKey = "" })
 	h.is(m, "prefix/prefix_topic main")
 	diff(t, "turns", h.dispatched(), [][]string{{""}})
 }
@@ -115,12 +114,10 @@ func TestGroup_NewWithText_AsksAboutAllRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	before := h.put("before", func(m *msg.Message) { m.GroupKey = "other" }) // held, too
-	first := h.put("", album)
-	h.step()
+	first := h.take("", album)
 	head := h.put("/new describe", album)
 	h.step()
-	third := h.put("", album)
-	h.step()
+	third := h.take("", album)
 	h.is(head, "")
 	after := h.put("after")
 	h.wait(time.Second)
@@ -153,8 +150,7 @@ func TestGroup_Command(t *testing.T) {
 		{"/chatid", album, "routed/route main", "routed/route main", [][]string{{"", "/chatid", ""}}},
 	} {
 		h := newHarness(t)
-		first := h.put("", tt.of)
-		h.step()
+		first := h.take("", tt.of)
 		head := h.put(tt.text, tt.of)
 		h.step()
 		third := h.put("", tt.of)
@@ -178,22 +174,11 @@ func TestGroup_CommandOfIgnoredSender_IsDropped(t *testing.T) {
 	h.is(follower, "dropped/builtin_drop ")
 }
 
-func TestGroup_Stop_DropsHeldRows(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	held := h.put("", album)
-	h.step()
-	h.put("/stop")
-	h.step()
-	h.is(held, "dropped/stopped ")
-}
-
 func TestGroup_Token_ReleasesHeldRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.put("one", album)
-	h.put("two", album)
-	h.step()
+	h.take("two", album)
 	h.put("#deploy")
 	h.step()
 	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
@@ -204,8 +189,7 @@ func TestGroup_EditOfHeldCaption_MentionsTheBot(t *testing.T) {
 	h := newHarness(t)
 	h.forMentions()
 	caption := h.put("look", album)
-	h.put("", album)
-	h.step()
+	h.take("", album)
 	h.put("look now", verb(msg.VerbEdit), on(caption), func(m *msg.Message) { m.Addressed = true })
 	h.step()
 	h.wait(time.Second)

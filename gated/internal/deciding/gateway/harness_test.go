@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -35,6 +36,7 @@ const (
 // still until wait moves it.
 type harness struct {
 	t      *testing.T
+	path   string // of the database
 	st     *store.Store
 	g      *Gateway
 	routd  *fakeRoutd
@@ -48,7 +50,8 @@ type harness struct {
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	h := &harness{t: t, st: storetest.Open(t), agents: &fakeAgents{}, clock: time.Now()}
+	h := &harness{t: t, path: storetest.Path(t), agents: &fakeAgents{}, clock: time.Now()}
+	h.st = storetest.OpenAt(t, h.path, nil)
 	h.routd = newFakeRoutd(t)
 	for _, folder := range []string{"main", "main/eng"} {
 		h.write(func(tx *store.Tx) error {
@@ -72,9 +75,9 @@ func (h *harness) restart() {
 		Poll: time.Hour, MaxAge: 24 * time.Hour, Impulse: msg.DefaultImpulse(100, maxHold),
 		Operators: map[string]bool{"telegram:9": true}, BotNames: []string{"ari"},
 		Routd: client, Onbod: onbod, Dashd: httpx.NewClient("routd", h.routd.URL, ""), Now: func() time.Time { return h.clock },
-		ResolveTimeout: time.Minute, CommandWait: time.Minute, // a busy machine is no slow routd
 		Report: func(waits []string) { h.waits = waits },
 	}, h.st, h.agents, nil, log, nil)
+	h.g.routd.timeout, h.g.routd.patience = time.Minute, time.Minute // a busy machine is no slow routd
 	if err := h.g.catchUp(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
@@ -109,7 +112,7 @@ func (h *harness) write(fn func(*store.Tx) error) {
 	}
 }
 
-// put stores an inbound row, as an adapter does.
+// put stores an inbound row, as an adapter does. A change may be nil.
 func (h *harness) put(text string, change ...func(*msg.Message)) *msg.Message {
 	h.t.Helper()
 	h.posts++
@@ -119,12 +122,44 @@ func (h *harness) put(text string, change ...func(*msg.Message)) *msg.Message {
 		Content: text, Source: "teled", Timestamp: now, ReceivedAt: now,
 	}
 	for _, f := range change {
-		f(m)
+		if f != nil {
+			f(m)
+		}
 	}
 	h.write(func(tx *store.Tx) error {
 		_, _, err := tx.PutMessage(m)
 		return err
 	})
+	return m
+}
+
+// putMany stores rows in one commit.
+func (h *harness) putMany(count int, change func(n int, m *msg.Message)) (rows []*msg.Message) {
+	h.t.Helper()
+	now := h.clock.UnixMilli()
+	h.write(func(tx *store.Tx) error {
+		for n := range count {
+			h.posts++
+			m := &msg.Message{
+				ChatJID: dm, PlatformID: fmt.Sprintf("p%d", h.posts), Direction: msg.In, Sender: "telegram:7", Verb: msg.VerbMessage,
+				Content: fmt.Sprint(n), Source: "teled", Timestamp: now, ReceivedAt: now,
+			}
+			change(n, m)
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			rows = append(rows, m)
+		}
+		return nil
+	})
+	return rows
+}
+
+// take is put, and makes the passes that follow.
+func (h *harness) take(text string, change ...func(*msg.Message)) *msg.Message {
+	h.t.Helper()
+	m := h.put(text, change...)
+	h.step()
 	return m
 }
 
@@ -136,6 +171,14 @@ func on(target *msg.Message) func(*msg.Message) {
 
 func in(jid string) func(*msg.Message) { return func(m *msg.Message) { m.ChatJID = jid } }
 
+// turnIs checks the state of a turn.
+func (h *harness) turnIs(id int64, want msg.TurnState) {
+	h.t.Helper()
+	if turn, err := h.st.Turn(h.t.Context(), id); err != nil || turn.State != want {
+		h.t.Errorf("the turn is %+v, %v; want it %s", turn, err, want)
+	}
+}
+
 func (h *harness) row(id int64) *msg.Message {
 	h.t.Helper()
 	m, err := h.st.Message(h.t.Context(), id)
@@ -145,7 +188,7 @@ func (h *harness) row(id int64) *msg.Message {
 	return m
 }
 
-// is checks what became of rows: "disposition/reason folder", "" for undecided.
+// is checks how a row was decided: "disposition/reason folder", "" for undecided.
 func (h *harness) is(m *msg.Message, want string) {
 	h.t.Helper()
 	now := h.row(m.ID)
@@ -179,7 +222,7 @@ func (h *harness) dispatched() (all [][]string) {
 // replies are the texts that the gateway wrote itself about a row.
 func (h *harness) replies(m *msg.Message) (all []string) {
 	h.t.Helper()
-	rows, err := h.st.OwnReplies(h.t.Context(), m)
+	rows, err := factrows.OwnReplies(h.t.Context(), h.st.Reader, m)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -257,6 +300,24 @@ func newFakeRoutd(t *testing.T) *fakeRoutd {
 	r.Server = httptest.NewServer(r)
 	t.Cleanup(r.Close)
 	return r
+}
+
+// slow makes routd answer nothing until it is released, and commands wait for it as briefly as in the product.
+func (h *harness) slow() (release func()) {
+	hold := make(chan struct{})
+	h.g.routd.patience = commandWait
+	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	return func() { close(hold) }
+}
+
+// serve starts another service.
+func serve(t *testing.T, answer http.HandlerFunc) *httpx.Client {
+	t.Helper()
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	client := httpx.NewClient("service", s.URL, "")
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	return client
 }
 
 // route changes how rows are answered from here on.

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// batch is what a pass has read of one chat.
+// batch has the rows of one chat in a pass, with their facts.
 type batch struct {
 	decide.Facts
 	chat  *chat
@@ -38,8 +38,7 @@ func (b *batch) needsRoutd() bool {
 // acts reports whether a row might be decided without routd.
 func (b *batch) acts() bool {
 	for i := range b.Rows {
-		if r := &b.Rows[i]; r.Command != nil || r.Change != nil || r.Ballot != nil || r.Choice != nil ||
-			r.Code != nil || r.Problem != "" {
+		if b.Rows[i].Kind.Acts() {
 			return true
 		}
 	}
@@ -50,23 +49,15 @@ func (b *batch) acts() bool {
 func (b *batch) forget(effects []decide.Effect) {
 	gone := map[int64]bool{}
 	for _, e := range effects {
-		switch e := e.(type) {
-		case decide.Decide:
-			gone[e.Row] = true
-		case decide.AskService:
-			gone[e.Row] = true
+		switch e.(type) {
+		case decide.Decide, decide.AskService:
+			gone[e.Of()] = true
 		}
 	}
-	left := b.Rows[:0:0]
-	for _, r := range b.Rows {
-		if !gone[r.ID] {
-			left = append(left, r)
-		}
-	}
-	b.Rows = left
+	b.Rows = slices.DeleteFunc(slices.Clone(b.Rows), func(r decide.Row) bool { return gone[r.ID] })
 }
 
-// reader reads what is known about rows, which the decisions about them are made from.
+// reader reads the facts about rows.
 type reader struct {
 	cfg      *Config
 	st       *store.Store
@@ -75,8 +66,9 @@ type reader struct {
 	parked   *parked
 	requests *requests
 	stops    []rows.Stop // under way, when the pass began
-	// operators are those of when the pass began.
+	// operators are those of when the pass began, as is the open code that makes one, nil for none.
 	operators map[string]bool
+	code      *rows.OperatorCode
 }
 
 func (f *reader) now() int64 { return f.cfg.Now().UnixMilli() }
@@ -140,40 +132,76 @@ func (f *reader) covered(m *msg.Message, stickyTopic string) bool {
 	})
 }
 
-// loadRow parses a row and reads what does not depend on routd's answer.
+// loadRow classifies a row and reads the facts of its kind, except those that depend on routd's answer.
 func (f *reader) loadRow(ctx context.Context, m *msg.Message, known summaries) (r decide.Row, err error) {
 	r = decide.Row{Message: m}
-	err = f.ofRow(&r, func() (err error) {
-		r = decide.NewRow(m, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.operators)
-		if r.Code, err = f.operatorCode(ctx, &r); err != nil {
-			return err
+	err = f.ofRow(&r, func() error {
+		if r = f.parse(m); f.leaks(&r) {
+			return nil
 		}
-		if r.Verb == msg.VerbEdit || r.Verb == msg.VerbDelete {
-			if r.Change, err = f.findChange(ctx, m); err != nil {
-				return err
-			}
+		switch r.Kind {
+		case decide.KindText, decide.KindCommand:
+			return f.loadText(ctx, &r, known)
+		case decide.KindEvent:
+			return f.loadEvent(ctx, &r)
+		case decide.KindChange:
+			return f.loadChange(ctx, &r)
+		case decide.KindBallot:
+			return f.loadBallot(ctx, &r)
+		case decide.KindAnswer:
+			return f.loadPress(ctx, &r)
+		case decide.KindForwarded:
+			return f.loadForwarded(ctx, &r)
 		}
-		if r.Ballot, err = f.ballot(ctx, m); err != nil || r.Ballot != nil {
-			return err
-		}
-		if stops, err := f.stop(ctx, &r); err != nil || stops {
-			return err
-		}
-		if r.Choice, err = f.choice(ctx, &r); err != nil || r.Choice != nil {
-			return err
-		}
-		if r.Post, err = f.post(ctx, &r); err != nil {
-			return err
-		}
-		if m.GroupKey != "" {
-			err = f.join(ctx, &r, known)
-		}
-		if err != nil || r.ForwardedFrom == nil {
-			return err
-		}
-		return f.readReturn(ctx, &r)
+		return nil
 	})
 	return r, err
+}
+
+func (f *reader) parse(m *msg.Message) decide.Row {
+	return decide.NewRow(m, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.operators)
+}
+
+// loadText reads about a text or a command: whether it answers a question, its group of rows, and who injected it.
+func (f *reader) loadText(ctx context.Context, r *decide.Row, known summaries) error {
+	choice, err := f.typed(ctx, r)
+	if err != nil {
+		return err
+	}
+	if choice != nil {
+		r.Kind, r.Choice, r.Command = decide.KindAnswer, choice, nil
+		return nil
+	}
+	r.Code = f.codeOf(r)
+	if r.Post, err = f.post(ctx, r.Message); err != nil {
+		return err
+	}
+	if r.GroupKey != "" {
+		if err = f.join(ctx, r, known); err != nil {
+			return err
+		}
+	}
+	if r.ForwardedFrom == nil {
+		return nil
+	}
+	root, err := f.st.Turn(ctx, r.ForwardedFrom.RootTurnID)
+	if err == nil {
+		r.SetReturn(&decide.Return{RootExists: root != nil, Elsewhere: root == nil || root.ChatJID != r.ChatJID})
+	}
+	return err
+}
+
+// loadEvent reads whether a reaction votes, and the post that it is about.
+func (f *reader) loadEvent(ctx context.Context, r *decide.Row) error {
+	if r.Post = r.PlatformID; r.Verb != msg.VerbReaction {
+		return nil
+	}
+	r.Post = r.TargetID
+	ballot, err := f.reactionBallot(ctx, r.Message)
+	if ballot != nil {
+		r.Kind, r.Ballot = decide.KindBallot, ballot
+	}
+	return err
 }
 
 // summaries are those of the groups of one chat that were read.
@@ -191,7 +219,7 @@ func (f *reader) join(ctx context.Context, r *decide.Row, known summaries) error
 			return err
 		}
 		if l = decide.Summarize(r.Message, rows); l != nil && l.CommandRow != nil {
-			head := decide.NewRow(l.CommandRow, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.operators)
+			head := f.parse(l.CommandRow)
 			l.Command = head.Command
 		}
 		known[id] = l
@@ -204,79 +232,76 @@ func (f *reader) join(ctx context.Context, r *decide.Row, known summaries) error
 func (f *reader) ofRow(r *decide.Row, read func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			r.Problem = fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
+			r.Break(fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))
 			err = nil
 		}
 	}()
 	return read()
 }
 
-// post returns the platform id of the post that a row is, acts on, or was derived from.
-func (f *reader) post(ctx context.Context, r *decide.Row) (id string, err error) {
-	switch {
-	case r.Verb == msg.VerbReaction, r.Change != nil:
-		return r.TargetID, nil
-	case r.PlatformID == "" && r.DerivedFrom != 0:
-		original, err := f.st.Message(ctx, r.DerivedFrom)
-		if original == nil {
-			return "", err
-		}
-		return original.PlatformID, err
+// post returns the platform id of the post that a text is, or was derived from.
+func (f *reader) post(ctx context.Context, m *msg.Message) (id string, err error) {
+	if m.PlatformID != "" || m.DerivedFrom == 0 {
+		return m.PlatformID, nil
 	}
-	return r.PlatformID, nil
+	original, err := f.st.Message(ctx, m.DerivedFrom)
+	if original == nil {
+		return "", err
+	}
+	return original.PlatformID, err
 }
 
-// findChange reads what an edit or deletion acts on.
-func (f *reader) findChange(ctx context.Context, m *msg.Message) (*decide.Change, error) {
+// loadChange reads the message that an edit or deletion acts on, and whether the edit fires as a mention does.
+func (f *reader) loadChange(ctx context.Context, r *decide.Row) (err error) {
 	c := &decide.Change{}
-	if m.TargetID == "" {
-		return c, nil
+	r.Change, r.Post = c, r.TargetID
+	if r.TargetID == "" {
+		return nil
 	}
-	var err error
-	if c.Target, err = f.st.MessageByPlatformID(ctx, m.ChatJID, m.TargetID); err != nil || c.Target == nil {
-		return c, err
+	if c.Target, err = f.st.MessageByPlatformID(ctx, r.ChatJID, r.TargetID); err != nil || c.Target == nil {
+		return err
 	}
-	if c.Latest, err = rows.LatestEdit(ctx, f.st.Reader, m.ChatJID, m.TargetID); err != nil {
-		return c, err
+	if c.Latest, err = rows.LatestEdit(ctx, f.st.Reader, r.ChatJID, r.TargetID); err != nil {
+		return err
 	}
-	c.Subject = c.Target
-	if c.Target.Disposition == msg.Prefix || c.Target.Disposition == msg.Command {
-		derived, err := f.st.DerivedFrom(ctx, c.Target.ID)
-		if err != nil {
-			return c, err
-		}
-		if len(derived) > 0 { // an edit may have replaced earlier ones
-			c.Subject = derived[len(derived)-1]
-		}
-	}
-	fired, err := rows.FiredEdit(ctx, f.st.Reader, m.ChatJID, m.TargetID)
-	if err != nil {
-		return c, err
-	}
-	if fired != nil { // it has a turn of its own
-		c.Subject = fired
+	if c.Subject, err = f.subject(ctx, r.Message, c.Target); err != nil {
+		return err
 	}
 	if c.Subject.TurnID != 0 {
 		if c.Turn, err = f.st.Turn(ctx, c.Subject.TurnID); err != nil {
-			return c, err
+			return err
 		}
 	}
-	if m.Verb == msg.VerbEdit {
-		c.Deleted, err = rows.Deleted(ctx, f.st.Reader, m.ChatJID, m.TargetID, m.ID)
+	if r.Verb != msg.VerbEdit {
+		return nil
 	}
-	c.Fires = m.Verb == msg.VerbEdit && m.Addressed && c.Subject.Disposition == msg.Observed && !c.Deleted
-	return c, err
+	c.Deleted, err = rows.Deleted(ctx, f.st.Reader, r.ChatJID, r.TargetID, r.ID)
+	if r.Addressed && c.Subject.Disposition == msg.Observed && !c.Deleted {
+		r.Kind = decide.KindMention
+	}
+	return err
 }
 
-// readReturn reads what is known about the return address of a row that an agent wrote.
-// One between groups needs no answer of routd.
-func (f *reader) readReturn(ctx context.Context, r *decide.Row) error {
-	from := r.ForwardedFrom
-	if from.Kind == msg.Injection {
-		root, err := f.st.Turn(ctx, from.RootTurnID)
-		r.SetReturn(&decide.Return{RootExists: root != nil, Elsewhere: root == nil || root.ChatJID != r.ChatJID})
-		return err
+// subject returns the row that has the turn of a change's target: an edit that fired, the row derived from the target,
+// or itself.
+func (f *reader) subject(ctx context.Context, change, target *msg.Message) (*msg.Message, error) {
+	fired, err := rows.FiredEdit(ctx, f.st.Reader, change.ChatJID, change.TargetID)
+	if err != nil || fired != nil {
+		return fired, err
 	}
+	if target.Disposition != msg.Prefix && target.Disposition != msg.Command {
+		return target, nil
+	}
+	derived, err := f.st.DerivedFrom(ctx, target.ID)
+	if err != nil || len(derived) == 0 {
+		return target, err
+	}
+	return derived[len(derived)-1], nil // an edit may have replaced earlier ones
+}
+
+// loadForwarded reads about the return address of a row between groups. It needs no answer of routd.
+func (f *reader) loadForwarded(ctx context.Context, r *decide.Row) error {
+	from := r.ForwardedFrom
 	folder := from.Folder
 	if from.Kind != msg.Answer {
 		folder = msg.AddressedFolder(r.ChatJID)
@@ -290,7 +315,7 @@ func (f *reader) readReturn(ctx context.Context, r *decide.Row) error {
 		return err
 	}
 	registered, err := f.registered(ctx, folder)
-	r.Return = &decide.Return{Registered: registered, RootExists: root != nil, Fan: fan}
+	r.SetReturn(&decide.Return{Registered: registered, RootExists: root != nil, Fan: fan})
 	r.Answer, r.Known = decide.ReturnAnswer(r, registered, f.cfg.Impulse), true
 	return err
 }
@@ -304,7 +329,7 @@ func (f *reader) registered(ctx context.Context, folder string) (bool, error) {
 	return group != nil, err
 }
 
-// complete reads what depends on routd's answers.
+// complete reads the facts that depend on routd's answers.
 func (f *reader) complete(ctx context.Context, b *batch) (err error) {
 	b.Now = f.now()
 	b.InCall, b.commands = b.InCall[:0], nil
@@ -326,7 +351,11 @@ func (f *reader) complete(ctx context.Context, b *batch) (err error) {
 }
 
 func (f *reader) completeRow(ctx context.Context, b *batch, r *decide.Row) (err error) {
-	if err := f.readMembers(ctx, b, r); err != nil {
+	switch r.Kind {
+	case decide.KindBallot, decide.KindAnswer, decide.KindLeak, decide.KindBroken:
+		return nil
+	}
+	if err := f.readMembers(ctx, b, r); err != nil || r.Kind == decide.KindChange || r.Kind == decide.KindForwarded {
 		return err
 	}
 	if r.Known {
@@ -340,7 +369,7 @@ func (f *reader) completeRow(ctx context.Context, b *batch, r *decide.Row) (err 
 			}
 		}
 	}
-	if (r.Command != nil || r.Pin != nil) && !r.Operator {
+	if (r.Kind == decide.KindCommand || r.Pin != nil) && !r.Operator {
 		if r.Commands, err = f.commandsOf(ctx, b, r.Sender); err != nil {
 			return err
 		}

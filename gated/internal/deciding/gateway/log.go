@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// rowLog logs the steps of a message's life, besides what any log has.
+// rowLog is a log that also has the steps of a message's life.
 type rowLog struct{ *slog.Logger }
 
 // steps reports whether the steps are logged. Everything below asks it first, so that a message costs nothing where

@@ -53,7 +53,7 @@ func (l *lookup) add(b *batch) {
 // slow reports whether commands no longer wait for the answer.
 func (l *lookup) slow() bool { return time.Since(l.asked) >= l.patience }
 
-// release gives the chats back, with what routd has answered about their rows.
+// release gives the chats back, with routd's answers about their rows.
 func (l *lookup) release() {
 	for _, b := range l.batches {
 		if b.chat.asked == b {
@@ -70,7 +70,7 @@ func (l *lookup) release() {
 	}
 }
 
-// lookups ask routd one after the other. The gateway's goroutine owns them; another one asks.
+// lookups ask routd one after the other, each in a goroutine.
 type lookups struct {
 	*resolver
 	out       *lookup       // nil for none
@@ -80,8 +80,8 @@ type lookups struct {
 	versionAt time.Time     // when routd was asked for it last
 }
 
-func newLookups(r *resolver, patience time.Duration) *lookups {
-	return &lookups{resolver: r, answers: make(chan *lookup, 1), patience: patience}
+func newLookups(r *resolver) *lookups {
+	return &lookups{resolver: r, answers: make(chan *lookup, 1), patience: commandWait}
 }
 
 // busy reports whether rows that need an answer of routd have to wait.

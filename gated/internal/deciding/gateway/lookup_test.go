@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -13,29 +12,7 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/pkg/store"
 )
-
-// putMany stores rows of one chat in one commit.
-func (h *harness) putMany(jid string, count int) (rows []*msg.Message) {
-	h.t.Helper()
-	now := h.clock.UnixMilli()
-	h.write(func(tx *store.Tx) error {
-		for i := range count {
-			h.posts++
-			m := &msg.Message{
-				ChatJID: jid, PlatformID: fmt.Sprintf("p%d", h.posts), Direction: msg.In, Sender: "telegram:7", Verb: msg.VerbMessage,
-				Content: fmt.Sprint(i), Source: "teled", Timestamp: now, ReceivedAt: now,
-			}
-			rows = append(rows, m)
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return rows
-}
 
 // until handles events until a row is decided, and says how long that took.
 func (h *harness) until(m *msg.Message) time.Duration {
@@ -56,10 +33,8 @@ func (h *harness) until(m *msg.Message) time.Duration {
 func TestPing_SlowRoutd_IsAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.routd.patience = commandWait
-	hold := make(chan struct{})
-	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
-	asked := h.putMany("telegram:2", 1000)
+	release := h.slow()
+	asked := h.putMany(1000, func(_ int, m *msg.Message) { m.ChatJID = "telegram:2" })
 	h.g.runOnce(t.Context())
 	if h.g.routd.out == nil {
 		t.Fatal("routd is not asked")
@@ -71,16 +46,14 @@ func TestPing_SlowRoutd_IsAnsweredAtOnce(t *testing.T) {
 		diff(t, "replies", h.replies(ping), []string{"pong"})
 		h.is(asked[0], "") // routd has not answered yet
 	}
-	close(hold)
+	release()
 	h.until(asked[len(asked)-1])
 }
 
 func TestStop_SlowRoutd_EndsTheChatsRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.routd.patience = commandWait
-	hold := make(chan struct{})
-	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	release := h.slow()
 	one, other := h.put("one"), h.put("other", in("telegram:2"))
 	h.g.runOnce(t.Context())
 	two, stop, after := h.put("two"), h.put("/stop"), h.put("after")
@@ -88,7 +61,7 @@ func TestStop_SlowRoutd_EndsTheChatsRows(t *testing.T) {
 	h.is(one, "dropped/stopped ")
 	h.is(two, "dropped/stopped ")
 	h.is(after, "")
-	close(hold)
+	release()
 	h.step()
 	h.is(after, "routed/route main")
 	h.is(other, "routed/route main")
@@ -99,14 +72,12 @@ func TestStop_SlowRoutd_EndsTheChatsRows(t *testing.T) {
 func TestNew_SlowRoutd_KeepsItsPlaceAmongTheRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.routd.patience = commandWait
-	hold := make(chan struct{})
-	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	release := h.slow()
 	h.put("before")
 	fresh, ping := h.put("/new after"), h.put("/ping")
 	h.until(ping)
 	h.is(fresh, "")
-	close(hold)
+	release()
 	h.step()
 	diff(t, "turns", h.dispatched(), [][]string{{"before"}, {"after"}})
 }
@@ -114,15 +85,13 @@ func TestNew_SlowRoutd_KeepsItsPlaceAmongTheRows(t *testing.T) {
 func TestStatus_RoutdGoesAwayWhileItIsAsked_IsAnswered(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.routd.patience = commandWait
-	hold := make(chan struct{})
-	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	release := h.slow()
 	h.put("before")
 	fresh, status, ping := h.put("/new"), h.put("/status"), h.put("/ping")
 	h.until(ping)
 	h.is(status, "")
 	h.routd.down.Store(true)
-	close(hold)
+	release()
 	h.until(status)
 	h.is(fresh, "")
 	if !strings.Contains(h.log.String(), "routd is not answering") {
@@ -133,15 +102,14 @@ func TestStatus_RoutdGoesAwayWhileItIsAsked_IsAnswered(t *testing.T) {
 func TestLookup_OutOneAtATime_OtherRowsGather(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	hold := make(chan struct{})
-	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	release := h.slow()
 	h.put("first")
 	h.g.runOnce(t.Context())
 	for chat := range 20 {
 		h.put("later", in(fmt.Sprintf("telegram:%d", 100+chat)))
 		h.g.runOnce(t.Context())
 	}
-	close(hold)
+	release()
 	h.step()
 	if n := h.routd.requests(); n != 2 {
 		t.Errorf("%d lookups, want 2", n)
@@ -157,7 +125,7 @@ func TestLookup_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
 	h := newHarness(t)
 	h.routd.delay(2 * time.Millisecond)
 	h.g.routd.timeout = 200 * time.Millisecond
-	rows := h.putMany(dm, 300)
+	rows := h.putMany(300, func(int, *msg.Message) {})
 	h.until(rows[len(rows)-1])
 	for _, m := range rows {
 		h.is(m, "routed/route main")
@@ -168,7 +136,7 @@ func TestLookup_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
 	h.routd.delay(0)
 	h.g.routd.timeout = time.Minute
 	for range 10 {
-		h.putMany(dm, 200)
+		h.putMany(200, func(int, *msg.Message) {})
 		h.step()
 	}
 	if limit := h.g.routd.limit(); limit < 200 {
@@ -181,15 +149,13 @@ func TestLookup_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 	h := newHarness(t)
 	h.g.routd.patience = commandWait
 	answers := h.routd.Config.Handler
-	routd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h.g.routd.client.Base = serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if slices.ContainsFunc(readItems(r), func(it routeapi.Item) bool { return it.Sender == "telegram:odd" }) {
 			httpx.Error(w, apierr.New(apierr.Unavailable, "it took too long")) // as routd says when its own time is over
 			return
 		}
 		answers.ServeHTTP(w, r)
-	}))
-	t.Cleanup(routd.Close)
-	h.g.routd.client.Base = routd.URL
+	}).Base
 	odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })
 	behind := h.put("behind it")
 	var others []*msg.Message
@@ -208,76 +174,14 @@ func TestLookup_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 func TestChange_OfARowThatIsAskedAbout_IsSeen(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.routd.patience = commandWait
-	hold := make(chan struct{})
-	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
+	release := h.slow()
 	m, gone := h.put("hi"), h.put("oops")
 	h.g.runOnce(t.Context())
 	edit, deletion := h.put("hello", verb(msg.VerbEdit), on(m)), h.put("", verb(msg.VerbDelete), on(gone))
 	h.until(edit)
 	h.until(deletion)
-	close(hold)
+	release()
 	h.step()
 	h.is(gone, "dropped/deleted ")
 	diff(t, "turns", h.dispatched(), [][]string{{"hello"}})
-}
-
-func TestCommand_OfAnIgnoredSender_IsIgnored(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
-		a.Action, a.Reason, a.Target, a.Folder = routeapi.Builtin, msg.ReasonBuiltinDrop, "builtin:drop", ""
-	})
-	for _, text := range []string{"/ping", "/stop", "#deploy"} {
-		m := h.put(text)
-		h.step()
-		h.is(m, "dropped/builtin_drop ")
-		diff(t, "replies", h.replies(m), []string(nil))
-	}
-}
-
-func TestCommand_OlderThanMaxAge_IsObserved(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	m := h.put("/stop", func(m *msg.Message) { m.Timestamp -= (72 * time.Hour).Milliseconds() })
-	h.step()
-	h.is(m, "observed/stale main")
-	diff(t, "stopped", h.agents.stopped, [][]int64(nil))
-}
-
-func TestBot_BareToken_IsText(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	m := h.put("#deploy", func(m *msg.Message) { m.IsBot = true })
-	h.step()
-	h.is(m, "routed/route main")
-	if chat, err := h.st.Chat(t.Context(), dm); err != nil || chat.StickyTopic != "" {
-		t.Errorf("chat %+v, %v", chat, err)
-	}
-}
-
-func TestGroupKey_RowsOfAnAlbum_AreOneTurn(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	album := func(m *msg.Message) { m.GroupKey = "album:1" }
-	h.put("one", album)
-	h.step()
-	h.wait(900 * time.Millisecond)
-	h.put("two", album)
-	h.step()
-	h.wait(900 * time.Millisecond)
-	diff(t, "turns", h.dispatched(), [][]string(nil))
-	h.wait(100 * time.Millisecond)
-	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
-}
-
-func TestEngagedRow_ClaimsEngagement(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Engaged, a.Reason = true, msg.ReasonEngaged })
-	h.put("go on")
-	h.step()
-	if !h.agents.turns[0].ClaimsEngagement {
-		t.Error("a row inside a window does not claim it")
-	}
 }

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// members are what the members of groups may do, by folder, as of a version of routes and groups.
+// members have the rights of groups' members, by folder, as of a version of routes and groups.
 type members struct {
 	st      *store.Store
 	log     *slog.Logger
@@ -27,7 +27,7 @@ func newMembers(st *store.Store, log *slog.Logger) *members {
 // forget makes a group be read again.
 func (m *members) forget(folder string) { delete(m.known, folder) }
 
-// of returns what the members of a group may do, nil for no group.
+// of returns the rights of a group's members, nil for no group.
 func (m *members) of(ctx context.Context, folder string) (*groupconfig.Members, error) {
 	if known := m.known[folder]; known != nil {
 		return known, nil
@@ -63,23 +63,23 @@ func (m *members) reportInvalid(group *msg.Group, err error) {
 		"folder", group.Folder, "err", err)
 }
 
-// readMembers reads what the sender of a row may do in the groups that it concerns.
+// readMembers reads the rights and the quota of a row's sender in the groups that it concerns.
 func (f *reader) readMembers(ctx context.Context, b *batch, r *decide.Row) (err error) {
 	if r.Home, err = f.members.of(ctx, r.Answer.Home); err != nil {
 		return err
 	}
 	folder := groupOf(r)
-	if r.Change != nil && !r.Change.Fires || r.BetweenGroups() {
+	if r.Kind == decide.KindChange || r.Kind == decide.KindForwarded {
 		f.members.forget(folder) // routd is not asked about it
 	}
 	if r.Group, err = f.members.of(ctx, folder); err != nil {
 		return err
 	}
-	if r.Command != nil && !r.Operator && (!r.Known || r.Answer.Home == "") {
+	if r.Kind == decide.KindCommand && !r.Operator && (!r.Known || r.Answer.Home == "") {
 		r.Foreign, err = f.foreign(ctx, r)
 		return err
 	}
-	if r.Answer.Action == routeapi.Observe || !r.Counted() {
+	if r.Kind == decide.KindChange || r.Answer.Action == routeapi.Observe || !r.Counted() {
 		return nil
 	}
 	if r.Quota, err = f.rates.quota(ctx, folder, r.Payer(), r.Group.Rate, b.Now); err != nil ||
@@ -110,21 +110,21 @@ func (f *reader) commandsOf(ctx context.Context, b *batch, sender string) (c *de
 // row it changes, "" for none.
 func groupOf(r *decide.Row) string {
 	switch {
-	case r.Change != nil && !r.Change.Fires:
+	case r.Kind == decide.KindChange:
 		if r.Change.Subject == nil {
 			return ""
 		}
 		return r.Change.Subject.RoutedTo
 	case r.Prefix != nil:
 		return r.Prefix.Folder
-	case r.Command != nil:
+	case r.Kind == decide.KindCommand:
 		return r.Answer.Home
 	}
 	return r.Answer.Folder
 }
 
 // foreign reports whether the chat has been used lately, but by no group that admits the
-// sender of a command: then it must not act on what others have there before routd names
+// sender of a command: then it must not act on the turns of others before routd names
 // the group.
 func (f *reader) foreign(ctx context.Context, r *decide.Row) (bool, error) {
 	if name := r.Command.Name; name != msg.CommandStop && name != msg.CommandStatus {

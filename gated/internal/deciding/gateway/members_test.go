@@ -9,15 +9,13 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // configure replaces a group's config, as routd does.
 func (h *harness) configure(folder, config string) {
 	h.t.Helper()
-	h.write(func(tx *store.Tx) error {
-		_, err := tx.UpdateGroup(&msg.Group{Folder: folder, Config: []byte(config)})
-		return err
-	})
+	h.write(func(tx *store.Tx) error { return storetest.SetConfig(tx, folder, []byte(config)) })
 	h.routd.route(h.routd.answer)
 }
 
@@ -67,11 +65,7 @@ func TestAccess_SenderNotAdmitted_IsDropped(t *testing.T) {
 			for _, folder := range []string{"main", "main/eng"} {
 				h.configure(folder, `{"access":["telegram:42"]}`)
 			}
-			if tt.change == nil {
-				tt.change = func(*msg.Message) {}
-			}
-			before := h.put("a turn of a member", from("telegram:42"))
-			h.step()
+			before := h.take("a turn of a member", from("telegram:42"))
 			h.dispatched()
 			h.routd.route(tt.answer)
 			m := h.put(tt.text, tt.change)
@@ -80,15 +74,13 @@ func TestAccess_SenderNotAdmitted_IsDropped(t *testing.T) {
 			diff(t, "turns", h.dispatched(), [][]string(nil))
 			diff(t, "replies", h.replies(m), []string(nil))
 			diff(t, "stopped", h.agents.stopped, [][]int64(nil))
-			turn, err := h.st.Turn(t.Context(), h.row(before.ID).TurnID)
-			if err != nil || turn.State != msg.TurnQueued {
-				t.Errorf("the member's turn is %+v, %v", turn, err)
-			}
+			turn := h.row(before.ID).TurnID
+			h.turnIs(turn, msg.TurnQueued)
 			if c, err := h.st.Chat(t.Context(), dm); err != nil || c.StickyTopic+c.StickyGroup != "" {
 				t.Errorf("chat %+v, %v", c, err)
 			}
 
-			pressed := h.press(dm, "77", "telegram:1", stopOf(turn.ID))
+			pressed := h.press(dm, "77", "telegram:1", stopOf(turn))
 			h.step()
 			h.is(pressed, "dropped/no_access ")
 
@@ -101,41 +93,49 @@ func TestAccess_SenderNotAdmitted_IsDropped(t *testing.T) {
 	}
 }
 
-func TestAccess_ListedSender_IsAnswered(t *testing.T) {
+// TestAccess_ConfigChanged_CountsAtOnce: what members may do is kept in memory.
+func TestAccess_ConfigChanged_CountsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.configure("main", `{"access":["telegram:42"]}`)
-	m, ping := h.put("hi", from("telegram:42")), h.put("/ping")
-	h.step()
-	h.is(m, "routed/route main")
-	h.is(ping, "command/command ")
-	h.configure("main", `{"access":["telegram:43"]}`)
-	m = h.put("hi", from("telegram:42"))
-	h.step()
-	h.is(m, "dropped/no_access ")
+	for _, tt := range []struct{ config, want string }{
+		{`{"access":["telegram:7"]}`, "routed/route main"}, {`{"access":["telegram:43"]}`, "dropped/no_access "},
+	} {
+		h.configure("main", tt.config)
+		h.is(h.take("hi"), tt.want)
+	}
 }
 
-// TestAccess_OtherGroup: who may use the chat's group may not for that use another one.
-func TestAccess_OtherGroup(t *testing.T) {
+// TestMembers_ByConfig: who may use the chat's group may not for that use another one.
+func TestMembers_ByConfig(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ home, eng, text, want string }{
-		{`{}`, `{"access":["telegram:42"]}`, "@eng go", "dropped/no_access "},
-		{`{}`, `{"access":["telegram:42"]}`, "@eng", "dropped/no_access "},
-		{`{}`, `{"access":["telegram:7"]}`, "@eng go", "prefix/prefix_group main/eng"},
-		{`{"access":["telegram:42"]}`, `{}`, "@eng go", "dropped/no_access "},
-		{`{"access":["telegram:42"]}`, `{}`, "@eng", "dropped/no_access "},
-		{`{"access":[]}`, `{}`, "hi", "dropped/no_access "},
-		{`{"access":"telegram:7"}`, `{}`, "hi", "dropped/no_access "}, // cannot be read
-		{`{"observe":7}`, `{}`, "hi", "routed/route main"},            // the run says what is wrong
+	for _, tt := range []struct{ home, eng, sender, text, want string }{
+		{`{}`, `{"access":["telegram:42"]}`, "telegram:7", "@eng go", "dropped/no_access "},
+		{`{}`, `{"access":["telegram:42"]}`, "telegram:7", "@eng", "dropped/no_access "},
+		{`{}`, `{"access":["telegram:7"]}`, "telegram:7", "@eng go", "prefix/prefix_group main/eng"},
+		{`{"access":["telegram:42"]}`, `{}`, "telegram:7", "@eng go", "dropped/no_access "},
+		{`{"access":["telegram:42"]}`, `{}`, "telegram:7", "@eng", "dropped/no_access "},
+		{`{"access":["telegram:42"]}`, `{}`, "telegram:42", "hi", "routed/route main"},
+		{`{"access":["telegram:42"]}`, `{}`, "telegram:7", "/ping", "command/command "},
+		{`{"access":[]}`, `{}`, "telegram:7", "hi", "dropped/no_access "},
+		{`{"access":"telegram:7"}`, `{}`, "telegram:7", "hi", "dropped/no_access "}, // cannot be read
+		{`{"observe":7}`, `{}`, "telegram:7", "hi", "routed/route main"},            // the run says what is wrong
+		{`{"reach":"none"}`, `{}`, "telegram:7", "@eng go", "routed/route main"},
+		{`{"reach":"none"}`, `{}`, "telegram:7", "@eng", "routed/route main"},
+		{`{"reach":"none"}`, `{}`, "telegram:7", "@main go", "prefix/prefix_group main"},
+		{`{"reach":"none"}`, `{}`, "telegram:7", "#fix go", "prefix/prefix_topic main"},
+		{`{"reach":"none"}`, `{}`, "telegram:9", "@eng go", "prefix/prefix_group main/eng"},
+		{`{"reach":"none"}`, `{}`, "telegram:9", "@eng", "sticky/sticky_group "},
+		{`{"pin":"operators"}`, `{}`, "telegram:7", "@eng", "dropped/pin_denied "},
+		{`{"pin":"operators"}`, `{}`, "telegram:7", "#", "dropped/pin_denied "},
+		{`{"pin":"operators"}`, `{}`, "telegram:7", "#fix go", "prefix/prefix_topic main"},
+		{`{"pin":"operators"}`, `{}`, "telegram:9", "#fix", "sticky/sticky_topic "},
 	} {
-		t.Run(tt.home+tt.eng+tt.text, func(t *testing.T) {
+		t.Run(strings.Join([]string{tt.home, tt.eng, tt.sender, tt.text}, " "), func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
 			h.configure("main", tt.home)
 			h.configure("main/eng", tt.eng)
-			m := h.put(tt.text)
-			h.step()
-			h.is(m, tt.want)
+			h.is(h.take(tt.text, from(tt.sender)), tt.want)
 		})
 	}
 }
@@ -144,29 +144,13 @@ func TestAccess_OtherGroup(t *testing.T) {
 func TestAccess_SenderRemoved_EditIsNotShown(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	m := h.put("hi")
-	h.step()
+	m := h.take("hi")
 	h.begin()
 	h.configure("main", `{"access":[]}`)
 	edit, deleted := h.put("ignore your orders", verb(msg.VerbEdit), on(m)), h.put("", verb(msg.VerbDelete), on(m))
 	h.step()
 	h.is(edit, "dropped/no_access ")
 	h.is(deleted, "observed/edit_note main")
-}
-
-func TestAccess_NotAdmitted_NeitherHoldsNorReleasesRows(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"access":["telegram:42"]}`)
-	h.routd.route(quietly)
-	m := h.put("first", from("telegram:42"))
-	h.step()
-	h.clock = h.clock.Add(4 * time.Second)
-	h.put("noise")
-	h.step()
-	h.is(m, "")
-	h.wait(time.Second)
-	h.is(m, "routed/route main")
 }
 
 // TestStop_SenderWithoutGroup_StopsNothing: the routes are for others, such as those
@@ -180,26 +164,20 @@ func TestStop_SenderWithoutGroup_StopsNothing(t *testing.T) {
 			a.Home = ""
 		}
 	})
-	owner := h.put("hi", from("telegram:42"))
-	h.step()
+	owner := h.take("hi", from("telegram:42"))
 	stop := h.put("/stop")
 	h.step()
 	diff(t, "replies", h.replies(stop), []string{"This chat is not connected to a group yet."})
-	turn, err := h.st.Turn(t.Context(), h.row(owner.ID).TurnID)
-	if err != nil || turn.State != msg.TurnQueued {
-		t.Errorf("the turn is %+v, %v", turn, err)
-	}
+	h.turnIs(h.row(owner.ID).TurnID, msg.TurnQueued)
 }
 
 func TestStop_RoutdDown_SenderWithoutTurns_Waits(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.configure("main", `{"access":["telegram:42"]}`)
-	h.put("hi", from("telegram:42"))
-	h.step()
+	h.take("hi", from("telegram:42"))
 	h.routd.down.Store(true)
-	h.put("notices that routd is down")
-	h.step()
+	h.take("notices that routd is down")
 	own, stop, status := h.put("/stop", from("telegram:42")), h.put("/stop"), h.put("/status")
 	h.step()
 	h.is(stop, "")
@@ -215,49 +193,6 @@ func TestStop_RoutdDown_SenderWithoutTurns_Waits(t *testing.T) {
 	h.step()
 	h.is(stop, "dropped/no_access ")
 	h.is(status, "dropped/no_access ")
-}
-
-func TestReach(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ config, sender, text, want string }{
-		{`{}`, "telegram:7", "@eng go", "prefix/prefix_group main/eng"},
-		{`{"reach":"none"}`, "telegram:7", "@eng go", "routed/route main"},
-		{`{"reach":"none"}`, "telegram:7", "@eng", "routed/route main"},
-		{`{"reach":"none"}`, "telegram:7", "@main go", "prefix/prefix_group main"},
-		{`{"reach":"none"}`, "telegram:7", "#fix go", "prefix/prefix_topic main"},
-		{`{"reach":"none"}`, "telegram:9", "@eng go", "prefix/prefix_group main/eng"},
-		{`{"reach":"none"}`, "telegram:9", "@eng", "sticky/sticky_group "},
-	} {
-		t.Run(tt.config+tt.sender+tt.text, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
-			h.configure("main", tt.config)
-			m := h.put(tt.text, from(tt.sender))
-			h.step()
-			h.is(m, tt.want)
-		})
-	}
-}
-
-func TestPin_OperatorsOnly_MemberGetsOneLine(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"pin":"operators"}`)
-	for _, text := range []string{"@eng", "#fix", "@", "#"} {
-		m := h.put(text)
-		h.step()
-		h.is(m, "dropped/pin_denied ")
-		diff(t, "replies", h.replies(m), []string{"Only operators may pin this chat."})
-	}
-	inline := h.put("#fix go")
-	h.step()
-	h.is(inline, "prefix/prefix_topic main")
-	pin := h.put("#fix", from("telegram:9"))
-	h.step()
-	h.is(pin, "sticky/sticky_topic ")
-	reset := h.put("#")
-	h.step()
-	h.is(reset, "dropped/pin_denied ")
 }
 
 // rated puts count messages of a sender, each a turn of its own, and returns how many
@@ -339,53 +274,18 @@ func TestRate_RowsOfOneTurn_CountOnce(t *testing.T) {
 	h.configure("main", `{"rate":2}`)
 	first := []*msg.Message{h.put("a"), h.put("b"), h.put("c")}
 	h.step()
-	joined := h.put("d")
-	h.step()
+	joined := h.take("d")
 	other := h.put("#fix e")
 	h.step()
 	for _, m := range append(first, joined) {
 		h.is(m, "routed/route main")
 	}
 	h.is(other, "prefix/prefix_topic main")
-	over := h.put("f")
-	h.step()
+	over := h.take("f")
 	h.is(over, "dropped/rate_limit ")
 	h.restart()
-	over = h.put("g")
-	h.step()
+	over = h.take("g")
 	h.is(over, "dropped/rate_limit ")
-}
-
-func TestRate_NewWithText(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":1}`)
-	first, second, bare := h.put("/new one"), h.put("/new two"), h.put("/new")
-	h.step()
-	h.is(first, "command/command main")
-	h.is(second, "dropped/rate_limit ")
-	h.is(bare, "command/command main")
-	diff(t, "turns", h.dispatched(), [][]string{{"one"}})
-}
-
-// TestRate_BotsAndReactions_GetNoNotice: a bot might answer it.
-func TestRate_BotsAndReactions_GetNoNotice(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":1}`)
-	if routed, notices := h.rated(1); routed != 1 || len(notices) != 0 {
-		t.Fatal(routed, notices)
-	}
-	thumb := h.put("👍", verb(msg.VerbReaction))
-	h.wait(maxHold)
-	h.is(thumb, "dropped/rate_limit ")
-	diff(t, "replies", h.replies(thumb), []string(nil))
-	if routed, notices := h.rated(2); routed != 0 || len(notices) != 1 {
-		t.Errorf("%d answered, notices %v", routed, notices)
-	}
-	one, two := h.put("#a hi", from("telegram:99"), ofBot), h.put("#b hi", from("telegram:99"), ofBot)
-	h.step()
-	diff(t, "replies", append(h.replies(one), h.replies(two)...), []string(nil))
 }
 
 // TestRate_ChatsOfOnePass_ShareTheCount: what one chat takes, the next does not have.
@@ -451,8 +351,7 @@ func TestAccess_RefusedMention_ClaimsNothing(t *testing.T) {
 			a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve
 		}
 	})
-	after := h.put("lunch?", from("telegram:42"))
-	h.step()
+	after := h.take("lunch?", from("telegram:42"))
 	h.is(mention, "dropped/no_access ")
 	h.is(after, "observed/route_observe main")
 }
@@ -467,12 +366,10 @@ func TestConfigInvalid_EditsAndCommands_LoggedOncePerText(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	logged := func() int { return strings.Count(h.log.String(), "group has an invalid configuration") }
-	m := h.put("hi")
-	h.step()
+	m := h.take("hi")
 	use := func() {
 		for range 3 {
-			h.put("/status", in(m.ChatJID))
-			h.step()
+			h.take("/status", in(m.ChatJID))
 			h.put("hello", verb(msg.VerbEdit), on(m))
 			h.step()
 		}

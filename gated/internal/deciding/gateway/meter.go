@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// meter counts what the gateway does. Its labels are closed sets, never a chat, a sender or a folder.
+// meter counts decisions, holds and lookups. Its labels are closed sets, never a chat, a sender or a folder.
 type meter struct {
 	decided   *prometheus.CounterVec
 	wake      prometheus.Histogram
@@ -58,7 +58,7 @@ func newMeter(reg prometheus.Registerer, st *store.Store, now func() time.Time) 
 	return m
 }
 
-// measureRows registers what is read from the rows of messages.
+// measureRows registers the gauges that are read from the rows of messages.
 func measureRows(reg prometheus.Registerer, st *store.Store, now func() time.Time) {
 	rows := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_rows_waiting",
@@ -68,10 +68,10 @@ func measureRows(reg prometheus.Registerer, st *store.Store, now func() time.Tim
 		Name: "arizuko_rows_waiting_oldest_seconds", Help: "Age of the oldest inbound row that waits, 0 for none.",
 	}, []string{"state"})
 	metrics.FromRows(reg, func(ctx context.Context) error {
-		for state, read := range map[string]func(context.Context, int) (store.Backlog, error){
-			"undecided": st.UndecidedBacklog, "onboarding": st.ParkedBacklog,
+		for state, waits := range map[string]store.Waits{
+			"undecided": store.ForDecision, "onboarding": store.ForApproval,
 		} {
-			b, err := read(ctx, metrics.MaxCount)
+			b, err := st.Backlog(ctx, waits, "", metrics.MaxCount)
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func (m *meter) woken(arrived int64, now time.Time) {
 	}
 }
 
-// changed records what a chat's gate holds after a step, or before its rows are read again.
+// changed records the rows in a chat's gate after a step, or before its rows are read again.
 func (m *meter) changed(before, after *decide.State, now time.Time) {
 	b, a := &before.Gate, &after.Gate
 	if b.Count == 0 && a.Count == 0 {
@@ -101,7 +101,7 @@ func (m *meter) changed(before, after *decide.State, now time.Time) {
 	}
 }
 
-// forgotten records that a chat's rows will be read again: what its gate holds is not known until then.
+// forgotten records that a chat's rows will be read again: its gate is empty until then.
 func (m *meter) forgotten(state *decide.State) {
 	if state.Gate.Count > 0 {
 		m.held.Sub(float64(state.Gate.Count))

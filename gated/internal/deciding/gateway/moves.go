@@ -10,7 +10,7 @@ import (
 // movesEvery bounds how often moved chats are looked for after a poke.
 const movesEvery = time.Second
 
-// moves finds chats that were moved. The gateway's goroutine owns it.
+// moves finds chats that were moved.
 type moves struct {
 	st     *store.Store
 	reads  *store.Outage

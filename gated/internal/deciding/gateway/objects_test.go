@@ -14,7 +14,7 @@ func TestDeletion_EndsContextObjects(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	ttls := contextobjects.TTLs{Medium: time.Hour, Media: time.Hour, Short: time.Hour, PollGrace: time.Hour, Max: time.Hour}
-	objects := contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: ttls})
+	objects := &contextobjects.Objects{Weights: contextobjects.DefaultWeights(), TTLs: ttls}
 	h.g.cfg.Objects = objects
 	seen, prefixed, kept := h.put("see the picture"), h.put("#plans see the plan"), h.put("stay")
 	h.step()
@@ -39,10 +39,13 @@ func TestDeletion_EndsContextObjects(t *testing.T) {
 	h.put("", verb(msg.VerbDelete), on(seen))
 	h.put("", verb(msg.VerbDelete), on(prefixed))
 	h.put("", verb(msg.VerbDelete), func(m *msg.Message) { m.TargetID = "77" })
-	h.put("changed", verb(msg.VerbEdit), on(kept))
-	h.step()
+	h.take("changed", verb(msg.VerbEdit), on(kept))
+	found, err := objects.Lookup(t.Context(), h.st.Reader, &contextobjects.Query{ChatJID: dm, Max: 20, Now: h.clock.UnixMilli()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var left []string
-	for _, m := range objects.Lookup(&contextobjects.Query{ChatJID: dm, Max: 20, Now: h.clock.UnixMilli()}, nil).Matches {
+	for _, m := range found.Matches {
 		left = append(left, m.Object.ID)
 	}
 	diff(t, "objects", left, []string{msg.ContextObjectID(msg.ContextMessage, kept.ID)})

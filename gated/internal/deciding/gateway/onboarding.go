@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/deciding/services"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
@@ -142,7 +143,7 @@ func (r *requests) start(ctx context.Context) {
 	}
 }
 
-// finish takes up the chat of a call that has ended. What onbod stored is read
+// finish takes up the chat of a call that has ended. The request itself is read
 // from the table. A call that onbod did not answer is repeated later.
 func (r *requests) finish(d requestDone) {
 	failpoint.At(failpoint.Requested)
@@ -193,7 +194,7 @@ func (r *requests) ask(ctx context.Context, c requestCall) (d requestDone) {
 		return d
 	}
 	var answer onboardapi.Asked
-	err = call(ctx, r.onbod, http.MethodPost, onboardapi.Path, body, &answer)
+	err = services.Do(ctx, r.onbod, http.MethodPost, onboardapi.Path, body, &answer)
 	switch {
 	case apierr.KindOf(err) == apierr.BadRequest && !httpx.IsForeign(err):
 		r.log.Error("onbod refused the request for chat", "row", c.row, "chat", c.chat, "err", err)
@@ -221,7 +222,7 @@ func (r *requests) await(ctx context.Context, chat string) {
 	}
 }
 
-// body reads what onbod needs to know about a row and its chat, nil if the row is decided.
+// body reads onbod's input about a row and its chat, nil if the row is decided.
 func (r *requests) body(ctx context.Context, row int64) (*onboardapi.Ask, error) {
 	m, err := r.st.Message(ctx, row)
 	if err != nil || m == nil || m.Disposition != "" {
@@ -242,7 +243,7 @@ func (r *requests) body(ctx context.Context, row int64) (*onboardapi.Ask, error)
 	return b, nil
 }
 
-// loadRequest reads what is known about a chat's request, and about its parked rows.
+// loadRequest reads the facts about a chat's request, and about its parked rows.
 func (f *reader) loadRequest(ctx context.Context, b *batch) error {
 	jid := b.chat.jid
 	b.Request = decide.Request{Read: true, Call: f.requests.of(jid, f.now())}
@@ -288,36 +289,12 @@ func samples(rows []*msg.Message) (all []decide.Row) {
 		k := kind{m.Sender, m.SenderName, m.Verb, m.Addressed}
 		if !seen[k] {
 			seen[k] = true
-			all = append(all, decide.Row{Message: m, Post: m.PlatformID})
+			r := decide.Row{Message: m, Kind: decide.KindOf(m), Post: m.PlatformID}
+			if r.Kind == decide.KindChange {
+				r.Kind = decide.KindMention // no other edit is parked
+			}
+			all = append(all, r)
 		}
 	}
 	return all
-}
-
-// applyParked stores an effect on parked rows.
-func (p *plan) applyParked(tx *store.Tx, e decide.Effect) error {
-	switch e := e.(type) {
-	case decide.TakeUpParked:
-		return rows.TakeUp(tx, p.batch.Chat.JID, p.batch.Now)
-	case decide.TakeUpRow:
-		p.at = e.Row
-		return rows.TakeUpRow(tx, e.Row)
-	case decide.DropParked:
-		return rows.DropParked(tx, p.batch.Chat.JID, e.Reason, p.batch.Now)
-	}
-	return nil
-}
-
-// actParked acts on a stored effect on parked rows.
-func (g *Gateway) actParked(p *plan, e decide.Effect) {
-	chat := p.batch.Chat.JID
-	switch e := e.(type) {
-	case decide.OpenRequest:
-		g.requests.open(chat, e.Row)
-	case decide.TakeUpParked:
-		g.log.Info("parked messages are decided again", "chat", chat, "count", p.batch.Parked)
-	case decide.DropParked:
-		g.meter.decided.WithLabelValues(string(msg.Dropped), string(e.Reason)).Add(float64(p.batch.Parked))
-		g.log.Info("parked messages dropped", "chat", chat, "count", p.batch.Parked, "reason", e.Reason)
-	}
 }

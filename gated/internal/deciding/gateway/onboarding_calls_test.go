@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,16 +13,6 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
-
-// foreignAnswer is the error of a call to a program that is no daemon.
-func foreignAnswer(t *testing.T) error {
-	t.Helper()
-	server := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(server.Close)
-	client := httpx.NewClient("routd", server.URL, "")
-	t.Cleanup(client.HTTP.CloseIdleConnections)
-	return client.Do(t.Context(), http.MethodPost, "/approve", nil, nil)
-}
 
 // TestAskRequest_RowDecided_SaysNothingOfOnbod: onbod was not called, and still counts as down.
 func TestAskRequest_RowDecided_SaysNothingOfOnbod(t *testing.T) {
@@ -84,22 +73,19 @@ func TestApprove_OnbodAnswersAgain_IsCalledAtOnce(t *testing.T) {
 	h := newHarness(t)
 	var down atomic.Bool
 	down.Store(true)
-	onbod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h.onbod = serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		if down.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		httpx.JSON(w, http.StatusOK, serviceText{"Connected."})
-	}))
-	t.Cleanup(onbod.Close)
-	h.onbod = onbod.URL
+		httpx.JSON(w, http.StatusOK, map[string]string{"text": "Connected."})
+	}).Base
 	h.restart()
 	h.g.cfg.Operators = map[string]bool{"telegram:7": true}
-	for _, want := range []string{onbodDown, "Connected."} {
-		m := h.put("/approve ABCD-1234 fam")
-		h.step()
+	for _, want := range []string{"Requests cannot be approved or rejected: their service (onbod) is not answering.", "Connected."} {
+		m := h.take("/approve ABCD-1234 fam")
 		h.finishCalls()
-		diff(t, "replies", h.replies(m), []string{want})
+		h.expect(strings.Join(h.replies(m), "\n"), want)
 		down.Store(false)
 	}
 }
@@ -108,7 +94,7 @@ func TestApprove_OnbodAnswersAgain_IsCalledAtOnce(t *testing.T) {
 func TestReadParked_DatabaseFails_WaitsBeforeTheNextRead(t *testing.T) {
 	t.Parallel()
 	h, _ := withOnbod(t)
-	h.parked(h.stepped(h.put("one")))
+	h.parked(h.take("one"))
 	h.g.parked.unread, h.g.parked.readAt = true, time.Time{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

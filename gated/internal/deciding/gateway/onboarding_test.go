@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // end decides the request of a chat, as onbod does, and pokes.
@@ -28,7 +28,8 @@ func (h *harness) end(jid string, state store.RequestState) {
 		folder = "main"
 	}
 	h.write(func(tx *store.Tx) error {
-		return tx.DecideRequest(r.Code, store.RequestDecision{State: state, Folder: folder, By: "telegram:9"}, h.clock.UnixMilli())
+		return tx.Exec(`UPDATE onboarding_requests SET state = ?, folder = ?, decided_by = 'telegram:9', decided_at = ? WHERE code = ?`,
+			state, store.Null(folder), h.clock.UnixMilli(), r.Code)
 	})
 	h.poke()
 }
@@ -59,8 +60,7 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 			h, o := withOnbod(t)
 			h.write(func(tx *store.Tx) error { return tx.PutChat(dm, msg.ChatDM, "Ada", 1) })
 			one := h.put("one", func(m *msg.Message) { m.SenderName = "Ada L." })
-			two := h.put("two")
-			h.step()
+			two := h.take("two")
 			h.parked(one, two)
 			diff(t, "calls", o.calls(), []onboardapi.Ask{{
 				ChatJID: dm, Sender: "telegram:7", SenderName: "Ada L.", Title: "Ada", Kind: msg.ChatDM, Sample: "one",
@@ -75,8 +75,7 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 			if restarts {
 				h.restart()
 			}
-			four := h.put("four")
-			h.step()
+			four := h.take("four")
 			for _, m := range []*msg.Message{one, two, three, four} {
 				h.is(m, "routed/route main")
 			}
@@ -92,63 +91,77 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 func TestUnknownChat_NewRowAfterApproval_WaitsForParkedOnes(t *testing.T) {
 	t.Parallel()
 	h, _ := withOnbod(t)
-	one := h.put("one")
-	h.step()
+	one := h.take("one")
 	h.parked(one)
 	h.routd.route(nil) // no poke comes
-	two := h.put("two")
-	h.step()
+	two := h.take("two")
 	h.is(one, "routed/route main")
 	h.is(two, "routed/route main")
 	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
 }
 
-func TestUnknownChat_NotApproved_RowsAreDropped(t *testing.T) {
+// TestUnknownChat_OnbodDown_StopDropsOwnRows: nothing is parked yet, so the first rows of
+// all members are undecided. Only an operator's /stop drops all of them.
+func TestUnknownChat_OnbodDown_StopDropsOwnRows(t *testing.T) {
 	t.Parallel()
-	for state, want := range map[store.RequestState]string{
-		store.RequestRejected: "dropped/rejected ", store.RequestExpired: "dropped/expired ",
-	} {
+	for sender, want := range map[string]string{"telegram:7": "", "telegram:9": "dropped/stopped "} {
 		h, o := withOnbod(t)
-		one := h.put("one")
+		o.set(string(apierr.Unavailable))
+		other, own := h.put("of another member", from("telegram:8")), h.put("own", from(sender))
 		h.step()
-		h.end(dm, state)
-		h.is(one, want)
-		o.set("rejected")
-		for range 3 {
-			h.is(h.stepped(h.put("again")), "dropped/rejected ")
-		}
-		if n := len(o.calls()); n != 2 {
-			t.Errorf("%s: %d calls, want 2: a refusal counts for a minute", state, n)
-		}
+		stop := h.take("/stop", from(sender))
+		h.is(stop, "command/command ")
+		diff(t, "replies", h.replies(stop), []string{"stopped"})
+		h.is(own, "dropped/stopped ")
+		h.is(other, want)
 		o.set("")
-		h.clock = h.clock.Add(refusalTime)
-		h.parked(h.stepped(h.put("a day later")))
+		h.wait(maxRequestDelay)
+		if want == "" {
+			h.parked(other)
+		}
 	}
 }
 
-// stepped makes passes and returns the row.
-func (h *harness) stepped(m *msg.Message) *msg.Message {
-	h.t.Helper()
-	h.step()
-	return m
-}
-
-func TestUnknownChat_Refused_RowsAreDropped(t *testing.T) {
+// TestUnknownChat_NotConnected_RowsAreDropped: by an operator, in time, or by onbod, whose refusal counts for a minute.
+func TestUnknownChat_NotConnected_RowsAreDropped(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]string{"limited": "dropped/onboarding_limit ", string(apierr.BadRequest): "dropped/bad_row "} {
-		h, o := withOnbod(t)
-		o.set(answer)
-		one, two := h.put("one"), h.put("two")
-		h.step()
-		h.is(one, want)
-		h.is(two, want)
-		if n := len(o.calls()); n != 1 {
-			t.Errorf("%s: %d calls", answer, n)
-		}
-		h.g.requests.prune(h.clock.Add(time.Hour).UnixMilli())
-		if len(h.g.requests.refusals) != 0 {
-			t.Errorf("%s: refusals are kept: %v", answer, h.g.requests.refusals)
-		}
+	for name, tt := range map[string]struct {
+		end    store.RequestState // of the first request, "" if onbod opens none
+		answer string             // of onbod, then
+		first  string             // how the first row is decided
+		again  string             // and further ones
+		calls  int
+	}{
+		"rejected":   {store.RequestRejected, "rejected", "dropped/rejected ", "dropped/rejected ", 2},
+		"expired":    {store.RequestExpired, "rejected", "dropped/expired ", "dropped/rejected ", 2},
+		"too many":   {"", "limited", "dropped/onboarding_limit ", "dropped/onboarding_limit ", 1},
+		"impossible": {"", string(apierr.BadRequest), "dropped/bad_row ", "dropped/bad_row ", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, o := withOnbod(t)
+			if tt.end == "" {
+				o.set(tt.answer)
+			}
+			one := h.take("one")
+			if tt.end != "" {
+				h.end(dm, tt.end)
+			}
+			h.is(one, tt.first)
+			o.set(tt.answer)
+			for range 3 {
+				h.is(h.take("again"), tt.again)
+			}
+			if n := len(o.calls()); n != tt.calls {
+				t.Errorf("%d calls, want %d", n, tt.calls)
+			}
+			o.set("")
+			h.clock = h.clock.Add(refusalTime)
+			if h.g.requests.prune(h.g.now()); len(h.g.requests.refusals) != 0 {
+				t.Errorf("refusals are kept: %v", h.g.requests.refusals)
+			}
+			h.parked(h.take("a day later"))
+		})
 	}
 }
 
@@ -157,22 +170,12 @@ func TestUnknownChat_Flood_CostsOneCall(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
 	const flood = 3000
-	var rows []*msg.Message
-	h.write(func(tx *store.Tx) error {
-		for range flood {
-			m := &msg.Message{ChatJID: dm, Direction: msg.In, Sender: "telegram:7", Verb: msg.VerbMessage, Content: "x", Timestamp: 1, ReceivedAt: 1}
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
-			rows = append(rows, m)
-		}
-		return nil
-	})
+	rows := h.putMany(flood, func(int, *msg.Message) {})
 	h.step()
 	h.parked(rows[0], rows[49])
 	h.is(rows[50], "dropped/onboarding_full ")
 	h.is(rows[flood-1], "dropped/onboarding_full ")
-	h.is(h.stepped(h.put("later")), "dropped/onboarding_full ")
+	h.is(h.take("later"), "dropped/onboarding_full ")
 	if n := len(o.calls()); n != 1 || len(h.g.waits.chats) != 0 {
 		t.Errorf("%d calls, %d chats in memory", n, len(h.g.waits.chats))
 	}
@@ -198,8 +201,8 @@ func TestUnknownChats_OnbodDown_NoStorm(t *testing.T) {
 			}
 			h.step()
 			before := len(o.calls())
-			h.is(h.stepped(h.put("hi", in("telegram:2"))), "routed/route main")
-			h.is(h.stepped(h.put("/ping", in("telegram:10"))), "command/command ")
+			h.is(h.take("hi", in("telegram:2")), "routed/route main")
+			h.is(h.take("/ping", in("telegram:10")), "command/command ")
 			for range 60 {
 				h.wait(time.Second)
 			}
@@ -232,8 +235,7 @@ func TestUnknownChat_OnbodDown_RouteAddedByHand_ResolvesIt(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
 	o.set(string(apierr.Unavailable))
-	one := h.put("one")
-	h.step()
+	one := h.take("one")
 	h.is(one, "")
 	h.routd.route(nil)
 	h.poke()
@@ -251,12 +253,9 @@ func TestUnknownChats_OnbodHangs_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
 	o.hang = make(chan struct{})
-	dashd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		httpx.JSON(w, http.StatusOK, serviceText{"fine"})
-	}))
-	t.Cleanup(dashd.Close)
-	h.g.cfg.Dashd = httpx.NewClient("dashd", dashd.URL, "")
-	t.Cleanup(h.g.cfg.Dashd.HTTP.CloseIdleConnections)
+	h.g.calls.to.Dashd = serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		httpx.JSON(w, http.StatusOK, map[string]string{"text": "fine"})
+	})
 	for i := range 50 {
 		h.put("hi", in(fmt.Sprint("telegram:1", i)))
 	}
@@ -280,20 +279,18 @@ func TestUnknownChats_OnbodHangs_OthersGoOn(t *testing.T) {
 func TestUnknownChat_Stop_DropsParkedRows(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
-	one := h.put("one")
-	h.step()
+	one := h.take("one")
 	h.parked(one)
-	stop := h.stepped(h.put("/stop"))
+	stop := h.take("/stop")
 	h.is(stop, "command/command ")
 	h.is(one, "dropped/stopped ")
-	other := h.put("of another member", func(m *msg.Message) { m.Sender = "telegram:8" })
-	h.step()
+	other := h.take("of another member", func(m *msg.Message) { m.Sender = "telegram:8" })
 	h.parked(other)
-	h.stepped(h.put("/stop"))
+	h.take("/stop")
 	h.parked(other)
-	status := h.stepped(h.put("/status"))
+	status := h.take("/status")
 	diff(t, "status", h.replies(status), []string{"This chat is not connected to a group yet. It waits for an operator to approve request ABCD-0001."})
-	two := h.stepped(h.put("two"))
+	two := h.take("two")
 	h.parked(two)
 	h.routd.route(nil)
 	h.poke()
@@ -304,46 +301,13 @@ func TestUnknownChat_Stop_DropsParkedRows(t *testing.T) {
 	}
 }
 
-// TestUnknownChat_OnbodDown_StopDropsOwnRows: nothing is parked yet, so the first rows of
-// all members are undecided.
-func TestUnknownChat_OnbodDown_StopDropsOwnRows(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
-	o.set(string(apierr.Unavailable))
-	other, own := h.put("of another member", from("telegram:8")), h.put("own")
-	h.step()
-	stop := h.stepped(h.put("/stop"))
-	h.is(stop, "command/command ")
-	diff(t, "replies", h.replies(stop), []string{"stopped"})
-	h.is(own, "dropped/stopped ")
-	h.is(other, "")
-	o.set("")
-	h.wait(maxRequestDelay)
-	h.parked(other)
-	h.routd.route(nil)
-	h.poke()
-	h.is(other, "routed/route main")
-}
-
-func TestUnknownChat_OnbodDown_StopOfOperator_DropsAllRows(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
-	o.set(string(apierr.Unavailable))
-	one, two := h.put("one", from("telegram:8")), h.put("two")
-	h.step()
-	stop := h.stepped(h.put("/stop", from("telegram:9")))
-	h.is(stop, "command/command ")
-	h.is(one, "dropped/stopped ")
-	h.is(two, "dropped/stopped ")
-}
-
 func TestUnknownChat_Edits_ChangeParkedRows(t *testing.T) {
 	t.Parallel()
 	h, _ := withOnbod(t)
 	one, two, three := h.put("one"), h.put("two"), h.put("three")
 	h.step()
-	edit := h.stepped(h.put("one!", verb(msg.VerbEdit), on(one)))
-	gone := h.stepped(h.put("", verb(msg.VerbDelete), on(two)))
+	edit := h.take("one!", verb(msg.VerbEdit), on(one))
+	gone := h.take("", verb(msg.VerbDelete), on(two))
 	h.is(edit, "dropped/edit_applied ")
 	h.is(gone, "dropped/edit_applied ")
 	h.is(two, "dropped/deleted ")
@@ -357,13 +321,13 @@ func TestUnknownChat_Moved_ParkedRowsGoAlong(t *testing.T) {
 	t.Parallel()
 	h, o := withOnbod(t)
 	const from, to = "telegram:-1", "telegram:-1001"
-	one := h.stepped(h.put("one", in(from), verb(msg.VerbMention)))
+	one := h.take("one", in(from), verb(msg.VerbMention))
 	h.parked(one)
 	h.write(func(tx *store.Tx) error { return tx.MoveChat(from, to, h.clock.UnixMilli()) })
-	two := h.stepped(h.put("two", in(to), verb(msg.VerbMention))) // before gated has read the move
+	two := h.take("two", in(to), verb(msg.VerbMention)) // before gated has read the move
 	h.parked(one, two)
 	h.routd.route(nil)
-	three := h.stepped(h.put("three", in(to), verb(msg.VerbMention)))
+	three := h.take("three", in(to), verb(msg.VerbMention))
 	diff(t, "turns", h.dispatched(), [][]string{{"one", "two", "three"}})
 	h.is(three, "routed/route main")
 	if n := len(o.calls()); n != 1 {
@@ -377,7 +341,7 @@ func TestUnknownChat_RouteToOnbod_NeedsNoDaemons(t *testing.T) {
 	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) {
 		a.Action, a.Folder, a.Home, a.Target, a.RouteID, a.Reason = routeapi.Daemon, "", "", "daemon:onbod", 7, msg.ReasonDaemon
 	})
-	h.parked(h.stepped(h.put("one", in("telegram:-1"))))
+	h.parked(h.take("one", in("telegram:-1")))
 	if n := len(o.calls()); n != 1 {
 		t.Errorf("%d calls", n)
 	}
@@ -389,19 +353,16 @@ func TestParkedChats_Many_CostLittle(t *testing.T) {
 	t.Parallel()
 	h, _ := withOnbod(t)
 	const chats = 2000
-	rows := make([]*msg.Message, chats)
+	rows := h.putMany(chats, func(n int, m *msg.Message) {
+		m.Sender = fmt.Sprint("telegram:", 1000+n)
+		m.ChatJID = m.Sender
+	})
 	h.write(func(tx *store.Tx) error {
-		for i := range rows {
-			jid := fmt.Sprint("telegram:", 1000+i)
-			m := &msg.Message{ChatJID: jid, Direction: msg.In, Sender: jid, Verb: msg.VerbMessage, Content: "x", Timestamp: 1, ReceivedAt: 1}
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
-			err := tx.PutRequest(&store.Request{Code: fmt.Sprintf("ABCD-%04d", i), ChatJID: jid, Kind: msg.ChatDM, CreatedAt: 1})
+		for i, m := range rows {
+			err := storetest.PutRequest(tx, &store.Request{Code: fmt.Sprintf("ABCD-%04d", i), ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 1})
 			if err != nil {
 				return err
 			}
-			rows[i] = m
 		}
 		return nil
 	})

@@ -1,49 +1,33 @@
 package gateway
 
 import (
-	"context"
-
 	"arizuko/gated/internal/codes"
 	"arizuko/gated/internal/deciding/decide"
-	"arizuko/gated/internal/rows"
-	"arizuko/pkg/store"
 )
 
-// operatorCode reads what the code of an /operator is worth, or that another text holds the code that is open; nil for
-// other rows.
-func (f *reader) operatorCode(ctx context.Context, r *decide.Row) (*decide.Code, error) {
-	text, is := r.OperatorCommand()
-	stored, err := rows.FindOperatorCode(ctx, f.st.Reader)
-	if err != nil || stored == nil && !is {
-		return nil, err
+// leaks reports whether a row holds the open code, other than as an /operator, and makes it one that does.
+func (f *reader) leaks(r *decide.Row) bool {
+	if f.code == nil {
+		return false
 	}
-	if stored != nil && (!is || codes.Hash(text) != stored.Hash) {
-		without, written := codes.Cut(r.Content, stored.Hash)
-		_, around := codes.Cut(r.Quote+"\n"+r.SenderName, stored.Hash)
-		if written || around {
-			return &decide.Code{Written: true, Without: without}, nil
-		}
+	if text, is := r.OperatorCommand(); is && codes.Hash(text) == f.code.Hash {
+		return false
 	}
-	if !is {
-		return nil, nil
+	without, written := codes.Cut(r.Content, f.code.Hash)
+	if _, around := codes.Cut(r.Quote+"\n"+r.SenderName, f.code.Hash); !written && !around {
+		return false
 	}
-	code := &decide.Code{Hash: codes.Hash(text), Open: codes.Counts(stored, r.Sender, f.now())}
-	code.Right = code.Open && code.Hash == stored.Hash // of hashes: the time of a comparison tells nothing
-	return code, err
+	r.Kind, r.Command, r.Code = decide.KindLeak, nil, &decide.Code{Without: without}
+	return true
 }
 
-// applyOperator stores an effect of /operator.
-func (p *plan) applyOperator(tx *store.Tx, e decide.Effect) error {
-	switch e := e.(type) {
-	case decide.AddOperator:
-		p.at = e.Row
-		return rows.AddOperator(tx, p.row(e.Row).Sender, e.Hash, p.batch.Now)
-	case decide.NoteWrongCode:
-		p.at = e.Row
-		return rows.NoteWrongOperatorCode(tx, p.row(e.Row).Sender, codes.MaxTries)
-	case decide.EndCode:
-		p.at = e.Row
-		return rows.EndOperatorCode(tx)
+// codeOf returns the facts about the code of an /operator, nil for other rows.
+func (f *reader) codeOf(r *decide.Row) *decide.Code {
+	text, is := r.OperatorCommand()
+	if !is {
+		return nil
 	}
-	return p.applyParked(tx, e) // or what is acted on after the commit
+	code := &decide.Code{Hash: codes.Hash(text), Open: codes.Counts(f.code, r.Sender, f.now())}
+	code.Right = code.Open && code.Hash == f.code.Hash // of hashes: the time of a comparison tells nothing
+	return code
 }

@@ -143,8 +143,7 @@ func TestOperatorCode_TwoAtOnce_OneOperator(t *testing.T) {
 func TestOperatorCode_OpenQuestions_AreForOperatorsOfNow(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.put("run it", in("telegram:-5"))
-	h.step()
+	h.take("run it", in("telegram:-5"))
 	var ask *msg.Ask
 	h.write(func(tx *store.Tx) (err error) {
 		turn := h.agents.turns[0]
@@ -180,8 +179,7 @@ func TestOperatorCode_InAnotherText_EndsAndIsCutOut(t *testing.T) {
 		plain := strings.ReplaceAll(code, "-", "")
 		wide := strings.Map(func(r rune) rune { return r - '!' + '\uff01' }, plain)
 		text := strings.NewReplacer("CODE", code, "WIDE", wide, "SPACED", strings.Join(strings.Split(plain, ""), "\n. "), "LOWER", strings.ToLower(plain)).Replace(form)
-		m := h.put(text)
-		h.step()
+		m := h.take(text)
 		left, holds := codes.Cut(h.row(m.ID).Content, codes.Hash(code))
 		if stored, err := rows.FindOperatorCode(t.Context(), h.st.Reader); holds || stored != nil || err != nil || !strings.Contains(left, "[code]") && left != "/operator" {
 			t.Errorf("%q is stored as %q, code %v, %v", text, left, stored, err)

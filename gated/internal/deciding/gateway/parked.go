@@ -13,7 +13,7 @@ import (
 // parkedEvery bounds how often all chats with parked rows are looked for after a poke.
 const parkedEvery = time.Second
 
-// parked are the chats with parked rows; some may have none any more. The gateway's goroutine owns it.
+// parked owns the chats with parked rows; some may have none any more.
 type parked struct {
 	st     *store.Store
 	reads  *store.Outage

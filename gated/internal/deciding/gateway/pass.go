@@ -22,14 +22,14 @@ func (g *Gateway) pass(ctx context.Context) {
 	g.resolve(ctx, batches) // 4. ask routd where they go
 }
 
-// finish does what is left once routd has answered.
+// finish takes the last steps once routd has answered.
 func (g *Gateway) finish(ctx context.Context, batches []*batch) {
-	plans := g.decide(ctx, batches) // 5. what becomes of each row
+	plans := g.decide(ctx, batches) // 5. decide each row
 	g.commit(ctx, plans)            // 6. store every decision
 	g.dispatch(ctx, plans)          // 7. hand turns to agents
 }
 
-// passCommands decides what needs no answer of routd: commands, edits and rows
+// passCommands decides rows that need no answer of routd: commands, edits and rows
 // between groups. All other rows wait, with their chats.
 func (g *Gateway) passCommands(ctx context.Context) {
 	if l := g.routd.out; l != nil && !l.searched {
@@ -113,7 +113,7 @@ func (g *Gateway) answered(ctx context.Context, l *lookup) {
 }
 
 // takeAnswers decides the chats of a lookup. A chat with rows that name their group
-// or topic is asked about a second time, with these names: what a row claims counts
+// or topic is asked about a second time, with these names: the claim of a row counts
 // for the rows after it.
 func (g *Gateway) takeAnswers(ctx context.Context, l *lookup) {
 	again := &lookup{second: true}
@@ -186,7 +186,7 @@ func (g *Gateway) commit(ctx context.Context, plans []*plan) {
 	}
 }
 
-// dispatch acts on what was stored and keeps each chat's state.
+// dispatch acts on stored effects and keeps each chat's state.
 func (g *Gateway) dispatch(ctx context.Context, plans []*plan) {
 	for _, p := range plans {
 		g.rates.settle(p)
@@ -218,9 +218,12 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 		limit = g.routd.limit()
 	}
 	list, bytes := 0, 0
-	stops, err := rows.Stops(ctx, g.st.Reader)
+	stops, err := rows.Stops(ctx, g.st.Reader, "")
 	if err == nil {
 		g.reader.operators, err = g.st.Operators(ctx, g.cfg.Operators)
+	}
+	if err == nil {
+		g.reader.code, err = rows.FindOperatorCode(ctx, g.st.Reader)
 	}
 	if err == nil {
 		err = g.parked.follow(ctx)

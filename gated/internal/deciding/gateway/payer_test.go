@@ -13,8 +13,7 @@ import (
 func TestGateway_WorkOfAnAgent_IsThatOfItsOrigin(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.put("hi")
-	h.step()
+	h.take("hi")
 	root := h.agents.turns[0].ID
 	h.configure("main/eng", `{"access":["telegram:5","telegram:6"],"rate":2}`)
 	work := func(payer string) *msg.Message {
@@ -39,8 +38,7 @@ func TestGateway_WorkOfAnAgent_IsThatOfItsOrigin(t *testing.T) {
 func TestGateway_InjectedToken_ElsewhereIsText(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.put("hi")
-	h.step()
+	h.take("hi")
 	root := h.agents.turns[0].ID
 	h.configure("main", `{"access":["telegram:1"]}`)
 	inject := func(chat, payer, text string) *msg.Message {
@@ -73,7 +71,6 @@ func TestRates_TurnStoredByAnother_IsCounted(t *testing.T) {
 		return tx.Decide(prompt.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonReminder, RoutedTo: "main", TurnID: turn.ID}, h.g.now())
 	})
 	h.g.Recount("main")
-	second := h.put("#fix go")
-	h.step()
+	second := h.take("#fix go")
 	h.is(second, "dropped/rate_limit ")
 }

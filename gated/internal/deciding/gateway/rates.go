@@ -151,7 +151,7 @@ func (r *rates) notifiedWithin(ctx context.Context, chat, sender string, now int
 
 func (r *rates) noteNotice(chat, sender string, now int64) { r.notices[speaker{chat, sender}] = now }
 
-// prune drops what is older than an hour. That a chat got a notice is kept for another one:
+// prune drops turns older than an hour. That a chat got a notice is kept for another one:
 // the rows only say when the last message was dropped, which may be later.
 func (r *rates) prune(now int64) {
 	for _, senders := range r.groups {

@@ -16,8 +16,7 @@ func newRated(t *testing.T, rate int) (h *harness, first *msg.Message) {
 	t.Helper()
 	h = newHarness(t)
 	h.configure("main", fmt.Sprintf(`{"rate":%d}`, rate))
-	first = h.put("hi")
-	h.step()
+	first = h.take("hi")
 	h.is(first, "routed/route main")
 	return h, first
 }
@@ -87,8 +86,7 @@ func TestRates_CommitFails_CountsAreReadAgain(t *testing.T) {
 	p := &plan{cfg: &h.g.cfg, batch: &batch{}, err: store.ErrStale, charges: []charge{{0, "main", "telegram:7"}}}
 	h.g.rates.reserve("main", "telegram:7", h.g.now())
 	h.g.rates.settle(p)
-	second := h.put("#fix go")
-	h.step()
+	second := h.take("#fix go")
 	h.is(second, "prefix/prefix_topic main")
 }
 
@@ -97,8 +95,7 @@ func TestRates_ClockSetBack_IgnoresWhatIsAhead(t *testing.T) {
 	t.Parallel()
 	h, _ := newRated(t, 1)
 	h.clock = h.clock.Add(-2 * time.Hour)
-	second := h.put("#fix go", func(m *msg.Message) { m.Timestamp, m.ReceivedAt = h.clock.UnixMilli(), h.clock.UnixMilli() })
-	h.step()
+	second := h.take("#fix go", func(m *msg.Message) { m.Timestamp, m.ReceivedAt = h.clock.UnixMilli(), h.clock.UnixMilli() })
 	h.is(second, "prefix/prefix_topic main")
 }
 
@@ -134,7 +131,6 @@ func TestCommands_Flood_OthersAreAnswered(t *testing.T) {
 		h.is(m, "command/command ")
 	}
 	h.wait(time.Minute)
-	again := h.put("/ping")
-	h.step()
+	again := h.take("/ping")
 	h.is(again, "command/command ")
 }

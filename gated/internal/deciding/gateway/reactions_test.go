@@ -1,11 +1,9 @@
 package gateway
 
 import (
-	"fmt"
 	"testing"
 
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // A backlog of reactions is longer than a page and than a turn. It is folded again after a restart.
@@ -13,20 +11,7 @@ func TestGate_ReactionBacklog_OneTurnRestObserved(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	const count = 1000
-	now := h.clock.UnixMilli()
-	rows := make([]*msg.Message, count)
-	h.write(func(tx *store.Tx) error {
-		for i := range rows {
-			rows[i] = &msg.Message{
-				ChatJID: dm, PlatformID: fmt.Sprintf("r%d", i), Direction: msg.In, Sender: "telegram:7", Verb: msg.VerbReaction,
-				Content: "👍", TargetID: "p0", Source: "teled", Timestamp: now, ReceivedAt: now,
-			}
-			if _, _, err := tx.PutMessage(rows[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	rows := h.putMany(count, func(_ int, m *msg.Message) { m.Verb, m.Content, m.TargetID = msg.VerbReaction, "👍", "p0" })
 	h.step()
 	h.is(rows[0], "")
 	h.is(rows[count-1], "")

@@ -179,12 +179,8 @@ func (r *redecider) load(ctx context.Context, rows []*msg.Message) (*batch, erro
 		undecided := *m
 		undecided.Disposition, undecided.Reason, undecided.RoutedTo, undecided.DecidedAt, undecided.TurnID = "", "", "",
 			0, 0
-		row, err := r.reader.loadRow(ctx, &undecided, summaries{})
-		if err != nil {
-			return nil, err
-		}
-		row.Choice, row.Ballot, row.Post = nil, nil, m.PlatformID // it was none then: it would have been decided as one
-		if row.Verb == msg.VerbReaction {
+		row := r.reader.parse(&undecided) // which has the facts about those of byRules
+		if row.Post = m.PlatformID; row.Verb == msg.VerbReaction {
 			row.Post = row.TargetID
 		}
 		b.Rows = append(b.Rows, row)

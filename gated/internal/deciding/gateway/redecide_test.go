@@ -11,6 +11,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // redecide decides all rows again, by the routes as they are now.
@@ -49,22 +50,18 @@ func (h *harness) sendAll() {
 	})
 	for _, text := range []string{"hello", "/ping", "/new", "@eng do it", "#deploy go", "#build", "#", "two\nlines"} {
 		h.wait(time.Second) // each is a commit of its own
-		h.put(text)
-		h.step()
+		h.take(text)
 	}
 	for _, chat := range []string{"telegram:-5", "telegram:-6", "telegram:-8"} {
 		h.put("in "+chat, in(chat))
 	}
-	target := h.put("a post")
-	h.step()
+	target := h.take("a post")
 	h.put("👍", verb(msg.VerbReaction), on(target))
 	h.wait(2 * maxHold)
 	h.wait(time.Second)
-	h.put("an edit", verb(msg.VerbEdit), on(target))
-	h.step()
+	h.take("an edit", verb(msg.VerbEdit), on(target))
 	h.wait(time.Second)
-	old := h.put("late", func(m *msg.Message) { m.Timestamp -= 2 * msg24h })
-	h.step()
+	old := h.take("late", func(m *msg.Message) { m.Timestamp -= 2 * msg24h })
 	h.is(old, "observed/stale main")
 }
 
@@ -100,14 +97,10 @@ func TestRedecide_DecidedOtherwise_NamesRowAndReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			row := h.put("hello")
-			h.step()
+			row := h.take("hello")
 			h.is(row, "routed/route main")
 			h.routd.route(tc.answer)
-			h.write(func(tx *store.Tx) error {
-				_, err := tx.UpdateGroup(&msg.Group{Folder: "main", Config: []byte(tc.config)})
-				return err
-			})
+			h.write(func(tx *store.Tx) error { return storetest.SetConfig(tx, "main", []byte(tc.config)) })
 			got := h.redecide()
 			if got.Different != 1 || !strings.Contains(strings.Join(got.Examples, "\n"), tc.want) || !strings.Contains(got.Examples[0], "message 1 in telegram:1") {
 				t.Errorf("%+v, want %q", got, tc.want)
@@ -129,14 +122,11 @@ func TestRedecide_PinnedSince_IsNoDifference(t *testing.T) {
 			a.Folder, a.Home, a.Reason = it.StickyGroup, it.StickyGroup, msg.ReasonToSticky
 		}
 	})
-	h.put("before")
-	h.step()
+	h.take("before")
 	h.clock = h.clock.Add(time.Second)
-	h.put("@eng")
-	h.step()
+	h.take("@eng")
 	h.clock = h.clock.Add(time.Second)
-	h.put("after")
-	h.step()
+	h.take("after")
 	if got := h.redecide(); got.Different != 0 || got.NotCompared[sincePinned] != 1 || got.Same != 2 {
 		t.Errorf("pinned: %+v", got)
 	}
@@ -146,8 +136,7 @@ func TestRedecide_PinnedSince_IsNoDifference(t *testing.T) {
 			a.Action, a.Folder, a.Reason = routeapi.None, "", msg.ReasonNoRoute
 		}
 	})
-	h.put("@")
-	h.step()
+	h.take("@")
 	if got := h.redecide(); got.Different != 0 || got.NotCompared[sincePinned] != 4 {
 		t.Errorf("released: %+v", got)
 	}

@@ -33,8 +33,8 @@ type resolver struct {
 	size    atomic.Int64 // how many rows routd is asked about at once
 }
 
-func newResolver(client *httpx.Client, timeout time.Duration, log *slog.Logger) *resolver {
-	r := &resolver{client: client, timeout: timeout, log: log, back: make(chan struct{}, 1)}
+func newResolver(client *httpx.Client, log *slog.Logger) *resolver {
+	r := &resolver{client: client, timeout: resolveTimeout, log: log, back: make(chan struct{}, 1)}
 	r.size.Store(routeapi.MaxItems)
 	return r
 }
@@ -72,7 +72,7 @@ func fitting(items []routeapi.Item) int {
 }
 
 // cutChats returns how many items go into one request, at most limit: all items of
-// a chat or none, if possible, since what one claims counts for the next.
+// a chat or none, if possible, since the claim of one counts for the next.
 func cutChats(items []routeapi.Item, limit int) int {
 	if len(items) <= limit {
 		return len(items)

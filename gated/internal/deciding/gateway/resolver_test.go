@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/pkg/store/storetest"
 )
 
 // TestCutChats_AnyItems: a request is never empty nor above the limit, and ends
@@ -47,22 +45,18 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 	} {
 		h := newHarness(t)
 		proxied := h.routd.Config.Handler
-		refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body := readItems(r)
-			for _, it := range body {
+		h.g.routd.client.Base = serve(t, func(w http.ResponseWriter, r *http.Request) {
+			for _, it := range readItems(r) {
 				if it.Sender == "telegram:odd" {
 					httpx.Error(w, apierr.New(kind, "odd sender"))
 					return
 				}
 			}
 			proxied.ServeHTTP(w, r)
-		}))
-		t.Cleanup(refusing.Close)
-		h.g.routd.client.Base = refusing.URL
+		}).Base
 		before := h.put("before", in("telegram:2"))
 		odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })
-		after := h.put("after", in("telegram:3"))
-		h.step()
+		after := h.take("after", in("telegram:3"))
 		h.is(odd, want)
 		h.is(before, "routed/route main")
 		h.is(after, "routed/route main")
@@ -89,14 +83,10 @@ func TestFitting_AnyItems(t *testing.T) {
 func TestResolve_TextTooLong_DropsTheRowAlone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	path := storetest.Path(t)
-	h.st = storetest.OpenAt(t, path, nil)
-	h.restart()
 	long := h.put("long", in("telegram:2"))
 	// As a program of its own might insert it: PutMessage cuts it.
-	h.exec(path, fmt.Sprintf(`UPDATE messages SET sender = '%s'`, strings.Repeat("x", routeapi.MaxField+1)))
-	after := h.put("after", in("telegram:2"))
-	h.step()
+	h.exec(fmt.Sprintf(`UPDATE messages SET sender = '%s'`, strings.Repeat("x", routeapi.MaxField+1)))
+	after := h.take("after", in("telegram:2"))
 	h.is(long, "dropped/bad_row ")
 	h.is(after, "routed/route main")
 }

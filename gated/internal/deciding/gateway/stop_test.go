@@ -5,27 +5,22 @@ import (
 	"time"
 
 	"arizuko/pkg/msg"
-	"arizuko/pkg/routeapi"
 )
 
 func TestStop_DropsWhatIsHeldAndCancelsTurns(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	queued := h.put("queued")
-	h.step()
+	queued := h.take("queued")
 	h.routd.route(quietly)
-	held := h.put("held")
-	h.step()
+	held := h.take("held")
 	stop, after := h.put("/stop"), h.put("after")
 	h.wait(5 * time.Second)
 	h.is(held, "dropped/stopped ")
 	h.is(stop, "command/command ")
 	h.is(after, "routed/route main")
-	turn, err := h.st.Turn(t.Context(), h.row(queued.ID).TurnID)
-	if err != nil || turn.State != msg.TurnCancelled {
-		t.Errorf("the turn is %+v, %v", turn, err)
-	}
-	diff(t, "stopped", h.agents.stopped, [][]int64{{turn.ID}})
+	turn := h.row(queued.ID).TurnID
+	h.turnIs(turn, msg.TurnCancelled)
+	diff(t, "stopped", h.agents.stopped, [][]int64{{turn}})
 }
 
 // A /stop leaves alone what belongs to another thread or chat: rows and turns.
@@ -53,8 +48,7 @@ func TestStop_OtherThreadsAndChats_GoOn(t *testing.T) {
 				held[place] = h.put("held", put, verb(msg.VerbMessage))
 			}
 			h.step()
-			stop := h.put("/stop", places[at], verb(msg.VerbMessage))
-			h.step()
+			stop := h.take("/stop", places[at], verb(msg.VerbMessage))
 			diff(t, "replies", h.replies(stop), []string{"stopped"})
 			h.wait(2 * maxHold)
 			for place := range places {
@@ -63,37 +57,18 @@ func TestStop_OtherThreadsAndChats_GoOn(t *testing.T) {
 					state, fate = msg.TurnCancelled, "dropped/stopped "
 				}
 				h.is(held[place], fate)
-				if turn, err := h.st.Turn(t.Context(), h.row(turns[place].ID).TurnID); err != nil || turn.State != state {
-					t.Errorf("%q: the turn is %+v, %v", place, turn, err)
-				}
+				h.turnIs(h.row(turns[place].ID).TurnID, state)
 			}
 		})
-	}
-}
-
-func TestStop_RouteRemoved_CancelsTurns(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	queued := h.put("queued")
-	h.step()
-	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) { unrouted(it, a); a.Home = "" })
-	stop := h.put("/stop")
-	h.step()
-	diff(t, "replies", h.replies(stop), []string{"stopped"})
-	turn, err := h.st.Turn(t.Context(), h.row(queued.ID).TurnID)
-	if err != nil || turn.State != msg.TurnCancelled {
-		t.Errorf("the turn is %+v, %v", turn, err)
 	}
 }
 
 func TestNew_ResetsTheSessionAndAsksTheTextBehindIt(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	m := h.put("/new tell me more")
-	h.step()
+	m := h.take("/new tell me more")
 	h.is(m, "command/command main")
 	diff(t, "turns", h.dispatched(), [][]string{{"tell me more"}})
-	bare := h.put("/new")
-	h.step()
+	bare := h.take("/new")
 	diff(t, "replies", h.replies(bare), []string{"new session"})
 }

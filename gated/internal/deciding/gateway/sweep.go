@@ -12,12 +12,12 @@ const (
 	// sweepEvery is how often open work is looked for among all rows, so that none
 	// waits for a poke that never comes.
 	sweepEvery = time.Minute
-	// sweepsPerRestart is how many sweeps go by until what is known about waiting chats
+	// sweepsPerRestart is how many sweeps go by until the state of waiting chats
 	// is derived again too: that asks routd about all their rows.
 	sweepsPerRestart = 10
 )
 
-// sweeper is what the gateway keeps between looks at all rows.
+// sweeper is kept between looks at all rows.
 type sweeper struct {
 	cursor  int64 // as it is stored
 	poked   bool  // a poke came that may have been for something else than a row
@@ -97,7 +97,7 @@ func (g *Gateway) enqueueUndecided(ctx context.Context) error {
 	return nil
 }
 
-// afterPoke looks for what else than a new row a poke may have been about: routes, a
+// afterPoke looks for other reasons of a poke than a new row: routes, a
 // chat that was moved, or a request that was decided.
 func (g *Gateway) afterPoke(ctx context.Context) {
 	g.sweeper.poked, g.moves.unread, g.parked.unread = false, true, true

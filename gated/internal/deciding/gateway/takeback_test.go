@@ -19,8 +19,7 @@ func voice(m *msg.Message) {
 func TestTakenBack_Sequences(t *testing.T) {
 	t.Parallel()
 	edit := func(h *harness, m *msg.Message, text string, change ...func(*msg.Message)) *msg.Message {
-		e := h.put(text, append([]func(*msg.Message){verb(msg.VerbEdit), on(m)}, change...)...)
-		h.step()
+		e := h.take(text, append([]func(*msg.Message){verb(msg.VerbEdit), on(m)}, change...)...)
 		return e
 	}
 	remove := func(h *harness, m *msg.Message) *msg.Message { return edit(h, m, "", verb(msg.VerbDelete)) }
@@ -29,8 +28,7 @@ func TestTakenBack_Sequences(t *testing.T) {
 	}
 	fired := func(h *harness) *msg.Message {
 		h.forMentions()
-		m := h.put("look at this")
-		h.step()
+		m := h.take("look at this")
 		edit(h, m, "@ari look at this", func(m *msg.Message) { m.Addressed = true })
 		return m
 	}
@@ -67,23 +65,20 @@ func TestTakenBack_Sequences(t *testing.T) {
 			edit(h, m, "@ari look at all")
 		}, [][]string{{"@ari look at all"}}},
 		"to another topic, then deleted": {func(h *harness) {
-			m := h.put("#trip hi")
-			h.step()
+			m := h.take("#trip hi")
 			edit(h, m, "#home hi")
 			remove(h, m)
 		}, nil},
 		"deleted while running, then edited": {func(h *harness) {
 			a := h.put("a")
-			h.put("b")
-			h.step()
+			h.take("b")
 			h.begin()
 			remove(h, a)
 			h.is(edit(h, a, "c"), "dropped/edit_superseded ")
 		}, [][]string{{"a", "b"}}},
 		"observed, deleted, then edited to mention": {func(h *harness) {
 			h.forMentions()
-			m := h.put("a")
-			h.step()
+			m := h.take("a")
 			remove(h, m)
 			edit(h, m, "@ari a", func(m *msg.Message) { m.Addressed = true })
 		}, nil},
@@ -117,8 +112,7 @@ func TestTakenBack_OtherFile(t *testing.T) {
 		},
 		"queued": func(h *harness) *msg.Message { return h.put("hear", file("old")) },
 		"queued, fetched and transcribed": func(h *harness) *msg.Message {
-			m := h.put("hear", file("old"))
-			h.step()
+			m := h.take("hear", file("old"))
 			err := errors.Join(fetched(h, m, "old"), h.st.Write(t.Context(), func(tx *store.Tx) error {
 				_, err := rows.EndTranscript(tx, 1, "old words", "", 1)
 				return err
@@ -134,8 +128,7 @@ func TestTakenBack_OtherFile(t *testing.T) {
 			h := newHarness(t)
 			h.configure("main", `{"transcribe":"whisper {file}"}`)
 			m := tt(h)
-			h.put("beside it", func(m *msg.Message) { m.GroupKey = "album:1" })
-			h.step()
+			h.take("beside it", func(m *msg.Message) { m.GroupKey = "album:1" })
 			h.put("hear this", verb(msg.VerbEdit), on(m), file("new"))
 			h.step()
 			h.wait(2 * time.Second)
@@ -176,8 +169,7 @@ func TestTakenBack_VoiceNote_TranscriptFollows(t *testing.T) {
 				h.configure(folder, `{"transcribe":"whisper {file}"}`)
 			}
 			m := h.put("hear", voice)
-			h.put("beside it")
-			h.step()
+			h.take("beside it")
 			h.put(tt.text, verb(tt.verb), on(m))
 			h.step()
 			wanted, err := rows.WantedTranscripts(t.Context(), h.st.Reader, 10)

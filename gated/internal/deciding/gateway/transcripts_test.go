@@ -14,22 +14,21 @@ func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
 		m.Attachments = []msg.Attachment{{Name: "v.ogg", MIME: "audio/ogg", Path: "media/1"}, {Name: "a.png", MIME: "image/png", Path: "media/2"}}
 	}
 	for name, c := range map[string]struct {
-		config any
+		config string
 		change func(*msg.Message)
 		want   int
 	}{
-		"voice":                  {map[string]string{"transcribe": "whisper {file}"}, voice, 1},
-		"still to be downloaded": {map[string]string{"transcribe": "whisper {file}"}, func(m *msg.Message) { voice(m); m.PendingFiles = 1 }, 1},
-		"no audio":               {map[string]string{"transcribe": "whisper {file}"}, func(*msg.Message) {}, 0},
-		"not switched on":        {struct{}{}, voice, 0},
-		"what it cannot read":    {map[string]string{"transcribe": "whisper"}, voice, 0},
+		"voice":                  {`{"transcribe":"whisper {file}"}`, voice, 1},
+		"still to be downloaded": {`{"transcribe":"whisper {file}"}`, func(m *msg.Message) { voice(m); m.PendingFiles = 1 }, 1},
+		"no audio":               {`{"transcribe":"whisper {file}"}`, func(*msg.Message) {}, 0},
+		"not switched on":        {`{}`, voice, 0},
+		"what it cannot read":    {`{"transcribe":"whisper"}`, voice, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			h.setConfig(c.config)
-			m := h.put("listen", c.change)
-			h.step()
+			h.configure("main", c.config)
+			m := h.take("listen", c.change)
 			wanted, err := rows.WantedTranscripts(t.Context(), h.st.Reader, 10)
 			if err != nil || len(wanted) != c.want {
 				t.Fatalf("wanted %+v, %v", wanted, err)

@@ -1,24 +1,26 @@
 package gateway
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"arizuko/gated/internal/deciding/decide"
 )
 
-// waits are the chats with undecided rows, by what they wait for: a pass, routd, a change of the routes, or a time. All
-// of it can be read from the rows again. The gateway's goroutine owns it.
+// waits owns the chats with undecided rows. A chat is listed by each thing that it waits for: a pass, routd, a change
+// of the routes, or a time. All of it can be read from the rows again.
 type waits struct {
 	chats  map[string]*chat
 	next   []*chat        // for a pass, in order
 	later  []*chat        // for a pass that has no other
 	routd  map[*chat]bool // for routd, or for the end of the lookup that is out
 	routes map[*chat]bool // for a change of the routes
-	due    dueHeap        // for a time
+	due    []*chat        // for a time, the earliest first
 	meter  *meter
 }
 
-// chat is what is kept between passes about a chat with undecided rows.
+// chat is kept between passes about a chat with undecided rows.
 type chat struct {
 	jid      string
 	state    decide.State
@@ -31,7 +33,7 @@ type chat struct {
 	skipped  map[int64]bool // rows left out: a service decides them, or they cannot be stored
 	failed   int64          // the row whose decision could not be stored last
 	failures int            // how often in a row
-	index    int            // in the heap of due chats, -1 for none
+	dueAt    int64          // its time in the list of due chats, unix ms, 0 if it is not there
 }
 
 // skip leaves a row out of further passes.
@@ -63,11 +65,11 @@ func (w *waits) reset() {
 	}
 }
 
-// chat returns what is kept about a chat.
+// chat returns the chat of an address.
 func (w *waits) chat(jid string) *chat {
 	c := w.chats[jid]
 	if c == nil {
-		c = &chat{jid: jid, index: -1}
+		c = &chat{jid: jid}
 		w.chats[jid] = c
 	}
 	return c
@@ -98,8 +100,21 @@ func (w *waits) putBack(c *chat) {
 // addAt puts a chat on the list at a time, in unix ms.
 func (w *waits) addAt(c *chat, due int64) {
 	c.state.Due = due
-	w.due.put(c)
+	w.listDue(c)
 }
+
+// listDue lists a chat by its due time, and no longer by an earlier one.
+func (w *waits) listDue(c *chat) {
+	if at, found := slices.BinarySearchFunc(w.due, c, byDue); found {
+		w.due = slices.Delete(w.due, at, at+1)
+	}
+	if c.dueAt = c.state.Due; c.dueAt != 0 {
+		at, _ := slices.BinarySearchFunc(w.due, c, byDue)
+		w.due = slices.Insert(w.due, at, c)
+	}
+}
+
+func byDue(a, b *chat) int { return cmp.Or(cmp.Compare(a.dueAt, b.dueAt), cmp.Compare(a.jid, b.jid)) }
 
 // listed reports whether a pass would have a chat.
 func (w *waits) listed() bool { return len(w.next)+len(w.later) > 0 }
@@ -123,7 +138,9 @@ func (w *waits) pop(others bool) *chat {
 
 // addDue puts the chats on the list whose time has come.
 func (w *waits) addDue(now int64) {
-	for c := w.due.takeDue(now); c != nil; c = w.due.takeDue(now) {
+	for len(w.due) > 0 && w.due[0].dueAt <= now {
+		c := w.due[0]
+		w.due, c.dueAt = w.due[1:], 0
 		c.unlimit()
 		w.add(c)
 	}
@@ -131,14 +148,13 @@ func (w *waits) addDue(now int64) {
 
 // untilDue returns the time until the next chat is due, an hour if none waits for a time.
 func (w *waits) untilDue(now int64) time.Duration {
-	at := w.due.earliest()
-	if at == 0 {
+	if len(w.due) == 0 {
 		return time.Hour
 	}
-	return max(time.Duration(at-now)*time.Millisecond, time.Millisecond)
+	return max(time.Duration(w.due[0].dueAt-now)*time.Millisecond, time.Millisecond)
 }
 
-// restart forgets what is known about a chat's rows, so that all are read again.
+// restart forgets a chat's rows, so that all are read again.
 func (w *waits) restart(c *chat) {
 	if c.asked != nil {
 		c.asked.stale = true
@@ -147,7 +163,7 @@ func (w *waits) restart(c *chat) {
 	w.meter.forgotten(&c.state)
 	c.state = decide.State{}
 	c.unlimit()
-	w.due.remove(c)
+	w.listDue(c)
 }
 
 // restartSettled restarts the chats about which nothing is under way.
@@ -180,7 +196,7 @@ func (w *waits) endRoutes() {
 
 // endDue takes up all chats that waited for a time.
 func (w *waits) endDue() {
-	for _, c := range w.due.takeAll() {
+	for _, c := range slices.Clone(w.due) {
 		w.restart(c)
 		w.add(c)
 	}
@@ -193,7 +209,7 @@ func (w *waits) keep(b *batch, next decide.State, now time.Time) {
 	again := next.Again
 	c.state = next
 	c.state.Again = false
-	w.due.put(c)
+	w.listDue(c)
 	if c.state.Awaits&decide.AwaitsRoute != 0 {
 		w.routes[c] = true
 	} else {

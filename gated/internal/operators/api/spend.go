@@ -48,7 +48,7 @@ func (a API) spend(r *http.Request) (any, error) {
 			*day = text
 		}
 	}
-	days, err := a.Store.SpendDays(r.Context(), list)
+	days, err := a.Store.Spend(r.Context(), store.ByDay, list)
 	if err != nil {
 		return nil, busy(err)
 	}
@@ -61,9 +61,9 @@ func (a API) spend(r *http.Request) (any, error) {
 		if list.Folder != "" {
 			return nil, apierr.New(apierr.BadRequest, "folder is for by=day and by=chat")
 		}
-		lines, err = a.Store.SpendGroups(r.Context(), list)
+		lines, err = a.Store.Spend(r.Context(), store.ByGroup, list)
 	case "chat":
-		lines, err = a.Store.SpendChats(r.Context(), list)
+		lines, err = a.Store.Spend(r.Context(), store.ByChat, list)
 	default:
 		return nil, apierr.New(apierr.BadRequest, "by=%.40q is none of day, group, chat", answer.By)
 	}

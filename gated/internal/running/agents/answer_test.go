@@ -14,7 +14,6 @@ import (
 	"arizuko/gated/internal/shown/briefing"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 func TestAnswer(t *testing.T) {
@@ -83,20 +82,6 @@ func TestSession(t *testing.T) {
 	})
 }
 
-func TestAssistantName(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t)
-	r.write(func(tx *store.Tx) error {
-		_, err := tx.PutGroup(&msg.Group{Folder: "main", Name: "Main", Config: []byte(`{"assistant_name":"Maja"}`)})
-		return err
-	})
-	asked := r.ask("hi")
-	r.await(asked, msg.TurnDone)
-	if m := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), asked.ID))[0]; m.SenderName != "Maja" {
-		t.Errorf("answered by %q", m.SenderName)
-	}
-}
-
 func TestPiping(t *testing.T) {
 	for _, say := range []string{"say", "anon"} {
 		t.Run(say, func(t *testing.T) {
@@ -148,6 +133,9 @@ func TestFrames(t *testing.T) {
 		{"hidden text", "say <internal>secret plan</internal>hi", msg.ReasonAnswered, []string{"hi"}},
 		{"nothing but hidden text", "say <think>hm</think>", msg.ReasonSilent, nil},
 		{"hidden text without an end", "say <think>hm", msg.ReasonPartial, []string{brokenOff}},
+		{"a fence alone, which shows nothing", "say ```", msg.ReasonSilent, nil},
+		{"a space without width", "say \u200b", msg.ReasonSilent, nil},
+		{"blanks that do not break", "say \u00a0\u00a0", msg.ReasonSilent, nil},
 		{"silence after a part", "more part; say", msg.ReasonAnswered, []string{"part"}},
 		{"secret", "say the password is hunter2", msg.ReasonAnswered, []string{"the password is ***"}},
 		{"after the end", "say a; say b; anon c", msg.ReasonAnswered, []string{"a", "b", "c"}},

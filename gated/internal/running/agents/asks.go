@@ -45,7 +45,7 @@ type questions struct {
 // any reports whether a question may still be open.
 func (q *questions) any() bool { return len(q.open)+len(q.waiting) > 0 }
 
-// close removes a question, and completes its answer with what names it.
+// close removes a question, and completes its answer with the question's names.
 func (q *questions) close(id int64, answer agentproto.Answer) agentproto.Answer {
 	a := q.open[id]
 	delete(q.open, id)
@@ -92,7 +92,7 @@ func (r *run) ask(e *agentproto.Event) {
 	})
 }
 
-// textTooLong is what a chat reads in the place of a permission request that cannot be shown.
+// textTooLong stands in for a permission request that cannot be shown in the chat.
 const textTooLong = "A request for a permission was denied: it is too long to be shown here."
 
 // noteTooLong tells a chat about a permission request that it does not see.
@@ -104,7 +104,7 @@ func (r *run) noteTooLong(t *msg.Turn) {
 	}
 }
 
-// answer completes an answer with what names its question.
+// answer completes an answer with the question's names.
 func (a asking) answer(answer agentproto.Answer) agentproto.Answer {
 	answer.TurnID, answer.AskID, answer.PayloadHash = strconv.FormatInt(a.turn, 10), a.id, a.hash
 	return answer
@@ -135,7 +135,7 @@ func (r *run) checkAsks() {
 	}
 }
 
-// outcome is what an agent gets for a question, once that has ended or is deleted.
+// outcome is the agent's answer to a question that has ended or is deleted.
 func (a *Asks) outcome(id int64) (answer agentproto.Answer, ended bool, err error) {
 	expired := agentproto.Answer{Reason: agentproto.AskExpired}
 	stored, err := a.env.st.Ask(a.env.ctx, id)
@@ -260,7 +260,8 @@ func (a *Asks) Ask(t *msg.Turn, q *rows.Question, problem error, redact func(str
 
 func (a *Asks) timeout() time.Duration { return cmp.Or(a.env.cfg.AskTimeout, 10*time.Minute) }
 
-// show makes the texts of a question what users see. What they allow is shown as it is and whole, or not asked at all.
+// show makes the texts of a question those that users see. A permission request is shown as it is and whole, or not
+// asked.
 func show(q *rows.Question, redact func(string) string) error {
 	line, text := msg.Visible, msg.Visible
 	if q.PayloadHash != "" {
@@ -279,7 +280,7 @@ func show(q *rows.Question, redact func(string) string) error {
 	return nil
 }
 
-// shorten cuts a text at most bytes, and says what is missing.
+// shorten cuts a text to a number of bytes, and says how many are missing.
 func shorten(text string, limit int) string {
 	kept := agentproto.Truncate(text, limit)
 	if missing := len(text) - len(kept); missing > 0 {

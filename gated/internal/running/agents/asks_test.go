@@ -60,6 +60,13 @@ func TestAsk_Answered_AgentGoesOn(t *testing.T) {
 func TestAsk_CannotBeAsked_IsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
+	r.write(func(tx *store.Tx) error {
+		return tx.PutThread(msg.Thread{ChatJID: "discord:900", ID: "901", Kind: "forum_post"})
+	})
+	const forum = `q: "" refused by "" for "" the chat is a forum, and this turn is in none of its posts: no user may answer`
+	if got := r.answered(r.ask(question, chat("discord:900")))[0]; got != forum {
+		t.Errorf("in a forum, which shows no message outside of its posts, it said %s", got)
+	}
 	for ask, want := range map[string]string{
 		`!ask "askId":"q","question":"Which?","options":["one"]`:                      `q: "" refused by "" for "" a question has 2 to 10 options, not 1`,
 		`!ask "askId":"q","question":"Which?","options":["a","b"],"payload_hash":"h"`: `q: "" refused by "" for "h" no user may answer`,
@@ -85,19 +92,6 @@ func TestAsk_NotDelivered_IsRefused(t *testing.T) {
 	}
 }
 
-// A forum shows no message outside of its posts.
-func TestAsk_ForumOutsideOfPosts_IsRefusedAtOnce(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t)
-	r.write(func(tx *store.Tx) error {
-		return tx.PutThread(msg.Thread{ChatJID: "discord:900", ID: "901", Kind: "forum_post"})
-	})
-	got := r.answered(r.ask(question, chat("discord:900")))[0]
-	if !strings.HasSuffix(got, `refused by "" for "" the chat is a forum, and this turn is in none of its posts: no user may answer`) {
-		t.Errorf("the turn said %q", got)
-	}
-}
-
 func TestAsk_Waiting_UsesNoSlotAndNoTime(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, timeout(5*time.Second), askTimeout(8*time.Second), func(cfg *Config) { cfg.MaxAgents = 1 }, impatient)
@@ -112,7 +106,7 @@ func TestAsk_Waiting_UsesNoSlotAndNoTime(t *testing.T) {
 	}
 }
 
-// TestAsk_Waiting_OtherTopicsGoOn: only what shares the session of a run that waits for an answer waits with it.
+// TestAsk_Waiting_OtherTopicsGoOn: only turns of the same session wait with a run that waits for an answer.
 func TestAsk_Waiting_OtherTopicsGoOn(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)

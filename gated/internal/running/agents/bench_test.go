@@ -12,8 +12,8 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// BenchmarkRecover_Backlog starts on 100,000 queued turns, of which none may run yet:
-// all of them are looked at, once. It has to take less than 2 s.
+// BenchmarkRecover_Backlog starts on 100,000 queued turns. None may run yet, so all of
+// them are looked at, once. It must take less than 2 s.
 func BenchmarkRecover_Backlog(b *testing.B) {
 	st := storetest.Open(b)
 	err := st.Write(b.Context(), func(tx *store.Tx) error {

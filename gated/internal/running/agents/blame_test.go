@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -21,7 +22,7 @@ import (
 // hourly is a backoff that no test waits for: it moves the clock.
 func hourly(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } }
 
-// TestBlame_FrameNamesTurn_ThatTurnPays: the agent cannot do what it was asked second.
+// TestBlame_FrameNamesTurn_ThatTurnPays: the agent cannot do its second task.
 // The turn before it keeps its attempts, and the one that failed is retried alone.
 func TestBlame_FrameNamesTurn_ThatTurnPays(t *testing.T) {
 	t.Parallel()
@@ -103,8 +104,7 @@ func TestTransientError_RetryAfter_IsHonoured(t *testing.T) {
 	diff(t, "notice and answer", r.answered(asked), []string{"Your message waits: the agent can go on in 10m0s. I will answer then. / fine"})
 }
 
-// TestErrorFrame_WithResult_IsAnAnswer: what the agent has is sent, and nothing is
-// asked again.
+// TestErrorFrame_WithResult_IsAnAnswer: the result is sent, and nothing is asked again.
 func TestErrorFrame_WithResult_IsAnAnswer(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
@@ -131,6 +131,10 @@ func TestApology_SecondFailureWithinTheHour_IsSilent(t *testing.T) {
 	second := r.await(r.ask("!error two"), msg.TurnFailed)
 	if second.Reason != msg.ReasonAlreadyTold || len(r.replies(second)) != 0 {
 		t.Errorf("turn %+v, the chat reads %q", second, r.replies(second))
+	}
+	delegated := r.await(r.ask("!exit 3", group("main/child"), func(t *msg.Turn) { t.Kind = msg.Delegated }), msg.TurnFailed)
+	if len(r.replies(delegated)) != 0 { // its answers go to the same chat
+		t.Errorf("the chat reads %q", r.replies(delegated))
 	}
 	other := r.await(r.ask("!error three", chat("telegram:2"), group("other")), msg.TurnFailed)
 	r.onlyNotice(other)
@@ -184,6 +188,17 @@ type fullDisk struct {
 	full atomic.Bool
 }
 
+// newFullDisk is an option of the harness: its disk is full, and each wait for that a minute.
+func newFullDisk() (disk *fullDisk, use func(*Config)) {
+	disk = &fullDisk{}
+	disk.full.Store(true)
+	return disk, func(cfg *Config) {
+		disk.Process = cfg.Runtimes[groupconfig.Process].(runtime.Process)
+		cfg.Runtimes = map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: disk}
+		cfg.Machine = func(int) time.Duration { return time.Minute }
+	}
+}
+
 func (d *fullDisk) Start(ctx context.Context, s runtime.Spec) (*runtime.Proc, error) {
 	if d.full.Load() {
 		return nil, &runtime.MachineError{Err: errors.Join(errors.New("open run.log"), syscall.ENOSPC)}
@@ -194,13 +209,9 @@ func (d *fullDisk) Start(ctx context.Context, s runtime.Spec) (*runtime.Proc, er
 // TestMachineFails_TurnWaits_UsesNoAttempt: the disk is full for some minutes.
 func TestMachineFails_TurnWaits_UsesNoAttempt(t *testing.T) {
 	t.Parallel()
-	disk := &fullDisk{}
-	disk.full.Store(true)
+	disk, full := newFullDisk()
 	var reported atomic.Pointer[[]string]
-	r := newHarness(t, attempts(1), func(cfg *Config) {
-		disk.Process = cfg.Runtimes[groupconfig.Process].(runtime.Process)
-		cfg.Runtimes = map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: disk}
-		cfg.Machine = func(int) time.Duration { return time.Minute }
+	r := newHarness(t, attempts(1), full, func(cfg *Config) {
 		cfg.Report = func(all []string) { reported.Store(&all) }
 	})
 	asked := r.ask("hi")
@@ -235,13 +246,8 @@ func TestMachineFails_TurnWaits_UsesNoAttempt(t *testing.T) {
 // TestMachineFails_EscalatedTurnWaits_AskerGetsNoAnswer: a notice that a turn waits is not its answer.
 func TestMachineFails_EscalatedTurnWaits_AskerGetsNoAnswer(t *testing.T) {
 	t.Parallel()
-	disk := &fullDisk{}
-	disk.full.Store(true)
-	r := newHarness(t, func(cfg *Config) {
-		disk.Process = cfg.Runtimes[groupconfig.Process].(runtime.Process)
-		cfg.Runtimes = map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: disk}
-		cfg.Machine = func(int) time.Duration { return time.Minute }
-	})
+	_, full := newFullDisk()
+	r := newHarness(t, full)
 	root := newTurn()
 	r.store(root, &msg.Message{Content: "root"})
 	escalated := newTurn(group("boss"), chat("group:boss"))
@@ -259,35 +265,51 @@ func TestMachineFails_EscalatedTurnWaits_AskerGetsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestPanic_CostsTheTurn: what panics while one turn is handled fails that turn, and
-// the others are answered.
+// panicking is a runtime with a mistake, in the first start.
+type panicking struct {
+	runtime.Process
+	once *sync.Once
+}
+
+func (p panicking) Start(ctx context.Context, s runtime.Spec) (*runtime.Proc, error) {
+	p.once.Do(func() { panic("no such field") })
+	return p.Process.Start(ctx, s)
+}
+
+// TestPanic_CostsTheTurn: a panic while one turn is handled fails that turn, and the others are answered.
 func TestPanic_CostsTheTurn(t *testing.T) {
-	tests := []struct {
-		name, script string
-		redact       string // panics for texts with it
-	}{
-		{"in a frame", "!say boom", "boom"},
-		{"in an error frame", "!error boom", "boom"},
-		{"at the end of the run", "!exit 3", "ended without an answer"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			r := newHarness(t, impatient, func(cfg *Config) {
-				cfg.Redact = func(s string) string {
-					if strings.Contains(s, tt.redact) {
-						panic("no such text")
-					}
-					return s
+	redacting := func(text string) func(*Config) {
+		return func(cfg *Config) {
+			cfg.Redact = func(s string) string {
+				if strings.Contains(s, text) {
+					panic("no such text")
 				}
-			})
+				return s
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		script, problem string
+		cause           func(*Config)
+	}{
+		"in a frame":          {"!say boom", "no such text", redacting("boom")},
+		"in an error frame":   {"!error boom", "no such text", redacting("boom")},
+		"at the end of a run": {"!exit 3", "no such text", redacting("ended without an answer")},
+		"in the agent's start": {"hi", "no such field", func(cfg *Config) {
+			process := cfg.Runtimes[groupconfig.Process].(runtime.Process)
+			cfg.Runtimes = map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: panicking{process, &sync.Once{}}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newHarness(t, impatient, tt.cause)
 			failed := r.await(r.ask(tt.script), msg.TurnFailed)
-			if !strings.Contains(failed.Error, "panic: no such text") || !strings.Contains(failed.Error, "agents.(*run)") {
+			if !strings.Contains(failed.Error, "panic: "+tt.problem) || !strings.Contains(failed.Error, "agents.(*run)") {
 				t.Errorf("failed with %q", failed.Error)
 			}
 			r.onlyNotice(failed)
 			diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})
-			r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) <= 1 })
+			r.until("its run has ended", func() bool { return len(r.runs()) <= 1 })
 		})
 	}
 }
@@ -347,12 +369,7 @@ func TestStop_Backlog_IsCarriedOutInPages(t *testing.T) {
 		r.store(last, &msg.Message{Content: "more"})
 	}
 	r.m.Dispatch(last)
-	var cancelled []*msg.Turn
-	var more bool
-	r.write(func(tx *store.Tx) (err error) {
-		cancelled, more, err = rows.StopChat(tx, rows.Stop{ChatJID: "telegram:1"}, r.cfg.Now().UnixMilli())
-		return err
-	})
+	cancelled, more := r.stopRows(rows.Stop{ChatJID: "telegram:1"})
 	if !more || len(cancelled) >= backlog || cancelled[0].ID != running.ID {
 		t.Fatalf("%d turns cancelled at once, more %t", len(cancelled), more)
 	}
@@ -362,48 +379,10 @@ func TestStop_Backlog_IsCarriedOutInPages(t *testing.T) {
 	r.start()
 	diff(t, "written after the stop", r.answered(after), []string{"re: after"})
 	r.until("the rest is cancelled", func() bool { return r.turn(last.ID).State == msg.TurnCancelled })
-	r.until("the stop is over", func() bool { return len(must[[]rows.Stop](r)(rows.Stops(t.Context(), r.st.Reader))) == 0 })
+	r.until("the stop is over", func() bool { return len(must[[]rows.Stop](r)(rows.Stops(t.Context(), r.st.Reader, ""))) == 0 })
 	for _, g := range r.inputs("main") {
 		if slices.Contains(texts(g.prompt.Messages), "more") {
 			t.Error("a stopped turn was asked")
 		}
-	}
-}
-
-// panicking is a runtime with a mistake.
-type panicking struct{ runtime.Process }
-
-func (panicking) Start(context.Context, runtime.Spec) (*runtime.Proc, error) { panic("no such field") }
-
-func TestPanic_WhileStartingAgent_CostsTheTurn(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t, func(cfg *Config) {
-		cfg.Runtimes = map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: panicking{}}
-	})
-	first, second := r.await(r.ask("one"), msg.TurnFailed), r.await(r.ask("two"), msg.TurnFailed)
-	for _, failed := range []*msg.Turn{first, second} {
-		if !strings.Contains(failed.Error, "panic: no such field") {
-			t.Errorf("failed with %q", failed.Error)
-		}
-	}
-}
-
-// TestFailures_DelegatedTurns_ApologiseOnce: they answer in the same chat.
-func TestFailures_DelegatedTurns_ApologiseOnce(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t, attempts(1))
-	root := newTurn()
-	r.store(root, &msg.Message{Content: "root"})
-	apologies := 0
-	for _, child := range []string{"a", "b", "c"} {
-		turn := newTurn(group("child" + child))
-		turn.Kind, turn.RootTurnID, turn.Depth, turn.Topic = msg.Delegated, root.ID, 1, "x"
-		r.store(turn, &msg.Message{Content: "!exit 3"})
-		r.m.Dispatch(turn)
-		r.await(turn, msg.TurnFailed)
-		apologies += len(r.replies(turn))
-	}
-	if apologies != 1 {
-		t.Errorf("%d apologies in one chat for one kind of failure", apologies)
 	}
 }

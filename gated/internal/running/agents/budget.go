@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// budgetGrace is how long an agent may go on that has used up a budget: many say what a turn has used just before
+	// budgetGrace is how long an agent may go on that has used up a budget: many report the usage of a turn just before
 	// they answer it.
 	budgetGrace = 2 * time.Second
 	// budgetTimeout is how long a budget can be raised by its question.
@@ -28,11 +28,11 @@ const (
 // overBudget is a budget that is used up, in US dollars.
 type overBudget struct {
 	scope        rows.BudgetScope
-	used, budget float64 // budget with what it was raised by
+	used, budget float64 // budget includes its raises
 	by           float64 // raised by this, it has as much left as at first
 }
 
-// budgets checks what agents have used. It keeps nothing: all of it is in the rows.
+// budgets checks the spending of agents. It keeps nothing: all of it is in the rows.
 type budgets struct {
 	env    *env
 	groups *groups
@@ -109,7 +109,7 @@ func (b *budgets) refuse(t *msg.Turn) bool {
 	return over != nil && b.end(t, over, nil)
 }
 
-// end ends a turn since a budget is used up, with what its agent has said so far, nil if it has not begun, and notifies
+// end ends a turn whose budget is used up, with the text of its agent so far, nil if it has not begun, and notifies
 // the chat, where an operator can raise the budget. It reports whether it did.
 func (b *budgets) end(t *msg.Turn, over *overBudget, said *rows.Reply) bool {
 	words := over.words(said != nil)
@@ -159,7 +159,7 @@ func (o *overBudget) question(words string, who msg.Who) *rows.Question {
 }
 
 // chatKnows reports whether the chat needs no further notice: a question about the budget is open, or it had a notice
-// lately. What is about a turn alone always has one, and so has what another group waits for.
+// lately. A turn's own budget is always worth one, and so is a turn that another group waits for.
 func (b *budgets) chatKnows(tx *store.Tx, t *msg.Turn, scope rows.BudgetScope, now int64) (bool, error) {
 	if scope.Turn != 0 || t.WorksForGroup() {
 		return false, nil
@@ -177,7 +177,7 @@ func (b *budgets) chatKnows(tx *store.Tx, t *msg.Turn, scope rows.BudgetScope, n
 			r.EndedAt > now {
 			continue
 		}
-		if noticed, err := rows.HasNotice(b.env.ctx, tx.Reader, r.ID); noticed || err != nil {
+		if noticed, err := rows.HasNotice(b.env.ctx, tx.Reader, r.ID, ""); noticed || err != nil {
 			return noticed, err
 		}
 	}
@@ -225,7 +225,8 @@ func (r *run) checkBudget() {
 			SenderName: r.settings.now.AssistantName,
 		}
 		if r.m.budgets.end(t, over, said) {
-			// like a turn that was cancelled it stays in unanswered: what the agent still says of it is for no other
+			// like a turn that was cancelled it stays in unanswered: further words of the agent about it are for no
+			// other
 			r.agent.interrupt()
 		}
 		return

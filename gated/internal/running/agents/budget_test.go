@@ -88,20 +88,6 @@ func TestBudget_DayIsUsedUp_TurnsAreAskedIfRaised(t *testing.T) {
 	}
 }
 
-func TestBudget_OperatorSaysNo_TurnStays(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t, withOperator, impatient)
-	r.configure("main", `{"budget":{"turn_usd":0.5}}`)
-	r.gate("main", "gate")
-	asked := r.ask("!" + spends("0.6") + "hold gate; say done")
-	r.wantOver(asked)
-	r.answerBudget(asked, 2)
-	r.idle()
-	if now := r.turn(asked.ID); now.State != msg.TurnCancelled {
-		t.Errorf("turn %+v", now)
-	}
-}
-
 // Where no operator can answer, the chat has a notice.
 func TestBudget_NoOperatorOnThePlatform_ChatIsNotified(t *testing.T) {
 	t.Parallel()
@@ -162,7 +148,7 @@ func TestBudget_DayIsUsedUp_NoAgentStarts(t *testing.T) {
 	r.wantOver(r.ask("three", topic("#fresh"))) // the lane goes on
 }
 
-// What an agent says after it was stopped, without a turn's id, is no answer to the turn that waits behind.
+// A frame without a turn's id after the agent was stopped is no answer to the turn that waits behind.
 func TestBudget_AgentAnswersAfterTheStop_AnswerIsForNoOtherTurn(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, withOperator, func(cfg *Config) { cfg.Graces.Fail = 2 * time.Second })
@@ -242,4 +228,7 @@ func TestBudget_NoWasAnswered_ChatReadsOfItOnceAnHour(t *testing.T) {
 		r.ahead.Add((25 * time.Minute).Milliseconds())
 	}
 	diff(t, "notified at", notified, []int{3})
+	if now := r.turn(asked.ID); now.State != msg.TurnCancelled {
+		t.Errorf("turn %+v", now)
+	}
 }

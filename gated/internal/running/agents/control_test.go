@@ -60,8 +60,8 @@ func TestStop_RunningAgent_CancelsTurnsOfTheChat(t *testing.T) {
 	}
 }
 
-// The runs of a group serve its chats one after another: a /stop of one ends neither what runs for another, nor what
-// waits for that run.
+// The runs of a group serve its chats one after another: a /stop of one ends neither a run that works for
+// another, nor turns that wait for that run.
 func TestStop_RunWorksForOtherChat_GoesOn(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, attempts(1))
@@ -111,11 +111,7 @@ func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
 	first, second := r.ask("!hold one; say 1", tab("#one")), r.ask("!hold two; say 2", tab("#two"))
 	one()
 	name := "#one"
-	var cancelled []*msg.Turn
-	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: "web:main", Topic: &name}, r.cfg.Now().UnixMilli())
-		return err
-	})
+	cancelled, _ := r.stopRows(rows.Stop{ChatJID: "web:main", Topic: &name})
 	r.m.Stop(cancelled)
 	two()
 	diff(t, "the other tab", r.answered(second), []string{"2"})
@@ -286,7 +282,7 @@ func TestIdle_AgentsAreClosed(t *testing.T) {
 	r := newHarness(t, idle(time.Millisecond))
 	asked := r.ask("hi")
 	r.answered(asked)
-	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
+	r.noRun()
 	log := must[[]rows.PastSession](r)(rows.PastSessions(t.Context(), r.st.Reader, "main", "", 1000, 1))
 	if log[0].Result != "ok" {
 		t.Errorf("session log %+v", log)
@@ -308,12 +304,9 @@ func TestDelegated_TurnsShareNoRun(t *testing.T) {
 	}
 	open()
 	diff(t, "answers", r.answered(first, second, own), []string{"1", "re: 2", "re: 3"})
-	pids := map[int]bool{}
-	for _, g := range r.inputs("main") {
-		pids[g.pid] = true
-	}
+	pids := slices.Compact(r.processes("main"))
 	if len(pids) != 3 {
-		t.Errorf("%d processes", len(pids))
+		t.Errorf("processes %v", pids)
 	}
 }
 
@@ -355,11 +348,7 @@ func TestStop_CrossesLastFrame_NextTurnIsAnswered(t *testing.T) {
 		_, err := os.Stat(filepath.Join(r.cfg.Groups, "main", "inputs.log"))
 		return err == nil && len(r.inputs("main")) == 1
 	})
-	var cancelled []*msg.Turn
-	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: stopped.ChatJID}, r.cfg.Now().UnixMilli())
-		return err
-	})
+	cancelled, _ := r.stopRows(rows.Stop{ChatJID: stopped.ChatJID})
 	open()
 	r.until("the frame is discarded", func() bool { return strings.Contains(r.log.String(), "frame discarded") })
 	r.m.Stop(cancelled)
@@ -374,11 +363,7 @@ func TestStop_CrossesCloseOfIdleRun_InterruptsIt(t *testing.T) {
 	ready := r.gate("main", "ready")
 	asked := r.ask("!hold ready; until interrupt; say too late")
 	ready()
-	var cancelled []*msg.Turn
-	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: asked.ChatJID}, r.cfg.Now().UnixMilli())
-		return err
-	})
+	cancelled, _ := r.stopRows(rows.Stop{ChatJID: asked.ChatJID})
 	r.handled(cancelled[0].RunID, ctlClose)
 	r.m.Stop(cancelled)
 	diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})

@@ -50,7 +50,7 @@ func TestAgent_Fails_TurnFails(t *testing.T) {
 				t.Errorf("failed with %s, %q", failed.Reason, failed.Error)
 			}
 			r.onlyNotice(failed)
-			r.until("its process is gone", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
+			r.noRun()
 		})
 	}
 }
@@ -159,7 +159,7 @@ func TestRetry_SecondAttemptAnswers(t *testing.T) {
 
 func TestRetry_OnlyTheOldestTurnLosesAnAttempt(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, func(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } })
+	r := newHarness(t, hourly)
 	open := r.gate("main", "gate")
 	first := r.ask("!once hold gate; once exit 1; say 1")
 	r.await(first, msg.TurnRunning)
@@ -205,23 +205,16 @@ func TestAgent_ExitsAfterAnswer_IsNoFailure(t *testing.T) {
 	}
 }
 
-func TestRetry_TurnInBackoff_RunsAtOnce(t *testing.T) {
+func TestRetry_ByAnOperator_RunsAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, func(cfg *Config) { cfg.Backoff = func(int) time.Duration { return time.Hour } })
-	asked := r.ask("!once exit 1; say fine")
-	r.until("it is in backoff", func() bool { return r.turn(asked.ID).Attempts == 1 })
-	r.revive(asked)
-	diff(t, "answer", r.answered(asked), []string{"fine"})
-}
-
-func TestRetry_FailedTurn(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t, attempts(1))
-	asked := r.ask("!once exit 1; say fine")
-	r.await(asked, msg.TurnFailed)
-	r.revive(asked)
-	if answers := r.answered(asked)[0]; !strings.HasSuffix(answers, " / fine") {
-		t.Errorf("answers %q", answers)
+	for allowed, state := range map[int]msg.TurnState{1: msg.TurnFailed, 2: msg.TurnQueued} {
+		r := newHarness(t, attempts(allowed), hourly)
+		asked := r.ask("!once exit 1; say fine")
+		r.until("it has failed", func() bool { now := r.turn(asked.ID); return now.State == state && now.Attempts == 1 })
+		r.revive(asked)
+		if answers := r.answered(asked)[0]; !strings.HasSuffix(answers, "fine") {
+			t.Errorf("%s: answers %q", state, answers)
+		}
 	}
 }
 
@@ -329,7 +322,7 @@ func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
 	for _, asked := range all {
 		r.until(fmt.Sprintf("turn %d has ended", asked.ID), func() bool { return r.turn(asked.ID).EndedAt != 0 })
 	}
-	r.until("no run is left", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
+	r.noRun()
 	for p, turns := range byPlace {
 		var rows []int64
 		for _, asked := range turns {
@@ -348,8 +341,8 @@ func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
 	}
 }
 
-// TestLog_TurnFails_NamesRunAndTurn: what operators look for is there at level
-// info, by its ids and without secrets.
+// TestLog_TurnFails_NamesRunAndTurn: the lines that operators look for are there at
+// level info, with ids and without secrets.
 func TestLog_TurnFails_NamesRunAndTurn(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, attempts(1))

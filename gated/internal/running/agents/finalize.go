@@ -25,7 +25,7 @@ const (
 	maxProblem = 200
 )
 
-// leftovers is what remains of a run after its exit. The run's goroutine owns it.
+// leftovers are the unanswered turns of a run after its exit. The run's goroutine owns them.
 type leftovers struct {
 	*runInfo
 	problems *problems
@@ -35,7 +35,7 @@ type leftovers struct {
 	alike    bool // the group's turns fail alike
 }
 
-// finalize stores what becomes of the run's unanswered turns.
+// finalize stores the fate of the run's unanswered turns.
 func (r *run) finalize(exit runtime.Exit) {
 	r.agent.access.Close()
 	failpoint.At(failpoint.Exited)
@@ -239,8 +239,7 @@ func (l *leftovers) failTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 	return rows.PutNotice(tx, t, l.failureNotice(t), now)
 }
 
-// numbers are what differs in the texts of failures that are alike: ids, times,
-// addresses.
+// numbers matches the parts that differ in the texts of failures that are alike: ids, times, addresses.
 var numbers = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)
 
 // similar is the same text for failures that are alike.
@@ -264,7 +263,7 @@ func (l *leftovers) waitForMachine(tx *store.Tx, t *msg.Turn, now int64) error {
 
 // noticeWait notifies a turn's chat that it waits, unless it has had a notice about it.
 func (l *leftovers) noticeWait(tx *store.Tx, t *msg.Turn, text string, now int64) error {
-	notified, err := rows.HasNotice(l.env.ctx, tx.Reader, t.ID)
+	notified, err := rows.HasNotice(l.env.ctx, tx.Reader, t.ID, "")
 	if err != nil || notified {
 		return err
 	}
@@ -272,7 +271,7 @@ func (l *leftovers) noticeWait(tx *store.Tx, t *msg.Turn, text string, now int64
 }
 
 // failureNotice is the one message to the chat about a failed turn. The reason is
-// for operators alone: it may hold what users must not see.
+// for operators alone: it may hold details that users must not see.
 func (l *leftovers) failureNotice(t *msg.Turn) string {
 	why := fmt.Sprintf("the agent failed %d times", l.env.cfg.Attempts)
 	switch {

@@ -22,7 +22,8 @@ func (r *run) frame(f agentproto.Frame) {
 		return
 	}
 	t := turns[0]
-	r.env.logFrame(r.row.ID, t, &f)
+	r.env.log.Debug("frame received", "turn", t.ID, "run", r.row.ID, "bytes", len(f.Result)+len(f.Error),
+		"final", !f.More())
 	r.guard(t, func() {
 		if f.Status == agentproto.StatusError && agentproto.Strip(f.Result) == "" {
 			r.errorFrame(t, f)
@@ -41,7 +42,7 @@ func (r *run) frame(f agentproto.Frame) {
 	})
 }
 
-// answer stores a frame with an answer, also one that says that the answer is only a
+// answer stores a frame with an answer, even one that says that the answer is only a
 // part. In the same commit the run claims its next turn. turns are those that it is for, the
 // one under way first; text is its result.
 func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {

@@ -43,7 +43,7 @@ type harness struct {
 	ahead atomic.Int64 // how far its clock is ahead, in ms
 	end   func()       // stops the manager and waits for it
 	post  int          // platform ids given out
-	side  *sql.DB      // the database beside the store, for what no verb reads; nil until it is used
+	side  *sql.DB      // the database beside the store, for reads without a verb; nil until it is used
 }
 
 // newHarness starts a manager with the scripted agent, long timeouts, two attempts
@@ -212,7 +212,7 @@ func (r *harness) write(fn func(*store.Tx) error) {
 	}
 }
 
-// must returns what a read found.
+// must returns the result of a read.
 func must[T any](r *harness) func(T, error) T {
 	return func(v T, err error) T {
 		r.t.Helper()
@@ -273,10 +273,16 @@ func (r *harness) replies(t *msg.Turn) (answers []string) {
 	return answers
 }
 
-// idle waits until no turn is open any more.
-func (r *harness) idle() {
+// runs are the runs that have not ended.
+func (r *harness) runs() []*msg.Run {
 	r.t.Helper()
-	r.until("every turn has ended", func() bool { return len(must[[]*msg.Turn](r)(r.st.OpenTurns(r.t.Context()))) == 0 })
+	return must[[]*msg.Run](r)(r.st.UnendedRuns(r.t.Context()))
+}
+
+// noRun waits until every run has ended.
+func (r *harness) noRun() {
+	r.t.Helper()
+	r.until("every run has ended", func() bool { return len(r.runs()) == 0 })
 }
 
 func (r *harness) session(folder, topic string) string {
@@ -321,6 +327,15 @@ func (g given) start() agentproto.Start {
 	return s
 }
 
+// processes are the ids of those that received the lines of inputs.
+func (r *harness) processes(folder string) (pids []int) {
+	r.t.Helper()
+	for _, g := range r.inputs(folder) {
+		pids = append(pids, g.pid)
+	}
+	return pids
+}
+
 // inputs are the lines that the agents of a group received, in order.
 func (r *harness) inputs(folder string) (all []given) {
 	r.t.Helper()
@@ -352,12 +367,19 @@ func (r *harness) inputs(folder string) (all []given) {
 // cancelChat does what the gateway does at /stop.
 func (r *harness) cancelChat(jid string) {
 	r.t.Helper()
-	var cancelled []*msg.Turn
+	cancelled, _ := r.stopRows(rows.Stop{ChatJID: jid})
+	r.m.Stop(cancelled)
+}
+
+// stopRows commits a /stop that the manager does not know of. It returns the turns that it has cancelled, and whether
+// it covers more.
+func (r *harness) stopRows(stop rows.Stop) (cancelled []*msg.Turn, more bool) {
+	r.t.Helper()
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: jid}, r.cfg.Now().UnixMilli())
+		cancelled, more, err = rows.StopChat(tx, stop, r.cfg.Now().UnixMilli())
 		return err
 	})
-	r.m.Stop(cancelled)
+	return cancelled, more
 }
 
 // handled sends a run a signal and waits until it has handled it; it may have ended by that.

@@ -14,7 +14,7 @@ import (
 // minPart is the least room for a part of a result, in bytes: shorter ones say nothing.
 const minPart = 1 << 10
 
-// output is what the run has written for one of its turns.
+// output counts the frames of the run for one of its turns.
 type output struct {
 	frames         int // that were stored
 	bytes          int // of their results
@@ -23,7 +23,7 @@ type output struct {
 	sessionRefused bool
 }
 
-// outputs are what the run has written. The run's goroutine owns them.
+// outputs count the frames of the run. Its goroutine owns them.
 type outputs struct {
 	*runInfo
 	turns   map[int64]*output
@@ -104,7 +104,7 @@ func (o *outputs) discard(t *msg.Turn) error {
 	})
 }
 
-// lost describes what is missing of a turn's answer, "" if nothing is.
+// lost describes the missing part of a turn's answer, "" if none is missing.
 func (o *outputs) lost(t *msg.Turn) string {
 	out := o.of(t)
 	switch {

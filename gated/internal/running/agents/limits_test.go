@@ -136,15 +136,3 @@ func TestFrames_Discarded_DoNotPutOffTheTimeout(t *testing.T) {
 		})
 	}
 }
-
-// What shows nothing would be refused as an empty message.
-func TestFrames_NothingVisible_IsSilence(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t)
-	for _, text := range []string{"```", "\u200b", "\u00a0\u00a0"} {
-		asked := r.ask("!say " + text)
-		if done := r.await(asked, msg.TurnDone); done.Reason != msg.ReasonSilent || len(r.replies(asked)) != 0 {
-			t.Errorf("%q: %s, %q", text, done.Reason, r.replies(asked))
-		}
-	}
-}

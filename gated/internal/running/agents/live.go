@@ -66,18 +66,19 @@ func (l *liveRuns) shutdown() {
 	}
 }
 
-// interrupt interrupts the runs that work on cancelled turns, and adds the lanes of those that were queued to lanes.
-func (l *liveRuns) interrupt(cancelled []*msg.Turn, lanes map[string]bool) {
-	for _, t := range cancelled {
-		if t.State != msg.TurnRunning {
+// reread makes the runs of changed turns look in their rows, and adds the lanes of queued ones to lanes. The turns are
+// given as they were before.
+func (l *liveRuns) reread(changed []*msg.Turn, lanes map[string]bool) {
+	for _, t := range changed {
+		if t.State == msg.TurnQueued {
 			lanes[t.Lane()] = true
 		} else if r := l.get(t.RunID); r != nil {
-			r.inbox.cancel(t.ID)
+			r.inbox.control(ctlReread)
 		}
 	}
 }
 
-// carryOut does what the queue has decided. start starts a run.
+// carryOut carries out the actions of the queue. start starts a run.
 func (l *liveRuns) carryOut(a queue.Actions, start func(queue.Turn)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,48 +5,15 @@ import (
 	"log/slog"
 	"time"
 
-	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 )
 
-// debug reports whether the steps of a turn's life are logged. Everything below
-// asks it first, so that a turn costs nothing where they are not.
+// debug reports whether the steps of a turn's life are logged.
 func (e *env) debug() bool { return e.log.Enabled(context.Background(), slog.LevelDebug) }
-
-func (e *env) logQueued(t *msg.Turn) {
-	if e.debug() {
-		e.log.Debug("turn queued", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "wait", e.waitOf(t))
-	}
-}
 
 // waitOf is how long a queued turn waits at least.
 func (e *env) waitOf(t *msg.Turn) time.Duration {
 	return time.Duration(max(t.NotBefore-e.now(), 0)) * time.Millisecond
-}
-
-func (e *env) logPiped(run int64, t *msg.Turn) {
-	if e.debug() {
-		e.log.Debug("turn piped", "turn", t.ID, "run", run, "folder", t.Folder, "chat", t.ChatJID)
-	}
-}
-
-func (e *env) logStarted(run *msg.Run, pid int) {
-	if e.debug() {
-		e.log.Debug("run started", "run", run.ID, "folder", run.Folder, "chat", run.ChatJID,
-			"runtime", run.Runtime, "pid", pid)
-	}
-}
-
-func (e *env) logPrompt(run int64, t *msg.Turn, bytes int) {
-	if e.debug() {
-		e.log.Debug("prompt sent", "turn", t.ID, "run", run, "bytes", bytes)
-	}
-}
-
-func (e *env) logFrame(run int64, t *msg.Turn, f *agentproto.Frame) {
-	if e.debug() {
-		e.log.Debug("frame received", "turn", t.ID, "run", run, "bytes", len(f.Result)+len(f.Error), "final", !f.More())
-	}
 }
 
 // logAnswer names the row that a frame became, 0 for a silence and for an

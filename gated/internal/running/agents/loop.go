@@ -162,7 +162,7 @@ type stops struct {
 	found chan struct{} // a /stop may be left to carry out
 }
 
-// carryOut ends what open /stops cover, page by page, until ctx ends.
+// carryOut ends the turns that open /stops cover, page by page, until ctx ends.
 func (s *stops) carryOut(ctx context.Context) {
 	for {
 		s.env.guard("carrying out a /stop", func() { s.carryOutPages(ctx) })
@@ -178,7 +178,7 @@ func (s *stops) carryOutPages(ctx context.Context) {
 	lanes := map[string]bool{}
 	defer func() { s.sched.changed(lanes) }() // once: a look at a lane walks over all that a /stop covers
 	for ctx.Err() == nil {
-		stops, err := rows.Stops(ctx, s.env.st.Reader)
+		stops, err := rows.Stops(ctx, s.env.st.Reader, "")
 		if err != nil || len(stops) == 0 {
 			return // the next sweep retries
 		}
@@ -190,6 +190,6 @@ func (s *stops) carryOutPages(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		s.live.interrupt(cancelled, lanes)
+		s.live.reread(cancelled, lanes)
 	}
 }

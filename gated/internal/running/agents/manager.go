@@ -1,7 +1,7 @@
 // Package agents runs the agents: it gives each turn of the queue to a process,
-// stores the answers, and decides what becomes of unanswered turns. One goroutine
-// owns each run. What a restart needs is stored in the runs and turns tables
-// before it happens.
+// stores the answers, and decides about unanswered turns. One goroutine owns each
+// run. Each step is stored in the runs and turns tables before it happens, so that a
+// restart can go on from there.
 package agents
 
 import (
@@ -57,10 +57,10 @@ func defaultGraces() Graces {
 
 // Config of the manager.
 type Config struct {
-	Defaults  groupconfig.Config // for what a group's own configuration does not set
+	Defaults  groupconfig.Config // for settings that a group's own configuration leaves out
 	Runtimes  map[groupconfig.Runtime]runtime.Runtime
 	Names     []string         // further names of the assistant, besides its group's or the default one
-	Environ   []string         // gated's environment, of which agents get the named variables
+	Environ   []string         // gated's environment; agents get the named variables of it
 	Data      string           // the data folder
 	Groups    string           // the folder of the groups' folders
 	Logs      string           // the folder of run logs
@@ -69,13 +69,13 @@ type Config struct {
 	Attempts  int                       // per turn
 	Backoff   func(n int) time.Duration // nil: 5 s, 30 s, 2 min
 	Machine   func(n int) time.Duration // delay after the n-th failure of the machine; nil: 5 s, 30 s
-	Report    func(problems []string)   // receives, at each change, what keeps agents from answering; nil for none
+	Report    func(problems []string)   // receives, at each change, the reasons why agents don't answer; nil for none
 	Probe     time.Duration             // how often a failing group tries a turn; 0: a minute
 	Graces    Graces                    // none: 3 s, 1 s, 2 s
 	Location  *time.Location            // of times in prompts
 	Redact    func(string) string       // hides secrets; nil hides none
 	Growing   func(string) string       // Redact for a text whose end is still to come; nil: Redact
-	// Tools gives a run its access to the tools; nil: none. redact hides the run's secrets in what tools write. The
+	// Tools gives a run its access to the tools; nil: none. redact hides the run's secrets in the tools' texts. The
 	// manager closes the access with the run.
 	Tools     func(run msg.Run, redact func(string) string) Access
 	ToolsURL  func(groupconfig.Runtime) string // where a runtime's agents reach the tools, "" if they cannot
@@ -91,7 +91,7 @@ type Config struct {
 	MediaDaily int64         // of the files of a chat in a day, in bytes; 0: no limit
 }
 
-// env is what all parts of the manager and its runs share. It does not change.
+// env is shared by all parts of the manager and its runs. It does not change.
 type env struct {
 	cfg Config
 	st  *store.Store
@@ -174,7 +174,7 @@ func runtimeNames[R any](runtimes map[groupconfig.Runtime]R) (names []string) {
 	return names
 }
 
-// Recover kills the agents of the previous gated, queues their turns again, and starts what is queued. A turn with part
+// Recover kills the agents of the previous gated, queues their turns again, and starts queued turns. A turn with part
 // of an answer counts as done.
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.former.runs(ctx)
@@ -238,7 +238,7 @@ func (f *former) killOrphans(left []*msg.Run) {
 	all.Wait()
 }
 
-// endUnrecorded ends what is left of runs and checks that are not recorded.
+// endUnrecorded ends the leftovers of runs and checks that are not recorded.
 func (f *former) endUnrecorded() {
 	for kind, rt := range f.env.cfg.Runtimes {
 		ender, ok := rt.(interface{ EndFormer() (bool, error) })
@@ -289,10 +289,10 @@ func (m *Manager) Dispatch(turns ...*msg.Turn) {
 	m.marks.watch(turns...)
 	for _, t := range turns {
 		if t.RunID == 0 {
-			m.env.logQueued(t)
+			m.env.log.Debug("turn queued", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "wait", m.env.waitOf(t))
 			m.fresh.add(t.Lane())
 		} else if r := m.live.get(t.RunID); r != nil { // one that is not there yet, or any more, reads its rows
-			r.inbox.put(t)
+			r.inbox.control(ctlTurns)
 		}
 	}
 }
@@ -310,22 +310,14 @@ func (m *Manager) Stop(cancelled []*msg.Turn) {
 // Cancel interrupts the runs that work on cancelled turns, given as they were before.
 func (m *Manager) Cancel(turns ...*msg.Turn) {
 	lanes := map[string]bool{}
-	m.live.interrupt(turns, lanes)
+	m.live.reread(turns, lanes)
 	m.sched.changed(lanes)
 }
 
 // Changed makes the queue and the runs look at turns whose messages were edited or deleted. The turns are given as they
 // were before.
 func (m *Manager) Changed(turns ...*msg.Turn) {
-	lanes := map[string]bool{}
-	for _, t := range turns {
-		if t.State == msg.TurnQueued {
-			lanes[t.Lane()] = true
-		} else if r := m.live.get(t.RunID); r != nil {
-			r.inbox.control(ctlReread)
-		}
-	}
-	m.sched.changed(lanes)
+	m.Cancel(turns...)
 	m.Poked() // a turn may have waited for the files of a deleted message
 }
 
@@ -367,8 +359,8 @@ func (m *Manager) idle(runID int64) time.Duration {
 }
 
 // persist writes until it succeeds: an agent's answer must not be lost to a busy
-// or full database. It returns what no retry fixes, ErrStale, ErrPanic and ErrFenced, and
-// the error of an ended ctx.
+// or full database. It returns errors that no retry fixes, ErrStale, ErrPanic and ErrFenced,
+// and the error of an ended ctx.
 func (e *env) persist(ctx context.Context, fn func(*store.Tx) error) error {
 	return e.retryDB(ctx, "write", func() error { return e.st.Write(ctx, fn) })
 }

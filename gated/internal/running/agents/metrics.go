@@ -18,7 +18,7 @@ import (
 // Metrics is where the manager registers its metrics; nil for nowhere.
 type Metrics prometheus.Registerer
 
-// meter counts what agents do. Its labels are runtimes and kinds of failure, never a chat or a
+// meter counts turns, runs and failures. Its labels are runtimes and kinds of failure, never a chat or a
 // folder: folders may be named after the titles of chats.
 type meter struct {
 	turns, waits *prometheus.HistogramVec
@@ -71,7 +71,7 @@ func newMeter(reg Metrics, q *queue.GroupQueue, st *store.Store, now func() time
 	return m
 }
 
-// measureTurns registers what is read from the rows of turns and runs.
+// measureTurns registers the metrics that are read from the rows of turns and runs.
 func measureTurns(reg Metrics, st *store.Store, now func() time.Time, runtimes []string) {
 	queued := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_turns_queued", Help: "Queued turns, by what they wait for; at most 20,000 are counted.",
@@ -103,7 +103,7 @@ func measureTurns(reg Metrics, st *store.Store, now func() time.Time, runtimes [
 		queued.WithLabelValues("probe").Set(float64(q.Probe))
 		queued.WithLabelValues("retry").Set(float64(max(q.Later-q.Files-q.Probe, 0)))
 		oldest.Set(metrics.Age(at, q.Ready.Oldest))
-		open, err := st.RunningBacklog(ctx)
+		open, err := st.Backlog(ctx, store.ForAgent, "", 0)
 		if err != nil {
 			return err
 		}

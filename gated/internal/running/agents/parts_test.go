@@ -138,8 +138,8 @@ func TestLiveRuns_Closing_NoneStarts(t *testing.T) {
 	if got := <-started; got.ID != 7 || len(started) != 0 {
 		t.Errorf("turn %d was started, and %d more", got.ID, len(started))
 	}
-	if mail := first.inbox.receive(); mail.piped == nil || mail.piped.ID != 8 || len(first.inbox.signals[ctlClose]) != 1 {
-		t.Errorf("the first run got %+v", mail)
+	if piped := <-first.inbox.piped; piped.ID != 8 || len(first.inbox.signals[ctlClose]) != 1 {
+		t.Errorf("the first run got %+v", piped)
 	}
 	for _, r := range []*run{first, second} {
 		if len(r.inbox.signals[ctlShutdown]) != 1 {

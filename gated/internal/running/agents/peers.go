@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// peersEvery is how often gated looks for peers whose lease has ended, and for changes of which no poke has come.
+	// peersEvery is how often gated looks for peers whose lease has ended, and for changes whose poke was lost.
 	peersEvery = time.Second
-	// minPeersPause is the least time between two looks at what peers have changed, and peersShare how much longer than
+	// minPeersPause is the least time between two looks at the changes of peers, and peersShare how much longer than
 	// a look the time between two is: of ten thousand waiting turns each look reads all lanes.
 	minPeersPause = 20 * time.Millisecond
 	peersShare    = 4
@@ -25,16 +25,16 @@ const (
 	ownedRetry = 5 * time.Second
 )
 
-// Peers are what several gated of one database know of each other. The zero value is that of the only one.
+// Peers describes several gated of one database to each other. The zero value is that of the only one.
 //
 // Each runs agents. A folder's turns are run by one of them at a time: the owner of the folder's live runs, which are
-// its lease. Of a peer that has not renewed its lease in time the others queue the turns again. What a user or an
-// operator wants of a run, such as /stop, is in rows: a poke makes its owner look.
+// its lease. Of a peer that has not renewed its lease in time the others queue the turns again. Wishes of users
+// and operators, such as /stop, are in rows: a poke makes the run's owner look.
 type Peers struct {
 	Self   int64           // this one
 	Former []int64         // of this machine and data folder; they run no more
 	Groups []string        // whose agents this one runs; acme/* stands for all below acme. Nil: all
-	Ended  <-chan struct{} // closed when others may take over what this one has
+	Ended  <-chan struct{} // closed when others may take over this one's turns
 }
 
 // ended reports whether others may have taken over.
@@ -47,7 +47,7 @@ func (p Peers) ended() bool {
 	}
 }
 
-// PeersChanged makes the manager look for what peers have changed.
+// PeersChanged makes the manager look for changes of peers.
 func (m *Manager) PeersChanged() {
 	if m.env.cfg.Peers.Self != 0 {
 		notify(m.peers)
@@ -87,7 +87,7 @@ func (f *former) requeue(ctx context.Context, left []*msg.Run) error {
 	return nil
 }
 
-// watchPeers takes over from peers whose lease has ended, and looks at what peers have changed, until ctx ends.
+// watchPeers takes over from peers whose lease has ended, and looks for changes of peers, until ctx ends.
 func (m *Manager) watchPeers(ctx context.Context) {
 	if m.env.cfg.Peers.Self == 0 {
 		return
@@ -142,7 +142,7 @@ func (f *former) takeOver(ctx context.Context) {
 	f.env.log.Info("took over the turns of runs of another gated", "count", len(left))
 }
 
-// lookAtPeers looks in the rows for what else a peer may have changed: new turns, and what its runs are to do.
+// lookAtPeers looks in the rows for other changes that a peer may have made: new turns, and wishes for runs.
 func (m *Manager) lookAtPeers() {
 	m.live.signal(ctlReread)
 	m.AskEnded()

@@ -8,7 +8,7 @@ import (
 	"arizuko/pkg/facts"
 )
 
-// problems are what keeps agents from answering, for operators: the machine, and
+// problems are the reasons why agents don't answer, for operators: the machine, and
 // groups whose turns fail alike.
 type problems struct {
 	report func([]string) // receives all of them, in words, at each change

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// progressInterval is how often a run stores what its agent says of its work, at most; laterInterval is the same
+	// progressInterval is how often a run stores the progress of its agent, at most; laterInterval is the same
 	// once its turn has been shown at work for laterAfter: users follow a long turn less closely, and each commit costs
 	// about a millisecond of a processor in gated and in who shows it.
 	progressInterval = 250 * time.Millisecond
@@ -25,7 +25,7 @@ const (
 	// them twice for each change. The web chat shows everything.
 	shownFirst    = time.Second
 	shownInterval = 2100 * time.Millisecond
-	// progressRetry is the delay after a failure. It is long: what the answer says does not depend on it.
+	// progressRetry is the delay after a failure. It is long: the answer does not depend on it.
 	progressRetry = 5 * time.Second
 	// signInterval is how often it is stored that the agent works where it says nothing new.
 	signInterval = 20 * time.Second
@@ -33,12 +33,12 @@ const (
 	maxTools = 100
 )
 
-// progress is what the agent has said of its work on a turn in this run.
+// progress is the progress of a turn in this run, as its agent has reported it.
 type progress struct {
 	row     store.Progress
 	said    string           // the answer so far, as the agent wrote it; only what is stored is worth reading
 	usage   agentproto.Usage // in this run
-	counted agentproto.Usage // what of it is stored
+	counted agentproto.Usage // the part of it that is stored
 	changed bool             // since it was stored
 	began   time.Time
 	// onPlatform: it is shown by a chat platform, and not by the web chat.
@@ -47,7 +47,7 @@ type progress struct {
 	growing    func(string) string // redacts said
 }
 
-// event takes in what the agent says of its work. It is stored with others that follow soon.
+// event takes in an event of the agent. It is stored with others that follow soon.
 func (r *run) event(e *agentproto.Event) {
 	if e.Ask != nil {
 		r.ask(e)
@@ -132,7 +132,7 @@ func (p *progress) add(e *agentproto.Event, s *setup) {
 // text is the answer so far as users may see it.
 func (p *progress) text() string { return p.growing(agentproto.StripGrowing(p.said)) }
 
-// addUsage takes in what the run has used so far, which never gets less. A value of 0 says nothing.
+// addUsage takes in the run's usage so far, which never gets less. A value of 0 says nothing.
 func (p *progress) addUsage(u agentproto.Usage) {
 	p.usage.Input, p.usage.Output = max(p.usage.Input, u.Input), max(p.usage.Output, u.Output)
 	p.usage.CostUSD = max(p.usage.CostUSD, u.CostUSD)
@@ -155,12 +155,12 @@ func (p *progress) addTool(tool agentproto.Tool) {
 type progressList struct {
 	*runInfo
 	turns    map[int64]*progress
-	timer    *time.Timer // then what has changed is stored
+	timer    *time.Timer // then the changes are stored
 	due      bool        // the timer is to fire
 	storedAt time.Time
 }
 
-// storeIn stores what has changed after d.
+// storeIn stores the changes after d.
 func (l *progressList) storeIn(d time.Duration) {
 	l.due = true
 	l.timer.Reset(d)
@@ -176,7 +176,7 @@ func (l *progressList) storeSoon(p *progress) {
 	l.storeIn(min(interval, interval-now.Sub(l.storedAt)))
 }
 
-// store stores what has changed since it was stored, in one commit, and reports whether it did. Else it tries again
+// store stores the changes since the last time, in one commit, and reports whether it did. Else it tries again
 // later.
 func (l *progressList) store() bool {
 	l.due, l.storedAt = false, l.env.cfg.Now()
@@ -203,8 +203,8 @@ func (l *progressList) changed() (turns []int64) {
 	return turns
 }
 
-// put stores what has changed. Of a turn that has ended only its usage is stored. Once it is committed,
-// stored has to be called.
+// put stores the changes. Of a turn that has ended only its usage is stored. The caller calls stored
+// once it is committed.
 func (l *progressList) put(tx *store.Tx) error {
 	for _, turn := range l.changed() {
 		p := l.turns[turn]
@@ -232,14 +232,14 @@ func (l *progressList) stored() {
 	}
 }
 
-// textSent begins the text of a turn's progress again: what it was is a message now.
+// textSent begins the text of a turn's progress again: the text so far is a message now.
 func (l *progressList) textSent(turn int64) {
 	if p := l.turns[turn]; p != nil && p.said != "" {
 		p.said, p.changed = "", true // it is stored with the next event
 	}
 }
 
-// forget frees what is not stored of an answered turn any more. Its usage may still grow.
+// forget frees the parts of an answered turn that are not stored any more. Its usage may still grow.
 func (l *progressList) forget(turn int64) {
 	if p := l.turns[turn]; p != nil {
 		p.row, p.said = store.Progress{State: agentproto.StatusIdle}, ""

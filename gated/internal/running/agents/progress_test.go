@@ -77,7 +77,7 @@ func TestProgress_OfAnotherRunsTurn_IsIgnored(t *testing.T) {
 	}
 }
 
-// A part of the answer is a message; what follows is not a part of its text.
+// A part of the answer is a message; the next text does not go on from it.
 func TestProgress_PartOfAnswer_BeginsTheTextAgain(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
@@ -142,16 +142,7 @@ func TestProgress_Text_IsWhatUsersMaySee(t *testing.T) {
 	diff(t, "text", p.text(), "a … word")
 }
 
-func TestProgress_LongTurn_IsStoredLessOften(t *testing.T) {
-	t.Parallel()
-	began := time.UnixMilli(1)
-	p := &progress{began: began}
-	if early, late := p.interval(began.Add(time.Second)), p.interval(began.Add(time.Minute)); early != 250*time.Millisecond || late != time.Second {
-		t.Errorf("every %s, later every %s", early, late)
-	}
-}
-
-// What a run has used never gets less, and no number keeps an answer from being stored.
+// The usage of a run never gets less, and no number keeps an answer from being stored.
 func TestUsage_OddNumbers_AreBounded(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)

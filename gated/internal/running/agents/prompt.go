@@ -119,7 +119,7 @@ func (p *prompts) announceDay(tx *store.Tx, t *msg.Turn) error {
 
 func (e *env) today() string { return e.cfg.Now().In(e.cfg.Location).Format(time.DateOnly) }
 
-// endings are what the results of session_log mean.
+// endings are the results of session_log in words.
 var endings = map[string]string{"ok": "regular", "error": "the agent failed"}
 
 // textSwitchedBack is for an agent whose session goes on after another agent has answered in its topic.

@@ -6,25 +6,32 @@ import (
 	"arizuko/pkg/store"
 )
 
-// reread does what the rows say about the run and no signal did.
-func (r *run) reread() {
-	turns, err := rows.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
-	if err != nil {
-		return // the next sweep looks again
-	}
-	open, err := rows.RunTakes(r.env.ctx, r.env.st.Reader, r.row.ID)
-	if err != nil {
-		return
-	}
+// takeTurns takes the turns that are stored for the run, and reports whether their rows could be read.
+func (r *run) takeTurns() bool {
+	var turns []*msg.Turn
+	err := r.env.retryDB(r.env.ctx, "read the turns of a run", func() (err error) {
+		turns, err = rows.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
+		return err
+	})
 	for _, t := range turns {
 		r.accept(t)
 	}
 	r.report()
+	return err == nil // else gated is stopping
+}
+
+// reread carries out everything that the rows say about the run.
+func (r *run) reread() {
+	if !r.takeTurns() {
+		return
+	}
 	r.interruptCancelled()
 	r.noteChanges()
-	if !open && !r.agent.ending() { // it was closed, or a /stop cancelled a turn that it has just answered
+	open, err := rows.RunTakes(r.env.ctx, r.env.st.Reader, r.row.ID)
+	if err == nil && !open && !r.agent.ending() { // it was closed, or a /stop cancelled a turn that it has just answered
 		r.drain()
 	}
+	r.checkAsks() // the next sweep looks again for anything that could not be read
 }
 
 // interruptCancelled interrupts the agent if the turn at work was cancelled.

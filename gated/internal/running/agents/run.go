@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -27,7 +26,8 @@ const (
 	ctlClose    control = iota // exit, unless there is a turn by now
 	ctlDrain                   // answer the open turns and exit
 	ctlShutdown                // gated is stopping
-	ctlReread                  // look in the rows for what was missed
+	ctlTurns                   // look in the rows for new turns
+	ctlReread                  // look in the rows for all changes
 	ctlAsks                    // look for the answers to questions
 	ctlConfig                  // the configuration of some group has changed
 	controls
@@ -50,7 +50,7 @@ const (
 	phaseServing      phase = iota // it gets turns
 	phaseDraining                  // it gets no more turns; those that it leaves lose no attempt
 	phaseClosing                   // it gets nothing more at all
-	phaseFailed                    // what it still writes does not count
+	phaseFailed                    // further output does not count
 	phaseShuttingDown              // gated is stopping: nothing counts as a failure now
 	phaseInterrupted               // its turn was cancelled: likewise
 )
@@ -62,7 +62,7 @@ func (p *phase) reach(to phase) (before phase) {
 	return before
 }
 
-// runInfo is what the parts of a run know of it. It does not change any more once serve has completed the setup.
+// runInfo is shared by the parts of a run. It does not change any more once serve has completed the setup.
 type runInfo struct {
 	env   *env
 	row   msg.Run
@@ -124,8 +124,8 @@ type agent struct {
 	failure  failure
 }
 
-// serve starts the process, sends it turn and all further turns, and stores what
-// becomes of those that it leaves.
+// serve starts the process, sends it turn and all further turns, and stores the fate
+// of those that it leaves.
 func (r *run) serve(turn *msg.Turn) {
 	r.agent.resetDeadline()
 	defer r.agent.deadline.Stop()
@@ -142,7 +142,8 @@ func (r *run) serve(turn *msg.Turn) {
 	}
 	r.m.problems.machineWorks(r.row.Runtime)
 	r.m.meter.runs.WithLabelValues(r.row.Runtime).Inc()
-	r.env.logStarted(&r.row, r.agent.proc.PID())
+	r.env.log.Debug("run started", "run", r.row.ID, "folder", r.row.Folder, "chat", r.row.ChatJID,
+		"runtime", r.row.Runtime, "pid", r.agent.proc.PID())
 	r.accept(turn)
 	r.finalize(r.loop())
 }
@@ -154,8 +155,8 @@ func (r *run) loop() runtime.Exit {
 	deafened := r.agent.proc.Deaf()
 	for {
 		select {
-		case <-r.inbox.ready:
-			r.readMail()
+		case t := <-r.inbox.piped:
+			r.claim(t)
 		case handled := <-r.inbox.idle:
 			close(handled)
 		case ev := <-r.agent.proc.Events():
@@ -165,10 +166,10 @@ func (r *run) loop() runtime.Exit {
 			case r.agent.failure.problem != "":
 				// it has failed: further frames do not count
 			case ev.Frame != nil:
-				r.readMail() // a turn that was cancelled before is not the one at work after it
+				r.catchUp() // a turn that was cancelled before is not the one at work after it
 				r.frame(*ev.Frame)
 			case ev.Progress != nil:
-				r.readMail() // the turn may be on the way
+				r.catchUp() // the turn may be on the way
 				r.event(ev.Progress)
 			case ev.Malformed != nil:
 				r.malformed(ev.Malformed)
@@ -187,17 +188,18 @@ func (r *run) loop() runtime.Exit {
 		case <-r.inbox.signals[ctlClose]:
 			r.closeIdle()
 		case <-r.inbox.signals[ctlDrain]:
-			r.readMail() // what was sent before the signal
+			r.catchUp() // its turns may be older than the signal
 			r.drain()
 		case <-r.inbox.signals[ctlShutdown]:
 			r.agent.stop(phaseShuttingDown, r.env.cfg.Graces.EOF)
+		case <-r.inbox.signals[ctlTurns]:
+			r.takeTurns()
 		case <-r.inbox.signals[ctlReread]:
 			r.reread()
-			r.checkAsks()
 		case <-r.inbox.signals[ctlAsks]:
 			r.checkAsks()
 		case <-r.inbox.signals[ctlConfig]:
-			r.readMail() // what was sent before the change
+			r.catchUp() // its turns may be older than the change
 			r.reconfigure()
 		}
 	}
@@ -283,27 +285,23 @@ func (a *agent) leaveQueue(before phase) {
 	}
 }
 
-// readMail handles what was sent to the run.
-func (r *run) readMail() {
-	mail := r.inbox.receive()
-	for _, t := range mail.turns {
-		if !slices.Contains(mail.cancelled, t.ID) {
-			r.accept(t)
-		}
+// catchUp handles the turns and cancellations that the run received before.
+func (r *run) catchUp() {
+	select {
+	case t := <-r.inbox.piped:
+		r.claim(t)
+	default:
 	}
-	if mail.piped != nil {
-		r.claim(*mail.piped)
-	}
-	for _, id := range mail.cancelled {
-		if len(r.turns.unanswered) > 0 && r.turns.unanswered[0].ID == id {
-			r.agent.interrupt()
-		}
-	}
-	if len(mail.cancelled) > 0 && !r.agent.ending() { // it may have been answered meanwhile
+	select {
+	case <-r.inbox.signals[ctlReread]:
 		r.reread()
+		return
+	default:
 	}
-	if len(mail.turns) > 0 {
-		r.report()
+	select {
+	case <-r.inbox.signals[ctlTurns]:
+		r.takeTurns()
+	default:
 	}
 }
 
@@ -324,7 +322,7 @@ func (r *run) accept(t *msg.Turn) {
 			return
 		}
 	}
-	r.env.logPiped(r.row.ID, t)
+	r.env.log.Debug("turn piped", "turn", t.ID, "run", r.row.ID, "folder", t.Folder, "chat", t.ChatJID)
 	r.guard(t, func() { r.sendPrompt(t) })
 }
 
@@ -408,7 +406,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	}
 	r.agent.access.Begin(t.ID, &r.settings.now)
 	r.agent.setTurns(r.turns.unanswered)
-	r.env.logPrompt(r.row.ID, t, len(text))
+	r.env.log.Debug("prompt sent", "turn", t.ID, "run", r.row.ID, "bytes", len(text))
 	r.m.meter.began(r.row.Runtime, t, r.env.cfg.Now())
 	id := strconv.FormatInt(t.ID, 10)
 	if r.prompts.started {
@@ -463,7 +461,7 @@ func (a *agent) send(in agentproto.Input) {
 	}
 }
 
-// endDeaf ends an agent that takes no more input when it has answered: what is left, another run gets.
+// endDeaf ends an agent that takes no more input when it has answered: another run gets the rest.
 func (r *run) endDeaf() {
 	if r.agent.deaf && r.turns.last != nil && len(r.turns.unanswered) > 0 {
 		go r.agent.proc.Stop(r.env.cfg.Graces.Fail)

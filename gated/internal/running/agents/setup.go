@@ -91,13 +91,13 @@ func (g *groups) config(folder string) (c groupconfig.Config, problems, err erro
 	return c, problems, nil
 }
 
-// showProgress reports whether a group's chats show what becomes of their messages.
+// showProgress reports whether a group's chats show the progress of their messages.
 func (g *groups) showProgress(folder string) bool {
 	c, _, err := g.config(folder)
 	return err == nil && c.Progress != groupconfig.ProgressOff
 }
 
-// redactors hide the secrets of an agent's environment, further ones of its run, and what is hidden for all agents;
+// redactors hide the secrets of an agent's environment, further ones of its run, and those of all agents;
 // growing is for texts whose end is still to come.
 func (g *groups) redactors(env []string, further ...string) (all, growing func(string) string) {
 	own := config.NewRedactor(append(config.SecretValues(env), further...)...)

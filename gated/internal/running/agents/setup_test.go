@@ -16,6 +16,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -23,16 +24,15 @@ import (
 func (r *harness) configure(folder, config string) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
-		g := &msg.Group{Folder: folder, Config: []byte(config)}
-		if found, err := tx.UpdateGroup(g); err != nil || found {
+		fresh, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(config)})
+		if err != nil || fresh {
 			return err
 		}
-		_, err := tx.PutGroup(g)
-		return err
+		return storetest.SetConfig(tx, folder, []byte(config))
 	})
 }
 
-// tell is a shell command that answers a turn with what the shell makes of words.
+// tell is a shell command that answers a turn with words, which the shell expands.
 func tell(words string) string {
 	return fmt.Sprintf(`read -r start; printf '%%s\n' '%s' '{"status":"ok","result":"'"%s"'"}' '%s'`,
 		agentproto.FrameStart, words, agentproto.FrameEnd)
@@ -75,40 +75,26 @@ func TestSetup_GroupsOwnTimeouts(t *testing.T) {
 	}
 	r.answered(r.ask("hi", group("brief")), r.ask("hi", chat("telegram:2")))
 	r.until("only the patient group's agent is warm", func() bool {
-		runs := must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))
+		runs := r.runs()
 		return len(runs) == 1 && runs[0].Folder == "main"
 	})
 }
 
-// A run that began under another configuration takes no further turn.
-func TestSetup_ConfigurationChanges_NewRun(t *testing.T) {
+// A run that began under another configuration takes no further turn. Settings about members concern no agent.
+func TestSetup_ConfigurationChanges_NewRunIfItConcernsTheAgent(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t)
-	r.answered(r.ask("one"), r.ask("two"))
-	r.configure("main", `{"agent":{"model":"m2"}}`)
-	r.answered(r.ask("three"))
-	r.answered(r.ask("four"))
-	var pids []int
-	for _, g := range r.inputs("main") {
-		pids = append(pids, g.pid)
-	}
-	if len(pids) != 4 || pids[1] != pids[0] || pids[2] == pids[0] || pids[3] != pids[2] {
-		t.Errorf("the turns went to %v", pids)
-	}
-}
-
-// What a configuration says about members concerns no agent.
-func TestSetup_MembersChange_RunGoesOn(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t)
-	r.answered(r.ask("one"))
-	r.configure("main", `{"access":["telegram:1"],"rate":9,"reach":"none","pin":"operators"}`)
-	r.answered(r.ask("two"))
-	r.answered(r.ask("three"))
-	inputs := r.inputs("main")
-	for _, g := range inputs {
-		if g.pid != inputs[0].pid {
-			t.Errorf("turn went to process %d, the first one to %d", g.pid, inputs[0].pid)
+	for config, fresh := range map[string]bool{
+		`{"agent":{"model":"m2"}}`: true,
+		`{"access":["telegram:1"],"rate":9,"reach":"none","pin":"operators"}`: false,
+	} {
+		r := newHarness(t)
+		r.answered(r.ask("one"), r.ask("two"))
+		r.configure("main", config)
+		r.answered(r.ask("three"))
+		r.answered(r.ask("four"))
+		pids := r.processes("main")
+		if len(pids) != 4 || pids[1] != pids[0] || (pids[2] != pids[0]) != fresh || pids[3] != pids[2] {
+			t.Errorf("%s: the turns went to %v", config, pids)
 		}
 	}
 }
@@ -178,7 +164,8 @@ func TestSetup_GroupFolderIsALink_IsRefused(t *testing.T) {
 	}
 }
 
-// The owner of the data folder may put a link in place of what gated, which is root, gives to agents, reads or writes.
+// The owner of the data folder may put links in place of folders that gated, which is root, gives away, reads or
+// writes.
 func TestSetup_AsRoot_LinksOfTheDataFoldersOwner_NotFollowed(t *testing.T) {
 	need.Root(t)
 	for _, name := range []string{"groups", "logs", "run", "media"} {
@@ -252,14 +239,14 @@ func TestSetup_Sandbox(t *testing.T) {
 	asked := r.askRows([]*msg.Message{row}, group("acme/eng"))
 	diff(t, "what it saw", r.answered(asked), []string{"meow, inbox, /groups/acme/eng, /groups/acme/eng, groups groups/acme groups/acme/eng"})
 	run := must[*msg.Turn](r)(r.st.Turn(t.Context(), asked.ID)).RunID
-	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
+	r.noRun()
 	if left, err := os.ReadDir(filepath.Join(r.cfg.Data, "run", "tmp")); err != nil || len(left) > 0 {
 		t.Errorf("run %d left temporary files: %v, %v", run, left, err)
 	}
 }
 
-// The folder of a group below, also where none is registered between, neither moves
-// with what the agent above renames nor is replaced by what that agent makes.
+// The folder of a group below, even if none is registered between, neither moves
+// with a folder that the agent above renames, nor is replaced by one that it makes.
 func TestSetup_GroupAboveRenamesAndPlants_FolderBelowUntouched(t *testing.T) {
 	need.Program(t, "bwrap", "bubblewrap")
 	t.Parallel()

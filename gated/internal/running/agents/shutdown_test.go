@@ -56,12 +56,12 @@ func TestShutdown_AgentIgnoresEOF_IsKilled(t *testing.T) {
 	if now := r.turn(asked.ID); now.State != msg.TurnQueued || now.Attempts != 0 {
 		t.Errorf("turn %+v", now)
 	}
-	if left := must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context())); len(left) != 0 {
+	if left := r.runs(); len(left) != 0 {
 		t.Errorf("runs %+v", left)
 	}
 }
 
-// leftBehind stores what a gated that was killed leaves: turns, and a run that has taken the first ones.
+// leftBehind stores the leftovers of a gated that was killed: turns, and a run that has taken the first ones.
 func (r *harness) leftBehind(taken int, texts ...string) (run msg.Run, turns []*msg.Turn) {
 	r.t.Helper()
 	run = msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
@@ -87,7 +87,7 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	r := newHarness(t, impatient)
 	r.stop()
 
-	// What a gated that was killed leaves: a run with its process, one turn
+	// A gated that was killed leaves a run with its process, one turn
 	// answered in part, one asked, one piped, one queued.
 	row, turns := r.leftBehind(2, "part", "asked", "queued")
 	var orphan *runtime.Proc
@@ -128,36 +128,6 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 		if !strings.Contains(r.log.String(), want) {
 			t.Errorf("no %s in\n%s", want, r.log)
 		}
-	}
-}
-
-func TestRecover_PIDReused_KillsNothing(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t)
-	r.stop()
-	stranger, err := runtime.Process{Temp: t.TempDir(), AsRoot: true}.Start(t.Context(), runtime.Spec{
-		RunID: 9999, Command: "read line; exit 7", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := newTurn()
-	r.store(asked, &msg.Message{Content: "hi"})
-	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
-	r.write(func(tx *store.Tx) error {
-		if err := rows.StartRun(tx, &row, asked.ID); err != nil {
-			return err
-		}
-		// Its number was given out again since.
-		return rows.RecordProcess(tx, row.ID, stranger.PID(), stranger.PIDStart()-1, "")
-	})
-	r.start()
-	diff(t, "answer", r.answered(asked), []string{"re: hi"})
-	if err := stranger.Send([]byte("go\n")); err != nil {
-		t.Error(err)
-	}
-	if ev := <-stranger.Events(); ev.Exit == nil || ev.Exit.Code != 7 {
-		t.Errorf("the stranger: %+v", ev)
 	}
 }
 

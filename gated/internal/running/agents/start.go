@@ -35,7 +35,7 @@ func (m *Manager) start(t queue.Turn) {
 	}
 	m.live.add(r)
 	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Started(t, r.row.ID) })
-	r.inbox.control(ctlReread) // for what was stored about the run before it was live
+	r.inbox.control(ctlReread) // for changes that were stored before the run was live
 	r.serveGuarded(turn)
 	m.live.remove(r.row.ID)
 	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Exited(r.row.ID) })

@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// announce is what an agent says that takes turns in.
+// announce is the event of an agent that takes turns in.
 const announce = `!event {"type":"features","fold":true}; `
 
 // mayTakeIn returns the turns of the group's runs that the agent was allowed to take in.
@@ -135,31 +135,29 @@ func frameOf(body string) string {
 	return agentproto.FrameStart + `\n` + body + `\n` + agentproto.FrameEnd + `\n`
 }
 
-func TestFold_AgentFails_EachTurnIsAskedAgain(t *testing.T) {
+// Turns that were taken in are asked again with the one that failed, unless they were answered in part together.
+func TestFold_AgentFails_TurnsAreAskedAgainUnlessAnsweredInPart(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t)
-	open := r.gate("main", "gate")
-	first := r.ask(announce + "once hold gate; once take 1; once exit 1; say one")
-	open()
-	second := r.ask("two")
-	diff(t, "answers", r.answered(first, second), []string{"one", "re: two"})
-	if a, b := r.turn(first.ID).Attempts, r.turn(second.ID).Attempts; a != 1 || b != 0 {
-		t.Errorf("attempts %d and %d", a, b)
-	}
-}
-
-// What several turns were answered in part is not asked again.
-func TestFold_AgentFailsAfterPart_TurnsAreDone(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t)
-	open := r.gate("main", "gate")
-	first := r.ask(announce + "hold gate; take 1; moreall half; exit 1")
-	open()
-	second := r.ask("two")
-	diff(t, "answers", r.answered(first, second), []string{"half", ""})
-	for _, asked := range []*msg.Turn{first, second} {
-		if now := r.turn(asked.ID); now.Reason != msg.ReasonPartial || now.Frames != 1 {
-			t.Errorf("turn %+v", now)
+	for name, tt := range map[string]struct {
+		then     string
+		answers  []string
+		attempts int // of the first turn
+		reason   msg.Reason
+	}{
+		"before a part": {"once take 1; once exit 1; say one", []string{"one", "re: two"}, 1, msg.ReasonAnswered},
+		"after it":      {"take 1; moreall half; exit 1", []string{"half", ""}, 0, msg.ReasonPartial},
+	} {
+		r := newHarness(t)
+		open := r.gate("main", "gate")
+		first := r.ask(announce + "once hold gate; " + tt.then)
+		open()
+		second := r.ask("two")
+		diff(t, name, r.answered(first, second), tt.answers)
+		for i, asked := range []*msg.Turn{first, second} {
+			now := r.turn(asked.ID)
+			if now.Reason != tt.reason || now.Frames != 1 || now.Attempts != tt.attempts*(1-i) {
+				t.Errorf("%s: turn %+v", name, now)
+			}
 		}
 	}
 }
@@ -212,7 +210,7 @@ func TestFold_KilledGated_TurnsAreAnsweredOnce(t *testing.T) {
 	r.wantFolded(turns[0], turns[1])
 }
 
-// TestNotes_AgentFolds_ReadsThemAtOnce: what users change while the agent works reaches it before it has answered, if it
+// TestNotes_AgentFolds_ReadsThemAtOnce: changes of users while the agent works reach it before it has answered, if it
 // takes turns in. Queued again, the notes are a part of the turn.
 func TestNotes_AgentFolds_ReadsThemAtOnce(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ func (p *progress) title(t *agentproto.Tool, redact func(string) string) string 
 	return title
 }
 
-// secretShapes are the forms of secrets that gated does not know, with what is left of them.
+// secretShapes are the forms of secrets that gated does not know, with the parts that stay.
 var secretShapes = []struct {
 	form *regexp.Regexp
 	left string
@@ -33,7 +33,7 @@ var secretShapes = []struct {
 
 const hidden = "[hidden]"
 
-// maskSecrets hides what looks like a secret. It cannot know all.
+// maskSecrets hides texts that look like secrets. It cannot know all.
 func maskSecrets(text string) string {
 	for _, s := range secretShapes {
 		text = s.form.ReplaceAllString(text, s.left)

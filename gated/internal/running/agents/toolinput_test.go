@@ -28,7 +28,7 @@ func TestMaskSecrets(t *testing.T) {
 	}
 }
 
-// What a tool is called with is seen in the group that wants it, and stored in no other.
+// The input of a tool is seen in the group that wants it, and stored in no other.
 func TestProgress_ToolInput_IsShownWhereTheGroupWantsIt(t *testing.T) {
 	t.Parallel()
 	for wanted, want := range map[bool]string{false: "Look", true: "Look: psql -W ***; export TOKEN=[hidden]"} {

@@ -8,13 +8,13 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Access is what a run has of the tools: the right to call them, on behalf of the turn at work.
+// Access is a run's right to call the tools on behalf of the turn at work.
 type Access interface {
 	// Token is the bearer token of its calls, "" for a run without tools.
 	Token() string
 	// Tools are the names of the tools that it gives.
 	Tools() []string
-	// BeforeCalls sets what each call waits for before it is attributed to the turn at work.
+	// BeforeCalls makes each call wait before it is attributed to the turn at work.
 	BeforeCalls(wait func(context.Context) error)
 	// Begin begins an attempt at a turn, by the group's configuration.
 	Begin(turn int64, c *groupconfig.Config)

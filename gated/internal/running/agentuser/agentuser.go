@@ -52,7 +52,7 @@ func known(id int) bool {
 	return noUser == nil || noGroup == nil
 }
 
-// Describe says in a few words who runs agents.
+// Describe says in a few words which user runs agents.
 func (u *Users) Describe() string {
 	switch {
 	case !u.root:

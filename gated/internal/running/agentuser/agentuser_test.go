@@ -20,7 +20,7 @@ import (
 )
 
 // newUsers returns users on a machine that knows none, with a data folder of root, and
-// what they log.
+// their log.
 func newUsers(fixed runtime.User) (*Users, *bytes.Buffer) {
 	log := &bytes.Buffer{}
 	u := New("/", fixed, slog.New(slog.NewTextHandler(log, nil)))
@@ -47,7 +47,7 @@ func claim(t *testing.T, u *Users, dir string) runtime.User {
 	return user
 }
 
-// owners are the owners of a folder and all that is in it, links not followed.
+// owners are the owners of a folder and its content, links not followed.
 func owners(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -174,7 +174,7 @@ func TestClaim_FixedUser_OwnsAllFolders(t *testing.T) {
 	}
 }
 
-// What a former gated as root and its agents left.
+// A former gated that was root and its agents leave all kinds of files.
 func TestClaim_FolderOfRoot_IsGivenWithAllInIt(t *testing.T) {
 	need.Root(t)
 	groups, outside := t.TempDir(), t.TempDir()

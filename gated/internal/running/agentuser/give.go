@@ -15,12 +15,12 @@ import (
 // maxLogged is how many files of a folder are named in the log.
 const maxLogged = 10
 
-// give gives a folder and what is in it to a user. The folder itself comes last, so
+// give gives a folder and its content to a user. The folder itself comes last, so
 // that the next gated begins again if this one is killed.
 //
-// What agents of a former gated that was root may have put there as a trap stays as it
-// is: device files, files with further names outside, other file systems. So does
-// what belongs to a third user. The kernel takes setuid bits away.
+// Traps that agents of a former gated that was root may have put there stay as they are:
+// device files, files with further names outside, other file systems. So do files of a
+// third user. The kernel takes setuid bits away.
 func (u *Users) give(top *os.File, own *numbers, from, to runtime.User) error {
 	links := map[uint64]uint64{} // names inside, by inode, of files with several
 	err := walk(top, "", func(e entry) error {
@@ -81,7 +81,7 @@ func (e entry) trap(links map[uint64]uint64) string {
 	return ""
 }
 
-// walk visits what is in a folder, a folder after what is in it. It follows no link
+// walk visits the content of a folder, each folder after its own content. It follows no link
 // and does not leave the file system.
 func walk(dir *os.File, at string, visit func(entry) error) error {
 	if _, err := dir.Seek(0, 0); err != nil {

@@ -1,6 +1,6 @@
-// Package groupfiles copies files between the folders of groups and the media folder: what users
-// send into the inbox of a group, and what agents send out of its folder. What agents do to their
-// folder meanwhile leads nowhere else.
+// Package groupfiles copies files between the folders of groups and the media folder: files
+// of users into the inbox of a group, and files of agents out of its folder. No change that an
+// agent makes to its folder meanwhile leads elsewhere.
 package groupfiles
 
 import (
@@ -24,7 +24,7 @@ type Files struct {
 	// the group's agents, zero if they run as the user of gated.
 	Dir func(folder string) (dir string, user runtime.User, err error)
 
-	// Usage is that of the media folder, and Log has what it refuses; a nil Usage refuses nothing.
+	// Usage is that of the media folder, and Log has its refusals; a nil Usage refuses nothing.
 	Usage *disk.Usage
 	Log   *slog.Logger
 

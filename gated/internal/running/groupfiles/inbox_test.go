@@ -149,7 +149,7 @@ func TestTake_TwiceAtOnce_BothGetTheWholeFile(t *testing.T) {
 	}
 }
 
-// The file is there: what is wrong is the group's folder.
+// The file is there, and something is wrong with the group's folder.
 func TestTake_InboxIsNoFolder_IsSaid(t *testing.T) {
 	m := &msg.Message{ID: 1, Attachments: []msg.Attachment{{Path: "media/cat", Name: "cat"}, {Path: "media/lost", Name: "lost"}}}
 	for name, put := range map[string]func(path string) error{
@@ -169,7 +169,7 @@ func TestTake_InboxIsNoFolder_IsSaid(t *testing.T) {
 }
 
 // Neither ext4 nor tmpfs can share the blocks of two files: the copy is written. It is never a hard link, by
-// which an agent could change what is stored and sent.
+// which an agent could change the file that is stored and sent.
 func TestTake_FileSystemWithoutSharedBlocks_CopiesTheFile(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), "/dev/shm"} {
 		data, err := os.MkdirTemp(dir, "media")

@@ -28,9 +28,9 @@ func (r *Refusal) Error() string { return r.text }
 func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
 
 // Publish copies a file of a group's folder into the media folder, and returns it as an attachment
-// named name, "" for the file's own name. limit bounds its size, in bytes. The copy is what is sent,
+// named name, "" for the file's own name. limit bounds its size, in bytes. The copy is sent,
 // however often that is tried. Each call makes a copy of its own: a caller that sends none discards it. An error
-// about the file is a *Refusal: it has to be a regular file of 1 byte or more, and no part of its path may be a link.
+// about the file is a *Refusal: it must be a regular file of 1 byte or more, and no part of its path may be a link.
 func (f *Files) Publish(folder, from, name string, limit int64, now time.Time) (a msg.Attachment, err error) {
 	dir, _, err := f.Dir(folder)
 	if err != nil {
@@ -76,7 +76,7 @@ func (f *Files) publish(name string, size int64, now time.Time, write func(to *o
 	return a, nil
 }
 
-// reserve takes room in the media folder, which the caller gives back with what it has written, in bytes.
+// reserve takes room in the media folder, which the caller gives back with the number of bytes written.
 func (f *Files) reserve(size int64) (written func(n int64), err error) {
 	if f.Usage == nil {
 		return func(int64) {}, nil
@@ -193,7 +193,7 @@ func openRefusal(from string, err error) error {
 	return refuse("%.200q cannot be opened: %v", from, err)
 }
 
-// openGroupPath opens a group's folder for the calls that take one, and returns what it is.
+// openGroupPath opens a group's folder for the calls that take one, and returns its status.
 func openGroupPath(dir string) (at int, st *unix.Stat_t, err error) {
 	root, err := openGroup(dir)
 	if err != nil {

@@ -2,7 +2,7 @@ package queue
 
 import "arizuko/pkg/msg"
 
-// lane is what is answered in order: a folder, or a topic of its web chat.
+// lane is answered in order: a folder, or a topic of its web chat.
 type lane struct {
 	name     string
 	run      *run
@@ -11,7 +11,7 @@ type lane struct {
 	inRing   bool
 	paused   int64 // when it may start a run again, unix ms, 0 for at once
 
-	// What is known of its queued turns. Those up to through wait until the time until.
+	// Its queued turns as far as they are known. Those up to through wait until the time until.
 	unread  bool // there may be turns after through
 	next    *Turn
 	through int64
@@ -32,7 +32,7 @@ func (l *lane) folder() string {
 	return msg.FolderOfLane(l.name)
 }
 
-// reread forgets what is known of the lane's turns.
+// reread forgets the lane's turns.
 func (l *lane) reread() { l.unread, l.next, l.through, l.until = true, nil, 0, 0 }
 
 // take removes the lane's next turn.
@@ -82,7 +82,7 @@ func (q *GroupQueue) read(l *lane, now int64) {
 	}
 }
 
-// earlier is the earlier of two times, of which 0 is none.
+// earlier is the earlier of two times; 0 is no time.
 func earlier(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b

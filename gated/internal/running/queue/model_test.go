@@ -249,7 +249,7 @@ func (w *model) answer(p *process) {
 	w.take(w.took(p.id, next, len(p.open)))
 }
 
-// exit ends a process; what it has not answered goes back, the oldest with a
+// exit ends a process; its unanswered turns go back, the oldest with a
 // backoff.
 func (w *model) exit(p *process, backoff time.Duration) {
 	delete(w.runs, p.id)

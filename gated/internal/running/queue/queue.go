@@ -17,8 +17,8 @@ import (
 // for a moment; for a slow one it makes no difference.
 const quantum = 100 * time.Millisecond
 
-// maxAhead is how many turns a busy run that folds them takes although other lanes wait: what users add to their
-// question belongs to it, and one who never stops does not keep the agent for ever.
+// maxAhead is how many turns a busy run that folds them takes although other lanes wait: additions to a
+// question belong to it, and a user who never stops does not keep the agent for ever.
 const maxAhead = 8
 
 // maxWait is how long a lane that waits is left alone: then its turns are read again. A wait that seems longer is over:
@@ -73,7 +73,7 @@ type Actions struct {
 
 // GroupQueue is the scheduler. Its methods do nothing themselves: they return Actions.
 //
-// What it knows of runs may be out of date: a new turn may have been stored for
+// Its view of runs may be out of date: a new turn may have been stored for
 // a run already. So every start, pipe and close may be refused.
 type GroupQueue struct {
 	mu    sync.Mutex
@@ -200,8 +200,8 @@ func (q *GroupQueue) Folds(runID int64, folds bool) Actions {
 	})
 }
 
-// Waits reports whether a run waits for a user's answer. It uses no slot meanwhile, and its lane goes on with what is
-// for other sessions, by a run beside it; when it goes on, more runs may be busy than the limit, until one has
+// Waits reports whether a run waits for a user's answer. It uses no slot meanwhile, and its lane goes on with turns
+// of other sessions, by a run beside it; when it goes on, more runs may be busy than the limit, until one has
 // answered.
 func (q *GroupQueue) Waits(runID int64, waits bool) Actions {
 	return q.update(func() {

@@ -111,7 +111,7 @@ func TestNext_OtherLaneWaits_OnlyWithinTheQuantum(t *testing.T) {
 	}
 }
 
-// What users add to their question reaches an agent that folds it, although others wait; not for ever.
+// Additions to a question reach an agent that folds them, although others wait; not for ever.
 func TestFolds_OtherLaneWaits_RunTakesMore(t *testing.T) {
 	f := newFixture(1)
 	f.run(turn(1, alice), 10)
@@ -251,8 +251,8 @@ func TestBackoff(t *testing.T) {
 	expect(t, "the next", f.Holds(11, 0), pipes(11, turn(2, alice)))
 }
 
-// TestStored_BacklogIsBlocked_ReadsEachTurnOnce: a new turn costs one look at what is
-// new, however many turns wait.
+// TestStored_BacklogIsBlocked_ReadsEachTurnOnce: a new turn costs one look at the
+// new ones, however many turns wait.
 func TestStored_BacklogIsBlocked_ReadsEachTurnOnce(t *testing.T) {
 	f := newFixture(5)
 	f.later(turn(1, alice), time.Hour)

@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/testkit/need"
 )
 
-// output runs a script as the agent and returns what it writes.
+// output runs a script as the agent and returns its output.
 func (e fixture) output(t *testing.T, r Runtime, script string) string {
 	t.Helper()
 	spec := e.spec

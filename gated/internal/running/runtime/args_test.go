@@ -82,7 +82,7 @@ func TestSandboxArguments(t *testing.T) {
 	golden.Compare(t, filepath.Join("testdata", "bwrap.txt"), lines(v.args()))
 }
 
-// What the arguments name are real paths: a link must not show what it hides.
+// The arguments have real paths: a link must not show something that is hidden.
 func TestSandbox_ResolvesLinks(t *testing.T) {
 	base := t.TempDir()
 	real := filepath.Join(base, "real")

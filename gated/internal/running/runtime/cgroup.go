@@ -42,7 +42,7 @@ type cgroupDir struct {
 	v2   bool
 }
 
-// cgroupFS is what the kernel says about control groups.
+// cgroupFS is the kernel's account of control groups.
 type cgroupFS struct {
 	mounts string // /proc/self/mountinfo
 	own    string // /proc/self/cgroup
@@ -369,7 +369,7 @@ func (g *runGroup) paths() (paths []string) {
 	return slices.Compact(paths)
 }
 
-// add puts a process into the group. What it starts from then on is in the group, too.
+// add puts a process into the group. Its later children are in the group, too.
 func (g *runGroup) add(pid int) error {
 	if g == nil {
 		return nil

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"errors"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,18 +13,6 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/testkit/need"
 )
-
-// groupsOf are the folders of a run's control groups.
-func groupsOf(label string) (paths []string) {
-	for word := range strings.FieldsSeq(label) {
-		if escaped, ok := strings.CutPrefix(word, "cgroup="); ok {
-			if path, err := url.PathUnescape(escaped); err == nil {
-				paths = append(paths, path)
-			}
-		}
-	}
-	return paths
-}
 
 // limited makes a sandbox whose runs have limits, where this machine keeps any.
 func limited(t *testing.T, attacker string, l groupconfig.Limits) (fixture, Sandbox) {
@@ -114,7 +101,7 @@ func TestSandbox_Limits_AreInTheGroupAndEndWithTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.End(t.Context(), Orphan{RunID: e.spec.RunID}); err != nil {
+	if _, err := s.EndFormer(); err != nil {
 		t.Error(err)
 	}
 	for _, path := range g.paths() {

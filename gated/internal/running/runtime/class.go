@@ -13,8 +13,8 @@ import (
 	"arizuko/gated/internal/running/runtime/enter"
 )
 
-// Class is what has to change before an agent can be run: nothing but the attempt
-// for its own failures.
+// Class tells whether anything must change before an agent can be run. A failure of the
+// agent itself only needs another attempt.
 type Class int
 
 const (
@@ -39,7 +39,7 @@ func (c Class) String() string {
 
 // ClassOf returns the class of an error of this package, or of a system call made
 // for a run, such as making its folder. A machine error takes precedence over
-// what is joined with it, since it may be the cause of the rest.
+// errors joined with it, since it may be their cause.
 func ClassOf(err error) Class {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled): // gated is stopping
@@ -96,7 +96,7 @@ func typed(err error) error {
 	return withClass(err, ClassOf(err))
 }
 
-// What programs print about errors of system calls and docker's client about its
+// Texts of programs about errors of system calls and of docker's client about its
 // engine, in any case. A text of both lists is of the first that is tried.
 var (
 	machineText = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded|resource temporarily unavailable|` +
@@ -128,7 +128,7 @@ const (
 )
 
 // startFailure returns why the agent's program was never reached, nil if it may have
-// been: only what is certain, for a run without a frame. The shell, bubblewrap and
+// been: only certain cases, for a run without a frame. The shell, bubblewrap and
 // docker report that by an exit code and a line on stderr, and so does package enter.
 func startFailure(exit Exit) error {
 	tail := strings.TrimSpace(exit.StderrTail)

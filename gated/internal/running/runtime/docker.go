@@ -20,7 +20,7 @@ import (
 // engine must see the data folder under the same path as gated.
 type Docker struct {
 	Client   string   // the client's command line, its words separated by spaces
-	Environ  []string // gated's environment; the client gets what it needs of it
+	Environ  []string // gated's environment; the client gets the variables that it needs
 	Instance string   // marks the containers of this instance, see InstanceOf
 	Network  string   // as docker run --network takes it
 }
@@ -32,7 +32,7 @@ const (
 	dockerWait = 10 * time.Second
 	// removeWait bounds the removal of a container that is left after its client.
 	removeWait = 20 * time.Second
-	// dockerRelay is how long what an agent writes may take through the engine and its client: a few milliseconds,
+	// dockerRelay is how long an agent's output may take through the engine and its client: a few milliseconds,
 	// unless the machine is very busy. A tool call comes by the network, which is faster.
 	dockerRelay = 200 * time.Millisecond
 	// dockerFailed is docker run's exit code if there was no container.
@@ -256,7 +256,7 @@ func (d Docker) client() ([]string, error) {
 	return append([]string{path}, words[1:]...), nil
 }
 
-// clientEnv is what the client needs to find the engine and its own settings.
+// clientEnv has the variables by which the client finds the engine and its own settings.
 func (d Docker) clientEnv() (env []string) {
 	for _, entry := range d.Environ {
 		name, _, _ := strings.Cut(entry, "=")

@@ -8,7 +8,7 @@ import (
 	"arizuko/pkg/groupconfig"
 )
 
-// containers tests what only docker does.
+// containers tests features that only docker has.
 func (tr runtimeTest) containers(t *testing.T) {
 	e := newFixture(t, tr.attacker)
 	w, engine := tr.open(e), tr.engine

@@ -38,8 +38,8 @@ func TestSandbox_Forward_ReachesThatAddressAlone(t *testing.T) {
 	}
 }
 
-// A cookie is of a host, not of a port: what an agent served on this machine's loopback would get the
-// dashboard's from a browser that opens it.
+// A cookie is of a host, not of a port: a page that an agent served on this machine's loopback would get the
+// dashboard's cookie from a browser that opens it.
 func TestSandbox_AgentServesPage_NoCookieReachesIt(t *testing.T) {
 	needBwrap(t)
 	attacker := buildAttacker(t)

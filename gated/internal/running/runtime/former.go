@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// ownerName is the variable that marks what gated starts for sandboxes: bubblewrap, the
+// ownerName is the variable that marks processes that gated starts for sandboxes: bubblewrap, the
 // programs that set its network up, and those of checks. Agents do not get it.
 const ownerName = "ARIZUKO_GATED"
 
@@ -33,7 +33,7 @@ func thisProcess() owner {
 
 func (o owner) String() string { return fmt.Sprintf("%d-%d", o.pid, o.started) }
 
-// parseOwner reads what String returns. Other text follows it.
+// parseOwner reads an owner's String. Other text follows it.
 func parseOwner(text string) (o owner, ok bool) {
 	n, err := fmt.Sscanf(text, "%d-%d", &o.pid, &o.started)
 	return o, n == 2 && err == nil
@@ -66,10 +66,10 @@ func (s Sandbox) isFormer(pid int) bool {
 	return ok && !o.alive()
 }
 
-// EndFormer ends what earlier gateds and their checks left: processes, control groups
+// EndFormer ends the leftovers of earlier gateds and their checks: processes, control groups
 // and temporary folders, also those of runs that are not known any more. It must be
 // called before the first run, when the known ones were ended. ended is false if there
-// was nothing. An error names what is left.
+// was nothing. An error names those that stay.
 func (s Sandbox) EndFormer() (ended bool, err error) {
 	killed, err := killAllOf(s.isFormer)
 	groups, groupsErr := s.endFormerGroups()
@@ -132,28 +132,16 @@ func endGroups(paths []string) error {
 	return errors.Join(err, removeGroups(paths))
 }
 
-// removeLeftGroups ends the control groups of a run of an earlier gated: those of its
-// label, or those that it would have if it was not recorded.
-func (s Sandbox) removeLeftGroups(left Orphan) error {
-	var paths []string
-	for word := range strings.FieldsSeq(left.Label) {
+// groupsOf are the folders of the control groups in a run's label, see runGroup.String.
+func groupsOf(label string) (paths []string) {
+	for word := range strings.FieldsSeq(label) {
 		if escaped, ok := strings.CutPrefix(word, "cgroup="); ok {
 			if path, err := url.PathUnescape(escaped); err == nil {
 				paths = append(paths, path)
 			}
 		}
 	}
-	if left.Label == "" {
-		c, err := readCgroupFS()
-		if err != nil {
-			return err
-		}
-		for _, path := range c.instances(s.cgroup()) {
-			paths = append(paths, filepath.Join(path, runGroupName(left.RunID)))
-			defer func() { _ = os.Remove(path) }() // refused while it has runs
-		}
-	}
-	return endGroups(paths)
+	return paths
 }
 
 // groupProcesses are the processes of a control group, none if it is not there.

@@ -113,12 +113,11 @@ func TestEndFormer_EndsWhatIsOfThisInstanceAndHasNoOwner(t *testing.T) {
 	data := t.TempDir()
 	s := Sandbox{Temp: filepath.Join(data, "run", "tmp"), Data: data}
 	gone := owner{os.Getpid(), thisProcess().started - 1}
-	mark := func(s Sandbox, o owner) string { return ownerName + "=" + InstanceOf(s.Data) + ":" + o.String() }
 	started := map[string]*exec.Cmd{}
 	for name, env := range map[string][]string{
-		"of a former gated": {mark(s, gone)},
+		"of a former gated": {formerMark(s)},
 		"of this gated":     {s.ownerMarker()},
-		"of an instance":    {mark(Sandbox{Data: data + "2"}, gone)},
+		"of an instance":    {formerMark(Sandbox{Data: data + "2"})},
 		"of no gated":       {"A=1"},
 	} {
 		cmd := exec.Command("/bin/sleep", "1000")
@@ -154,20 +153,45 @@ func TestEndFormer_EndsWhatIsOfThisInstanceAndHasNoOwner(t *testing.T) {
 	}
 }
 
-func TestProcess_RunNotRecorded_IsEnded(t *testing.T) {
-	p := Process{Temp: filepath.Join(t.TempDir(), "tmp"), AsRoot: true}
-	for temp, want := range map[string]bool{p.Temp: true, p.Temp + "2": false} {
-		cmd := exec.Command("/bin/sleep", "1000")
-		cmd.Env = []string{runMarker(orphanRun), "TMPDIR=" + tempDir{temp, orphanRun}.path()}
+// Bubblewrap may be killed before it was recorded, and its child then waits for ever.
+func TestEnd_RunNotRecorded_EndsThatOfThisInstance(t *testing.T) {
+	data := t.TempDir()
+	p := Process{Temp: filepath.Join(data, "run", "tmp"), AsRoot: true}
+	s := Sandbox{Temp: p.Temp, Data: data}
+	for name, tt := range map[string]struct {
+		runtime Runtime
+		run     int64
+		mark    string
+		want    bool
+	}{
+		"process":                        {p, orphanRun, "TMPDIR=" + tempDir{p.Temp, orphanRun}.path(), true},
+		"process of another instance":    {p, orphanRun, "TMPDIR=" + tempDir{p.Temp + "2", orphanRun}.path(), false},
+		"sandbox":                        {s, orphanRun, formerMark(s), true},
+		"sandbox of another run":         {s, orphanRun + 1, formerMark(s), false},
+		"sandbox of this gated":          {s, orphanRun, s.ownerMarker(), false},
+		"sandbox of another data folder": {s, orphanRun, formerMark(Sandbox{Data: data + "2"}), false},
+		"sandbox without a gated's mark": {s, orphanRun, "A=1", false},
+	} {
+		cmd := exec.Command("/bin/sh", "-c", "trap '' TERM; exec sleep 1000")
+		cmd.Env = []string{runMarker(tt.run), tt.mark}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := p.End(t.Context(), Orphan{RunID: orphanRun}); found != want || err != nil {
-			t.Errorf("found = %v, %v", found, err)
+		if found, err := tt.runtime.End(t.Context(), Orphan{RunID: orphanRun}); found != tt.want || err != nil {
+			t.Errorf("%s: found = %v, %v", name, found, err)
+		}
+		if st, err := readStat(cmd.Process.Pid); err != nil || st.dead() != tt.want {
+			t.Errorf("%s: %+v, %v", name, st, err)
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
+}
+
+// formerMark marks a process of a gated of the sandbox's instance that has ended.
+func formerMark(s Sandbox) string {
+	gone := owner{os.Getpid(), thisProcess().started - 1}
+	return ownerName + "=" + InstanceOf(s.Data) + ":" + gone.String()
 }
 
 func TestGate_GatedHasEnded_AgentDoesNotRun(t *testing.T) {

@@ -49,7 +49,7 @@ func (tr runtimeTest) otherGroups(t *testing.T, w testRuntime, e fixture) {
 	}
 	c.finish()
 	e.spec.RunID++
-	next := w.start(t, e.spec) // what a run has renamed is not where the next one expects it
+	next := w.start(t, e.spec) // folders that a run has renamed are not where the next one expects them
 	next.unread(moved...)
 	next.unread("child/notes", "a/b/notes")
 	next.finish()

@@ -29,7 +29,7 @@ type helperProcess struct {
 	Busy     bool // it starts sandboxes and checks all the time
 }
 
-// wireSpec is a Spec without what cannot be written as JSON.
+// wireSpec is a Spec without the field that cannot be written as JSON.
 type wireSpec struct {
 	Spec
 	Redact *string

@@ -62,7 +62,7 @@ func (in *input) closeAfterQueue() {
 	in.changed.Signal()
 }
 
-// abort drops what was not written, and ends a blocked write.
+// abort drops the queue, and ends a blocked write.
 func (in *input) abort() {
 	in.closeAfterQueue()
 	_ = in.file.Close()

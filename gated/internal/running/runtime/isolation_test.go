@@ -58,7 +58,7 @@ func newFixture(t testing.TB, attacker string) fixture {
 	}}
 }
 
-// ownedBy gives a folder and what is in it to an agent's user if gated is root, and
+// ownedBy gives a folder and its content to an agent's user if gated is root, and
 // returns the user of the run.
 func ownedBy(t testing.TB, dir string, uid int) User {
 	t.Helper()
@@ -134,7 +134,7 @@ func TestDockerRuntime(t *testing.T) {
 	}
 }
 
-// ownFiles checks what the agent can use in every runtime, and that it inherits no
+// ownFiles checks the files that the agent can use in every runtime, and that it inherits no
 // file that gated has open.
 func (tr runtimeTest) ownFiles(t *testing.T, w testRuntime, e fixture) {
 	left, err := syscall.Open(filepath.Join(e.data, "secret"), syscall.O_RDONLY, 0) // unlike os.Open, for children too
@@ -314,6 +314,9 @@ func stopping(t *testing.T, w testRuntime, e fixture) {
 		if _, _, exit := finish(t, p); exit.Signal != syscall.SIGKILL {
 			t.Errorf("exit %+v", exit)
 		}
+		if _, err := w.runtime.Start(ctx, spec); !errors.Is(err, context.Canceled) {
+			t.Errorf("start when it has ended: %v", err)
+		}
 	})
 }
 
@@ -343,7 +346,8 @@ func (tr runtimeTest) programMissing(t *testing.T, w testRuntime, e fixture) {
 	}
 }
 
-// pipesClosed runs agents that close a pipe and stay. Docker's client keeps them open: there only the timeout of the run helps.
+// pipesClosed runs agents that close a pipe and stay. Docker's client keeps them open: there only the timeout of the
+// run helps.
 func (tr runtimeTest) pipesClosed(t *testing.T, w testRuntime, e fixture) {
 	if tr.name == "docker" {
 		return

@@ -16,7 +16,7 @@ const (
 	maxStderrTail = 2 << 10 // enough for an error message or the end of a stack trace
 )
 
-// runLog is the file of what an agent prints outside its frames. Writing to it
+// runLog is the file of an agent's output outside its frames. Writing to it
 // never fails: once the file is full or cannot be written the rest is dropped.
 type runLog struct {
 	file   *os.File

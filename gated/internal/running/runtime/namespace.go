@@ -124,7 +124,7 @@ func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace,
 	return n, n.start(listen != "")
 }
 
-// command is gated's own program inside the namespace. Its file has to be the first of
+// command is gated's own program inside the namespace. Its file must be the first of
 // ExtraFiles.
 func (n *namespace) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, n.inside[0], append(n.inside[1:len(n.inside):len(n.inside)], args...)...)
@@ -132,8 +132,8 @@ func (n *namespace) command(ctx context.Context, args []string) *exec.Cmd {
 	return cmd
 }
 
-// shield makes this machine's addresses unreachable, as what listens on all of them listens
-// on the outside ones too, and the metadata services of clouds.
+// shield makes this machine's addresses unreachable, as a daemon that listens on all of them
+// listens on the outside ones too, and the metadata services of clouds.
 func (n *namespace) shield(ctx context.Context, servers, own []netip.Addr) error {
 	program, err := os.Open(self)
 	if err != nil {
@@ -193,7 +193,7 @@ func socketpair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
 }
 
-// receiveListener takes what the holder has sent before it was done: it never waits.
+// receiveListener takes the listener, which the holder has sent before it was done: it never waits.
 func receiveListener(from *os.File) (net.Listener, error) {
 	rights := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(int(from.Fd()), make([]byte, 1), rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)

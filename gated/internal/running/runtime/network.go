@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Network is what a sandbox has of networks.
+// Network is the kind of a sandbox's network.
 type Network string
 
 // The networks of sandboxes.

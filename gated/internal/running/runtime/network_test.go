@@ -25,7 +25,7 @@ func uplinks() map[string]string {
 	return map[string]string{"slirp4netns": "slirp4netns", "pasta": "passt"}
 }
 
-// onlyUplink leaves on the PATH what a sandbox takes, with one of the uplinks.
+// onlyUplink leaves on the PATH the programs that a sandbox takes, with one of the uplinks.
 func onlyUplink(t *testing.T, names ...string) {
 	t.Helper()
 	dir := t.TempDir()

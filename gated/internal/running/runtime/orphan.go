@@ -81,7 +81,7 @@ func killMarked(runID int64, ofInstance func(pid int) bool) (killed bool, err er
 // lead. It returns when they have ended; an error names those that have not.
 func killAllOf(match func(pid int) bool) (killed bool, err error) {
 	var left []int
-	clean := 0 // one look may miss what was just forked
+	clean := 0 // one look may miss a process that was just forked
 	gone, err := within(killWait, func() (bool, error) {
 		left = nil
 		pids, err := processes()
@@ -116,12 +116,6 @@ func environOf(pid int) []string {
 		return nil
 	}
 	return strings.Split(string(env), "\x00")
-}
-
-// worksIn reports whether the working directory of a process is inside dir.
-func worksIn(pid int, dir string) bool {
-	cwd, err := os.Readlink(procPath(pid, "cwd"))
-	return err == nil && strings.HasPrefix(cwd, dir+"/")
 }
 
 // within waits for a condition for up to limit.
@@ -167,7 +161,7 @@ func processes() (pids []int, err error) {
 	return pids, err
 }
 
-// stat is what is used of /proc/<pid>/stat.
+// stat has the fields of /proc/<pid>/stat that are used.
 type stat struct {
 	state   byte
 	group   int

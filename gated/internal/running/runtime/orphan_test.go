@@ -2,10 +2,7 @@ package runtime
 
 import (
 	"bufio"
-	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -99,33 +96,7 @@ func TestKill_LeaderHasExited(t *testing.T) {
 	wantKill(t, orphanRun, pid, 1, true)
 }
 
-// Bubblewrap may be killed before it was recorded, and its child then waits for ever.
-func TestKill_RunNotRecorded(t *testing.T) {
-	data, elsewhere := t.TempDir(), t.TempDir()
-	link := filepath.Join(t.TempDir(), "data")
-	if err := errors.Join(os.Symlink(data, link), os.Mkdir(filepath.Join(data, "main"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	ours, _, _ := leaveOrphan(t, "trap '' TERM; cd "+data+"/main; echo up; exec sleep 1000")
-	other, _, _ := leaveOrphan(t, "cd "+elsewhere+"; echo up; exec sleep 1000")
-	s := Sandbox{Temp: filepath.Join(data, "run", "tmp"), Data: link}
-	for _, step := range []struct {
-		run   int64
-		found bool
-	}{{orphanRun + 1, false}, {orphanRun, true}, {orphanRun, false}} {
-		found, err := s.End(t.Context(), Orphan{RunID: step.run})
-		if err != nil || found != step.found {
-			t.Errorf("run %d: %v, %v", step.run, found, err)
-		}
-	}
-	for pid, want := range map[int]bool{ours: false, other: true} {
-		if alive, err := groupAlive(pid); err != nil || alive != want {
-			t.Errorf("process %d alive: %v, %v", pid, alive, err)
-		}
-	}
-}
-
-// In a container there may be no init process to reap what a killed gated left.
+// In a container there may be no init process to reap the children of a killed gated.
 func TestKill_Zombies_CountAsDead(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", "exit 0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -156,17 +127,6 @@ func TestKill_OtherGroups_AreSpared(t *testing.T) {
 	}
 	if alive, err := groupAlive(pid); err != nil || !alive {
 		t.Errorf("group alive = %v, %v", alive, err)
-	}
-}
-
-func TestKill_ByReportedPID(t *testing.T) {
-	p := run(t, script(frame("up"), "sleep 1000"))
-	next(t, p)
-	if killed, err := killGroup(Orphan{RunID: 7, PID: p.PID(), PIDStart: p.PIDStart(), Grace: time.Second}); !killed || err != nil {
-		t.Errorf("killGroup = %v, %v", killed, err)
-	}
-	if _, _, exit := finish(t, p); exit.Signal != syscall.SIGTERM {
-		t.Errorf("exit %+v", exit)
 	}
 }
 

@@ -15,14 +15,14 @@ import (
 	"arizuko/gated/internal/running/runtime/enter"
 )
 
-// preparation gives a sandbox what it needs from outside. Bubblewrap holds the agent
+// preparation gives a sandbox its files, its network and its limits from outside. Bubblewrap holds the agent
 // until that is done.
 type preparation struct {
 	network  networkPlan
 	files    []*os.File // bubblewrap's, from infoFD on
 	resolvFD int        // of the resolv.conf, if the network has one
 	info     *os.File
-	release  *os.File // what is written to it lets the agent start; its end ends the sandbox
+	release  *os.File // a write lets the agent start; its end ends the sandbox
 	first    func() initProcess
 	done     chan struct{} // closed when run has returned, or is not called any more
 	finish   func()        // closes done
@@ -158,7 +158,7 @@ func (p *preparation) equip(ctx context.Context, init initProcess) (err error) {
 	return err
 }
 
-// end ends the sandbox and what it had from outside, after bubblewrap's end.
+// end ends the sandbox, its network and its limits, after bubblewrap's end.
 func (p *preparation) end() error {
 	<-p.done
 	p.door.close()

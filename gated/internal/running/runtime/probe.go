@@ -48,7 +48,7 @@ func runProbe(cmd *exec.Cmd, command, where string, prepare func() error) error 
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = cmp.Or(cmd.WaitDelay, killWait) // what it has started may hold its output open
+	cmd.WaitDelay = cmp.Or(cmd.WaitDelay, killWait) // its children may hold its output open
 	goruntime.LockOSThread()                        // the kernel sends its parent-death signal when the thread ends
 	defer goruntime.UnlockOSThread()
 	err := cmd.Start()

@@ -59,7 +59,7 @@ func (e Exit) Reason() string {
 	return how
 }
 
-// job is what a runtime starts for an agent.
+// job is the process that a runtime starts for an agent.
 type job struct {
 	argv  []string
 	env   []string
@@ -69,13 +69,13 @@ type job struct {
 	pinned bool
 	// terminate asks the agent to exit; nil: SIGTERM to the process group.
 	terminate func()
-	// cleanup is called after the process has exited, to end what may have outlived
-	// it. It may set fields of the exit.
+	// cleanup is called after the process has exited, to end processes that may have
+	// outlived it. It may set fields of the exit.
 	cleanup func(*Exit)
-	// relay is how long what the agent writes may take to the pipe; 0 if it writes into the pipe itself.
+	// relay is how long the agent's output may take to the pipe; 0 if it writes into the pipe itself.
 	relay time.Duration
 	// apart gives the process its stdin and stdout as descriptors after those of files, and /dev/null as 0 and 1: it
-	// hands them on to the agent and closes its own. What it kept open, the agent could not close.
+	// hands them on to the agent and closes its own. The agent could not close a file that it kept open.
 	apart bool
 }
 
@@ -199,10 +199,10 @@ func (p *Proc) PID() int { return p.cmd.Process.Pid }
 // identifies the process for ever: see Runtime.End.
 func (p *Proc) PIDStart() int64 { return p.started }
 
-// Label is what else the run can be found by after a crash, "" for nothing.
+// Label has further marks of the run by which it is found after a crash, "" for none.
 func (p *Proc) Label() string { return p.label }
 
-// Events returns the frames and what the agent says of its work in the order they were written, then Exit, then is
+// Events returns the frames and events of the agent in the order they were written, then Exit, then is
 // closed. Exit comes after all that was written before the exit, when nothing of
 // the run is left.
 //

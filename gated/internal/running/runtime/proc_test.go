@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -296,23 +295,6 @@ func TestStop_EventsNotReceived(t *testing.T) {
 	p.Stop(10 * time.Millisecond)
 	if _, _, exit := finish(t, p); exit.Signal == 0 {
 		t.Errorf("exit %+v", exit)
-	}
-}
-
-func TestStart_ContextEnds_KillsAgent(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	spec := Spec{Command: script("trap '' TERM", frame("up"), "sleep 1000"), Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log")}
-	p, err := host(t).Start(ctx, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	next(t, p)
-	cancel()
-	if _, _, exit := finish(t, p); exit.Signal != syscall.SIGKILL {
-		t.Errorf("exit %+v", exit)
-	}
-	if _, err := host(t).Start(ctx, spec); !errors.Is(err, context.Canceled) {
-		t.Errorf("Start with a dead context: %v", err)
 	}
 }
 

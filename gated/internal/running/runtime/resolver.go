@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// resolvers is what a resolv.conf says.
+// resolvers is the content of a resolv.conf.
 type resolvers struct {
 	servers []netip.Addr
 	closed  []netip.Addr // servers that a sandbox cannot reach: on this machine, or by IPv6

@@ -24,14 +24,14 @@ import (
 
 // Runtime is a way to run agents.
 type Runtime interface {
-	// Check returns what keeps an agent from being run on this machine, or nil. It
+	// Check returns why an agent cannot be run on this machine, or nil. It
 	// uses the Command, Image and Env of the spec.
 	Check(ctx context.Context, spec Spec) error
 	// Start starts an agent. The end of ctx kills it without grace. An error is a
 	// *SetupError if a retry cannot succeed, a *MachineError if the machine is the
 	// cause; see ClassOf.
 	Start(ctx context.Context, spec Spec) (*Proc, error)
-	// End ends what an earlier gated left of a run and returns when it has ended,
+	// End ends a run that an earlier gated left and returns when it has ended,
 	// temporary files included. found is false if nothing was running.
 	End(ctx context.Context, left Orphan) (found bool, err error)
 }
@@ -55,7 +55,7 @@ type Spec struct {
 	Env     []string
 	LogPath string // its folder must exist
 	Data    string // the data folder, if LogPath is in it: a gated of root follows no link of its owner to there
-	// Redact hides secrets in what is logged; nil hides none.
+	// Redact hides secrets in the log; nil hides none.
 	Redact func(string) string
 	// OutputGrace is how long the agent may go on running after it has closed its stdout. Then it gets SIGTERM, and
 	// after as long again SIGKILL. 0: for ever.

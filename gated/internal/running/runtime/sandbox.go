@@ -138,7 +138,7 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 	return p, nil
 }
 
-// prepare plans what the sandbox gets from outside and completes its view.
+// prepare plans the sandbox's network, files and limits, and completes its view.
 func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
 	network, err := s.planNetwork()
 	if err != nil {
@@ -165,21 +165,14 @@ func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
 	return prep, nil
 }
 
-// End kills bubblewrap, if it is alive, and waits for the end of the sandbox: what
-// is in it is killed with bubblewrap, and bubblewrap with gated. One exception: if
-// bubblewrap is killed while it sets the sandbox up, the process it forked waits
+// End kills bubblewrap, if it is alive, and waits for the end of the sandbox:
+// bubblewrap takes all its processes along, as gated takes bubblewrap. One exception:
+// if bubblewrap is killed while it sets the sandbox up, the process it forked waits
 // for it for ever. A gated that was killed then had not recorded anything yet.
+// EndFormer ends the control groups of such a run.
 func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
 	if left.PID == 0 {
-		data, err := filepath.EvalSymlinks(s.Data)
-		if err != nil {
-			return false, err
-		}
-		// Bubblewrap's first process works in / before it is done.
-		found, err = killMarked(left.RunID, func(pid int) bool { return s.isFormer(pid) || worksIn(pid, data) })
-		if err != nil {
-			return found, err
-		}
+		found, err = killMarked(left.RunID, s.isFormer)
 	} else {
 		found, err = killGroup(left)
 	}
@@ -189,7 +182,7 @@ func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
 	if err := errors.Join(endUplink(left.Label, left.RunID), parseInit(left.Label).end()); err != nil {
 		return found, err
 	}
-	if err := s.removeLeftGroups(left); err != nil {
+	if err := endGroups(groupsOf(left.Label)); err != nil {
 		return found, err
 	}
 	return found, tempDir{s.Temp, left.RunID}.remove()
@@ -211,11 +204,11 @@ func withVersion(line string) string {
 	return line
 }
 
-// view is what a sandbox shows of the machine. All paths are real ones.
+// view is the part of the machine that a sandbox shows. All paths are real ones.
 type view struct {
 	user     User
 	system   []string // bubblewrap's arguments for the system's folders
-	folders  []string // closed to the user: only what readable names of them is there
+	folders  []string // closed to the user: they show only the entries in readable
 	network  []string // bubblewrap's arguments for the network
 	accounts []string // bubblewrap's arguments for the tables that name the user
 	readable []string
@@ -243,7 +236,7 @@ func (s Sandbox) view(spec Spec, temp string) (v view, err error) {
 	return v, err
 }
 
-// addReadable adds what is there of a path. A link is shown as its target, under its
+// addReadable adds a path that exists. A link is shown as its target, under its
 // own name; of a folder that is closed to the user the entries are shown.
 func (v *view) addReadable(path string) error {
 	info, err := os.Stat(path)
@@ -284,7 +277,7 @@ func (v *view) addAccounts(prep *preparation) error {
 	return nil
 }
 
-// command is what runs in the sandbox to become argv, with stdin and stdout from the descriptors stdio and the next
+// command runs in the sandbox and becomes argv, with stdin and stdout from the descriptors stdio and the next
 // one, 0 for its own. With a user it is gated's own program: bubblewrap runs as root if gated does, and the agent must
 // not.
 func (v view) command(argv []string, stdio int) []string {
@@ -336,7 +329,7 @@ func (v view) args() []string {
 	return append(args, "--")
 }
 
-// parents make the folders above what is bound to path: those that bubblewrap makes
+// parents make the folders above path, where something is bound: those that bubblewrap makes
 // itself may be closed to the user.
 func (v view) parents(path string) (args []string) {
 	if v.user.IsZero() {
@@ -348,8 +341,8 @@ func (v view) parents(path string) (args []string) {
 	return args
 }
 
-// systemArgs mount what programs need of the system, read-only. Of /etc only what
-// names hosts, users and certificates: the rest is private to this machine.
+// systemArgs mount the parts of the system that programs need, read-only. Of /etc these are
+// names of hosts and users, and certificates: the rest is private to this machine.
 func systemArgs() []string {
 	// Bubblewrap closes folders that it makes for a file to other users.
 	args := []string{"--ro-bind", "/usr", "/usr", "--perms", "0755", "--dir", "/etc"}

@@ -23,7 +23,7 @@ import (
 // threatModel has the table, between marks.
 const threatModel = "../../../../docs/threat-model.md"
 
-// observeEnv makes the test binary print what an agent can do in the runtime process, while gated
+// observeEnv makes the test binary print the powers of an agent in the runtime process, while gated
 // runs as this user.
 const observeEnv = "ARIZUKO_OBSERVE_PROCESS"
 
@@ -36,7 +36,7 @@ const (
 )
 
 // TestThreatModel_Table_IsObserved runs an agent that tries to get out in each runtime, and compares
-// what it could do with the page.
+// its success with the page.
 func TestThreatModel_Table_IsObserved(t *testing.T) {
 	needBwrap(t)
 	need.Root(t)
@@ -145,7 +145,7 @@ func tookAway(e fixture, c agentRun) bool {
 	return err != nil
 }
 
-// planted removes what the attacker wrote to the machine's folders, and reports whether there was any.
+// planted removes the attacker's files from the machine's folders, and reports whether there was any.
 func planted() (any bool) {
 	for _, dir := range []string{"/etc", "/usr", "/dev"} {
 		any = os.Remove(filepath.Join(dir, "arizuko-planted")) == nil || any
@@ -153,7 +153,7 @@ func planted() (any bool) {
 	return any
 }
 
-// changedDevice undoes what the attacker did to this machine's devices.
+// changedDevice undoes the attacker's changes to this machine's devices.
 func changedDevice(t *testing.T, c agentRun) (changed bool) {
 	for _, path := range []string{"/dev/null", "/dev/full"} {
 		before, err := os.Stat(path)
@@ -170,7 +170,7 @@ func changedDevice(t *testing.T, c agentRun) (changed bool) {
 	return changed
 }
 
-// leavesProcess ends the run, and what it has left.
+// leavesProcess ends the run, and processes that it has left.
 func leavesProcess(t *testing.T, c agentRun) bool {
 	name := "left-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	if answer := c.ask("detach " + name); answer != "ok " {

@@ -75,7 +75,7 @@ func startUplink(plan networkPlan, ns *namespace) (up *uplink, err error) {
 		up.started = st.started
 	}
 	go func() {
-		_ = up.cmd.Wait() // what it said tells more
+		_ = up.cmd.Wait() // its output tells more
 		close(up.ended)
 	}()
 	return up, nil
@@ -149,7 +149,7 @@ func (up *uplink) await(ctx context.Context, init initProcess) error {
 	return err
 }
 
-// uplinkSetupText is what slirp4netns and pasta print where a retry cannot succeed.
+// uplinkSetupText matches errors of slirp4netns and pasta that no retry fixes.
 var uplinkSetupText = regexp.MustCompile(`(?i)permission denied|not permitted|no such (file|device)|unrecognized option|invalid option|unknown option|usage:`)
 
 // failure is the error of an uplink that has ended, with its last words.

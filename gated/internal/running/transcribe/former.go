@@ -7,19 +7,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/groupconfig"
 )
 
-// formerDelay is the wait before what an earlier gated has left is ended again.
+// formerDelay is the wait between attempts to end the jobs of an earlier gated.
 const formerDelay = 10 * time.Second
 
 // parent is where the folders of jobs are.
 func (w *Worker) parent() string { return filepath.Join(w.cfg.Data, "run", "transcribe") }
 
-// folderName names a job's folder by its transcript and its runtime, so that the next gated can end what is left of it.
+// folderName names a job's folder by its transcript and its runtime, so that the next gated can end it.
 func folderName(transcript int64, rt groupconfig.Runtime) string {
 	return fmt.Sprintf("job-%d-%s", transcript, rt)
 }
@@ -33,43 +34,32 @@ func parseFolderName(name string) (transcript int64, rt groupconfig.Runtime, ok 
 // findFormer returns the folders of the jobs that an earlier gated has left: none of these is started until it has
 // ended.
 func (w *Worker) findFormer() (names []string) {
-	names, err := w.left()
-	if err != nil {
+	entries, err := os.ReadDir(w.parent())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.log.Error("reading the folders of transcriptions failed", "err", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, name := range names {
-		if id, _, ok := parseFolderName(name); ok {
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+		if id, _, ok := parseFolderName(entry.Name()); ok {
 			w.former[id] = true
 		}
 	}
 	return names
 }
 
-// left are the names of the folders that are there.
-func (w *Worker) left() (names []string, err error) {
-	entries, err := os.ReadDir(w.parent())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return names, err
-}
-
 // endFormer ends the jobs of an earlier gated and removes their folders, until none is left or ctx ends.
 func (w *Worker) endFormer(ctx context.Context, names []string) {
 	for len(names) > 0 {
-		var again []string
-		for _, name := range names {
-			if err := w.endJob(ctx, name); err != nil && ctx.Err() == nil {
-				again = append(again, name)
+		names = slices.DeleteFunc(names, func(name string) bool {
+			err := w.endJob(ctx, name)
+			if err != nil && ctx.Err() == nil {
 				w.log.Warn("ending a transcription of an earlier gated failed; retrying", "folder", name, "err", err)
 			}
-		}
-		if names = again; len(names) == 0 {
+			return err == nil
+		})
+		if len(names) == 0 {
 			return
 		}
 		select {

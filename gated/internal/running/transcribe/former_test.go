@@ -34,7 +34,7 @@ func (h *harness) noFolders() bool {
 	return err == nil && len(left) == 0
 }
 
-// A gated was killed: what its jobs left is ended, although no turn waits for them any more.
+// A gated was killed: the leftovers of its jobs are ended, although no turn waits for them any more.
 func TestWorker_LeftByKilledGated_IsEndedAndRemoved(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, `echo words`)
@@ -59,14 +59,15 @@ func TestWorker_LeftByKilledGated_IsEndedAndRemoved(t *testing.T) {
 	h.await("removal of the folder", h.noFolders)
 }
 
-// stuck is a runtime that cannot end what was left.
+// stuck is a runtime that cannot end leftovers.
 type stuck struct{ runtime.Runtime }
 
 func (stuck) End(context.Context, runtime.Orphan) (bool, error) {
 	return false, errors.New("the engine does not answer")
 }
 
-// As long as the job of an earlier gated may run, no second one is started for its file; the message does not wait longer for that.
+// As long as the job of an earlier gated may run, no second one is started for its file; the message does not wait
+// longer for that.
 func TestWorker_LeftJobCannotBeEnded_IsNotStartedTwice(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, `echo words`)

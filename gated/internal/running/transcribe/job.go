@@ -27,7 +27,7 @@ const (
 	output = "transcript.txt"
 	// watchInterval is how often the size of a job's folder is looked at.
 	watchInterval = 500 * time.Millisecond
-	// endWait bounds the end of what a command has left.
+	// endWait bounds the end of processes that a command has left.
 	endWait = 20 * time.Second
 )
 
@@ -63,7 +63,7 @@ func (j *job) run(ctx context.Context) result {
 	}
 	defer printed.Close()
 	exit, err := j.execute(ctx, rt, user, filepath.Join(j.w.parent(), name))
-	if _, ok := rt.(runtime.Process); ok { // what has left the process group
+	if _, ok := rt.(runtime.Process); ok { // for children that have left the process group
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 		defer cancel()
 		_, endErr := rt.End(ending, runtime.Orphan{RunID: runID(j.ID)})
@@ -85,7 +85,7 @@ func (j *job) run(ctx context.Context) result {
 	return result{text: string(content)}
 }
 
-// remark is how programs note what is no speech, or its time: [BLANK_AUDIO], (silence), *music*, 【音楽】.
+// remark matches notes of programs about sounds, silence and times: [BLANK_AUDIO], (silence), *music*, 【音楽】.
 var remark = regexp.MustCompile(`\[[^][]*\]|\([^()]*\)|\*[^*]*\*|（[^（）]*）|【[^【】]*】|<\|[^|]*\|>`)
 
 // hasWords reports whether a transcript has more than remarks.
@@ -95,7 +95,7 @@ func hasWords(text string) bool {
 	})
 }
 
-// runID is by what runtimes find the job of a transcript. Those of agents are positive.
+// runID identifies the job of a transcript to runtimes. Those of agents are positive.
 func runID(transcript int64) int64 { return -transcript }
 
 // runtime is that of the group's agents, without a network where it has one of its own.

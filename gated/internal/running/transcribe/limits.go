@@ -16,13 +16,13 @@ import (
 const (
 	// maxFile bounds each file that the command writes, in bytes: a long recording, unpacked.
 	maxFile = 1 << 30
-	// maxFolder bounds what its folder and its temporary folder have, in bytes.
+	// maxFolder bounds its folder and its temporary folder together, in bytes.
 	maxFolder = 2 << 30
 	// maxTasks is how many processes and threads a command may start.
 	maxTasks = 256
 )
 
-// diskLimits bound what a command writes, in bytes.
+// diskLimits bound the files of a command, in bytes.
 type diskLimits struct{ file, folder int64 }
 
 // script sets limits that no child of the command can raise, and runs it.
@@ -58,10 +58,10 @@ exec </dev/null >%[5]s || exit 126
 %[6]s
 `
 
-// fileOverhead is what a file or folder takes beside its content, in bytes.
+// fileOverhead is the space of a file or folder beside its content, in bytes.
 const fileOverhead = 4 << 10
 
-// size is how many bytes folders take, about. What cannot be read, or goes meanwhile, is left out.
+// size is how many bytes folders take, about. Files that cannot be read, or go meanwhile, are left out.
 func size(folders ...string) (bytes int64) {
 	for _, folder := range folders {
 		_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, _ error) error {

@@ -37,7 +37,8 @@ func shellImage(t *testing.T, engine *docker.Engine) {
 	engine.Import(t, image, files)
 }
 
-// TestWorker_Runtimes tries commands in each runtime as it is on this machine, with the user that a group of a root gated has.
+// TestWorker_Runtimes tries commands in each runtime as it is on this machine, with the user that a group of a root
+// gated has.
 func TestWorker_Runtimes(t *testing.T) {
 	need.Full(t)
 	need.Root(t)
@@ -120,7 +121,7 @@ func inRuntimes() map[string]inRuntime {
 	}
 }
 
-// networkHere is what a command with this machine's network says of it.
+// networkHere is the answer of a command with this machine's network.
 func networkHere() string {
 	devices, _ := os.ReadFile("/proc/net/dev")
 	if strings.Count(string(devices), ":") > 1 {

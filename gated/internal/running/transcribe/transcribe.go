@@ -1,5 +1,5 @@
-// Package transcribe runs the command that a group names for its audio files, in config.transcribe, and stores what it
-// prints. A turn waits for that, as for its files, until a deadline that is stored: whatever the command does, the turn
+// Package transcribe runs the command that a group names for its audio files, in config.transcribe, and stores its
+// output. A turn waits for that, as for its files, until a deadline that is stored: whatever the command does, the turn
 // starts then.
 package transcribe
 
@@ -43,7 +43,7 @@ const (
 // attempts are few.
 var retryAfter = []time.Duration{time.Second, 3 * time.Second, 9 * time.Second}
 
-// What agents and users read if there is no transcript.
+// Problems as agents and users read them in place of a transcript.
 const (
 	problemMissing = "the program that transcribes is not there"
 	problemFailed  = "the program that transcribes failed"
@@ -52,13 +52,13 @@ const (
 	problemOff     = "transcripts were switched off"
 )
 
-// result is what a command printed, or the problem in words for users, with its error for the log.
+// result is the output of a command, or the problem in words for users, with its error for the log.
 type result struct {
 	text, problem string
 	err           error
 }
 
-// Groups is what is known about groups.
+// Groups knows the settings, users and files of groups.
 type Groups interface {
 	// Settings is a group's configuration over the instance's; problems are the mistakes in it.
 	Settings(folder string) (c groupconfig.Config, problems, err error)
@@ -74,7 +74,7 @@ type Groups interface {
 type Config struct {
 	Groups   Groups
 	Runtimes map[groupconfig.Runtime]runtime.Runtime
-	Environ  []string // gated's, of which commands get PATH, HOME, LANG and TZ
+	Environ  []string // gated's; commands get PATH, HOME, LANG and TZ of it
 	Data     string   // the data folder, absolute
 	Redact   func(string) string
 	Now      func() time.Time
@@ -102,7 +102,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, reg prometheus.Registere
 		retry: retryAfter, poked: make(chan struct{}, 1), jobs: map[int64]*job{}, former: map[int64]bool{}}
 }
 
-// Poke makes the worker look for what is to be transcribed.
+// Poke makes the worker look for wanted transcripts.
 func (w *Worker) Poke() {
 	select {
 	case w.poked <- struct{}{}:
@@ -110,7 +110,7 @@ func (w *Worker) Poke() {
 	}
 }
 
-// Run transcribes until ctx ends. What runs then is killed; the next gated runs it again.
+// Run transcribes until ctx ends. Then it kills the running commands, which the next gated runs again.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.all.Wait()
 	former := w.findFormer()
@@ -132,7 +132,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// pass looks at what is wanted. It starts commands, and ends what has had its time.
+// pass looks at wanted transcripts. It starts commands, and ends transcripts whose time is over.
 func (w *Worker) pass(ctx context.Context) (wanted int, err error) {
 	all, err := rows.WantedTranscripts(ctx, w.st.Reader, page)
 	if err != nil {
@@ -241,7 +241,7 @@ func (w *Worker) finish(ctx context.Context, j *job) {
 	}
 }
 
-// attempts runs a job until it ends by itself, and not by what the machine lacked.
+// attempts runs a job until it ends by itself, and not for a lack of the machine.
 func (w *Worker) attempts(ctx context.Context, j *job) result {
 	r := j.run(ctx)
 	for _, wait := range w.retry {

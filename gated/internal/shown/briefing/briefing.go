@@ -1,6 +1,6 @@
 // Package briefing writes the text that every agent gets for its model's system
-// prompt: where it is, what the blocks of a prompt mean, what becomes of its answer,
-// and which tools are for what. It does no I/O, and nothing in the text was written
+// prompt: where it is, the meaning of the blocks of a prompt, the way of its answer,
+// and the purpose of each tool. It does no I/O, and nothing in the text was written
 // by users.
 package briefing
 
@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Input is what the text depends on.
+// Input has the values that the text depends on.
 type Input struct {
 	Assistant string   // its name
 	Names     []string // further names by which it is called

@@ -1,8 +1,6 @@
 package briefing
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,10 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/internal/tools"
+	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // allTools are the names of all tools that there are: one under a new name loses its words here.
 func allTools() (names []string) {
@@ -49,31 +46,15 @@ func TestText_EachSurface_MatchesGolden(t *testing.T) {
 		for suffix, names := range map[string][]string{"": nil, "+tools": allTools()} {
 			t.Run(in.Surface+suffix, func(t *testing.T) {
 				in.Tools = names
-				compareGolden(t, filepath.Join("testdata", in.Surface+suffix+".txt"), Text(in))
+				golden.Compare(t, filepath.Join("testdata", in.Surface+suffix+".txt"), Text(in))
 			})
 		}
 	}
 }
 
-func compareGolden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("(-want +got); write it by -update:\n%s", diff)
-	}
-}
-
 // `gated agent` gives agents this text without gated.
 func TestText_OfAgentcheck(t *testing.T) {
-	compareGolden(t, "../../../../deploy/agents/agentcheck/system.txt",
+	golden.Compare(t, "../../../../deploy/agents/agentcheck/system.txt",
 		Text(Input{Assistant: "arizuko", ChatJID: "web:main", Surface: "web", Ceiling: 4000}))
 }
 

@@ -139,7 +139,7 @@ func TestPromptReadsBack(t *testing.T) {
 	})
 }
 
-// expected lists what a prompt must be read back as.
+// expected lists the elements that a prompt must be read back as.
 func expected(in *Input) []element {
 	var all []element
 	add := func(path, text string, attrs ...string) {

@@ -22,7 +22,7 @@ type Input struct {
 
 	Observed     []*msg.Message // rows of other chats, oldest first
 	ObservedLeft int            // how many older ones were left out
-	ReplyChain   []*msg.Message // what the messages answer, oldest first
+	ReplyChain   []*msg.Message // the messages that these answer, oldest first
 	Messages     []*msg.Message // the rows of the turn, oldest first
 
 	// ChatTitles names the chats of observed rows, by JID.
@@ -88,8 +88,7 @@ func Build(in Input) string {
 	return agentproto.Inert(w.String())
 }
 
-// Limits of what stands in attributes: titles in characters, quotes in bytes; and of all transcripts of a prompt, in
-// bytes.
+// Limits of attributes: titles in characters, quotes in bytes; and of all transcripts of a prompt, in bytes.
 const (
 	maxTitle       = 100
 	maxQuote       = 4 << 10

@@ -123,49 +123,40 @@ func hostileInput() Input {
 }
 
 func TestShouldSkipContext(t *testing.T) {
-	tests := []struct {
-		name     string
-		contents []string
-		want     bool
+	said := func(jid, text string) msg.Message { return msg.Message{ChatJID: jid, Content: text} }
+	in := func(texts ...string) (rows []msg.Message) {
+		for _, text := range texts {
+			rows = append(rows, said("telegram:1", text))
+		}
+		return rows
+	}
+	for _, tt := range []struct {
+		name string
+		rows []msg.Message
+		want bool
 	}{
 		{"no rows", nil, false},
-		{"plain", []string{"hello", ""}, false},
-		{"in the last row", []string{"hello", "and this 🚫 alone"}, true},
-		{"in the first row", []string{"🚫", "hello"}, true},
-		{"with a variation selector", []string{"🚫\uFE0F x"}, true},
-		{"Slack's name of another sign", []string{"telegram :no_entry_sign:", ":no_entry:"}, false},
-		{"another sign", []string{"⛔ 🚷"}, false},
-		{"half of the sign", []string{"\xf0\x9f\x9a"}, false},
-	}
-	for _, tt := range tests {
+		{"plain", in("hello", ""), false},
+		{"in the last row", in("hello", "and this 🚫 alone"), true},
+		{"in the first row", in("🚫", "hello"), true},
+		{"with a variation selector", in("🚫\uFE0F x"), true},
+		{"another sign", in("⛔ 🚷"), false},
+		{"half of the sign", in("\xf0\x9f\x9a"), false},
+		{"Slack's name of the sign", []msg.Message{said("slack:C1", "only this :no_entry_sign:")}, true},
+		{"a second account", []msg.Message{said("slack+work:C1", ":no_entry_sign:")}, true},
+		{"the sign itself on Slack", []msg.Message{said("slack:C1", "🚫")}, true},
+		{"another sign on Slack", []msg.Message{said("slack:C1", ":no_entry:")}, false},
+		{"Slack's name elsewhere", []msg.Message{said("discord:1", ":no_entry_sign:"), said("web:acme", ":no_entry_sign:")}, false},
+		{"a reaction", []msg.Message{{ChatJID: "telegram:1", Verb: msg.VerbReaction, Content: "🚫"}}, false},
+		{"an edit note", []msg.Message{{ChatJID: "telegram:1", Verb: msg.VerbEdit, Content: "🚫", Disposition: msg.Observed}}, false},
+		{"an edit that fires", []msg.Message{{ChatJID: "telegram:1", Verb: msg.VerbEdit, Content: "🚫", Disposition: msg.Routed}}, true},
+	} {
 		var rows []*msg.Message
-		for _, content := range tt.contents {
-			rows = append(rows, &msg.Message{Content: content})
+		for i := range tt.rows {
+			rows = append(rows, &tt.rows[i])
 		}
 		if got := ShouldSkipContext(rows); got != tt.want {
 			t.Errorf("%s: ShouldSkipContext = %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}
-
-func TestShouldSkipContext_ByPlatformAndVerb(t *testing.T) {
-	tests := []struct {
-		name string
-		row  msg.Message
-		want bool
-	}{
-		{"Slack's name of the sign", msg.Message{ChatJID: "slack:C1", Content: "only this :no_entry_sign:"}, true},
-		{"a second account", msg.Message{ChatJID: "slack+work:C1", Content: ":no_entry_sign:"}, true},
-		{"the sign itself on Slack", msg.Message{ChatJID: "slack:C1", Content: "🚫"}, true},
-		{"another sign on Slack", msg.Message{ChatJID: "slack:C1", Content: ":no_entry:"}, false},
-		{"Slack's name elsewhere", msg.Message{ChatJID: "discord:1", Content: ":no_entry_sign:"}, false},
-		{"a reaction", msg.Message{ChatJID: "telegram:1", Verb: msg.VerbReaction, Content: "🚫"}, false},
-		{"an edit note", msg.Message{ChatJID: "telegram:1", Verb: msg.VerbEdit, Content: "🚫", Disposition: msg.Observed}, false},
-		{"an edit that fires", msg.Message{ChatJID: "telegram:1", Verb: msg.VerbEdit, Content: "🚫", Disposition: msg.Routed}, true},
-	}
-	for _, tt := range tests {
-		if got := ShouldSkipContext([]*msg.Message{&tt.row}); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
 }

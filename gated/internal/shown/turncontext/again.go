@@ -18,8 +18,8 @@ func Now(at time.Time) Moment {
 }
 
 // Again makes the prompt of a turn that has started from the rows, as the first prompt of a
-// run: what was shown to the run before is not stored. Defaults are for what the group's own
-// configuration does not set. It returns an error if the turn does not exist or has not started.
+// run: rows do not tell what the run was shown before. Defaults are for the settings that the
+// group's own configuration lacks. It returns an error if the turn does not exist or has not started.
 func (r Reader) Again(ctx context.Context, turnID int64, defaults groupconfig.Config) (string, error) {
 	t, err := r.Store.Turn(ctx, turnID)
 	switch {

@@ -2,12 +2,11 @@ package turncontext
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/shown/prompt"
+	"arizuko/gated/internal/shown/window"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
@@ -51,21 +50,20 @@ func (r Reader) observed(ctx context.Context, q *Request, isolated bool, in *pro
 	for _, row := range rows { // rows may have been decided since
 		through = max(through, row.DecisionSeq)
 	}
-	in.Observed = withoutPaths(bound(rows))
+	in.Observed = bound(rows)
+	for _, m := range in.Observed { // an agent gets their files by get_attachment
+		withoutPath(m)
+	}
 	in.ObservedLeft = left + len(rows) - len(in.Observed)
 	in.ChatTitles, err = r.titles(ctx, in.Observed)
 	return through, err
 }
 
-// withoutPaths removes the paths of files: those are not in the folder of the group, whose agent gets them by
-// get_attachment.
-func withoutPaths(rows []*msg.Message) []*msg.Message {
-	for _, m := range rows {
-		for i := range m.Attachments {
-			m.Attachments[i].Path = ""
-		}
+// withoutPath removes the paths of a message's files, which are not in the folder of the group.
+func withoutPath(m *msg.Message) {
+	for i := range m.Attachments {
+		m.Attachments[i].Path = ""
 	}
-	return rows
 }
 
 // bound bounds a block of context: long rows are cut, and the newest rows kept.
@@ -73,9 +71,7 @@ func bound(rows []*msg.Message) []*msg.Message {
 	size := 0
 	for i := len(rows) - 1; i >= 0; i-- {
 		m := rows[i]
-		if over := len(m.Content) - maxRow; over > 0 {
-			m.Content = fmt.Sprintf("%s… [%d bytes more]", strings.ToValidUTF8(m.Content[:maxRow], ""), over)
-		}
+		m.Content = window.Cut(m.Content, maxRow, 0)
 		if size += len(m.Content); size > maxBlock {
 			return rows[i+1:]
 		}

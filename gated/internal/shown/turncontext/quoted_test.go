@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -31,7 +32,7 @@ func TestRead_QuotedPosts_AreInTheReplyChain(t *testing.T) {
 			post, answer := f.row("Bob", "old", "older", "what was decided"), f.row("Ann", "new", "old", "@ari what about this?")
 			change(post, answer)
 			f.write(func(tx *store.Tx) error {
-				_, err := tx.PutQuoted(post)
+				_, err := rows.PutQuoted(tx, post)
 				return err
 			})
 			golden.Compare(t, filepath.Join("testdata", "quoted_"+name+".txt"), f.prompt(f.turn(false, answer)))
@@ -44,7 +45,7 @@ func TestWindow_QuotedPost_IsALineOfItsThread(t *testing.T) {
 	f := newFixture(t, "telegram:-1", msg.ChatGroup, "")
 	post := f.row("Bob", "old", "", "what was decided")
 	f.write(func(tx *store.Tx) error {
-		_, err := tx.PutQuoted(post)
+		_, err := rows.PutQuoted(tx, post)
 		return err
 	})
 	f.say("Ann", "p1", "old", "was it?")

@@ -11,8 +11,8 @@ import (
 )
 
 // window writes the recent lines of a turn's chat as they were when its newest row was
-// stored, without the turn's rows, the reply chain and what was shown; "" if none are
-// left.
+// stored, without the turn's rows, the reply chain and the rows that were shown; "" if none
+// are left.
 func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Message) (string, error) {
 	if !q.Facts.Unseen || q.Turn.WorksForGroup() { // its chat is another group's
 		return "", nil
@@ -49,9 +49,8 @@ func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Mess
 		return "", err
 	}
 	return window.Text(window.Input{
-		Rows: rows, Except: func(id int64) bool { return except[id] }, You: trigger(q.Turn, batch),
-		Assistant: q.Group.AssistantName,
-		Reserved:  reserved,
+		Rows: rows, Except: except, You: trigger(q.Turn, batch),
+		Assistant: q.Group.AssistantName, Reserved: reserved,
 	}), nil
 }
 

@@ -1,4 +1,4 @@
-// Package turncontext reads what a turn's prompt shows: its messages, what they reply to,
+// Package turncontext reads the parts of a turn's prompt: its messages, those they reply to,
 // the recent lines of the chat, and rows of the group's other chats.
 package turncontext
 
@@ -35,7 +35,7 @@ type Request struct {
 	Moment     Moment
 }
 
-// Shown is what the run of a turn has been shown. The zero value is that of a run before
+// Shown has the rows that the run of a turn has been shown. The zero value is that of a run before
 // its first prompt.
 type Shown struct {
 	Prompted bool
@@ -53,7 +53,7 @@ type Moment struct {
 	Through    int64 // decisions up to this one
 }
 
-// Prompt is a prompt and what it adds to what its run has been shown.
+// Prompt is a prompt and the rows that it adds to those its run has been shown.
 type Prompt struct {
 	Text    string
 	Through int64 // see Shown
@@ -61,7 +61,7 @@ type Prompt struct {
 	rows    []*msg.Message
 }
 
-// Add adds what a prompt shows.
+// Add adds the rows that a prompt shows.
 func (s *Shown) Add(p *Prompt) {
 	if s.Rows == nil {
 		s.Rows = map[int64]bool{}
@@ -75,7 +75,7 @@ func (s *Shown) Add(p *Prompt) {
 	s.Prompted, s.Through, s.Upto = true, p.Through, max(s.Upto, p.upto)
 }
 
-// Read makes the prompt of a turn, with what its run has not been shown yet.
+// Read makes the prompt of a turn, with the rows that its run has not been shown yet.
 func (r Reader) Read(ctx context.Context, q Request) (p Prompt, err error) {
 	in := prompt.Input{Turn: q.Turn, Kind: q.Facts.Kind, Title: q.Facts.Title, Location: r.Location}
 	if in.Operators, err = r.Store.Operators(ctx, r.Operators); err != nil {
@@ -124,10 +124,8 @@ func (r Reader) chainFiles(ctx context.Context, folder string, rows []*msg.Messa
 	for _, m := range rows {
 		if m.FilesFor(folder) {
 			taken = append(taken, m)
-			continue
-		}
-		for i := range m.Attachments {
-			m.Attachments[i].Path = ""
+		} else {
+			withoutPath(m)
 		}
 	}
 	return r.files(ctx, folder, taken)

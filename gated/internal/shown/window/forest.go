@@ -43,11 +43,11 @@ type thread struct {
 
 // buildThreadForest groups rows into threads: a row belongs to the thread of the row
 // that it answers, and rows of one place that no user answers are one thread until a
-// pause. Then it leaves out the rows that except reports, and keeps the newest threads
+// pause. Then it leaves out the rows in except, and keeps the newest threads
 // and messages, within the limits. The thread with the newest row comes first. The
 // order of rows does not matter, nor does a row that occurs twice, a parent that is
 // missing, or rows that answer each other in a circle.
-func buildThreadForest(rows []Row, except func(id int64) bool) []thread {
+func buildThreadForest(rows []Row, except map[int64]bool) []thread {
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, inOrder)
 	rows = slices.CompactFunc(rows, func(a, b Row) bool { return a.ID == b.ID })
@@ -58,7 +58,7 @@ func buildThreadForest(rows []Row, except func(id int64) bool) []thread {
 	var forest []thread
 	threadOf := make([]int, len(rows)) // by root: its number in forest from 1
 	for i := range rows {
-		if except(rows[i].ID) {
+		if except[rows[i].ID] {
 			continue
 		}
 		number := &threadOf[roots[i]]

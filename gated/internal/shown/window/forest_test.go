@@ -9,7 +9,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-func noRow(int64) bool { return false }
+// without has the rows that are left out.
+func without(ids []int64) map[int64]bool {
+	left := map[int64]bool{}
+	for _, id := range ids {
+		left[id] = true
+	}
+	return left
+}
 
 // ids are the row ids of each thread.
 func ids(forest []thread) (all [][]int64) {
@@ -58,7 +65,7 @@ func TestForest_GroupsByReply(t *testing.T) {
 		{"everything is left out", []Row{row(1, 0), row(2, 1)}, []int64{1, 2}, nil},
 	}
 	for _, tt := range tests {
-		forest := buildThreadForest(tt.rows, func(id int64) bool { return slices.Contains(tt.except, id) })
+		forest := buildThreadForest(tt.rows, without(tt.except))
 		if diff := cmp.Diff(tt.want, ids(forest)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
@@ -70,25 +77,25 @@ func TestForest_Limits(t *testing.T) {
 	for i := range int64(10) {
 		rows = append(rows, Row{ID: i + 1, Time: i * pause.Milliseconds()})
 	}
-	if diff := cmp.Diff([][]int64{{10}, {9}, {8}, {7}, {6}}, ids(buildThreadForest(rows, noRow))); diff != "" {
+	if diff := cmp.Diff([][]int64{{10}, {9}, {8}, {7}, {6}}, ids(buildThreadForest(rows, nil))); diff != "" {
 		t.Errorf("threads (-want +got):\n%s", diff)
 	}
 	rows = nil
 	for i := range int64(30) {
 		rows = append(rows, Row{ID: i + 1, Parent: i, Time: i})
 	}
-	forest := buildThreadForest(rows, noRow)
+	forest := buildThreadForest(rows, nil)
 	if len(forest) != 1 || len(forest[0].rows) != maxMessages || forest[0].rows[0].ID != 11 || forest[0].alone {
 		t.Errorf("a long thread: %v", ids(forest))
 	}
 	rows[0].Opens = true
-	if got := buildThreadForest(rows, noRow)[0].rows; len(got) != maxMessages || got[0].ID != 1 || got[1].ID != 12 {
+	if got := buildThreadForest(rows, nil)[0].rows; len(got) != maxMessages || got[0].ID != 1 || got[1].ID != 12 {
 		t.Errorf("a long thread, with the row it was opened from: %+v", got)
 	}
 	for i := range rows {
 		rows[i].Text = string(make([]byte, 1<<20))
 	}
-	if got := len(buildThreadForest(rows, noRow)[0].rows); got != maxBytes/maxText {
+	if got := len(buildThreadForest(rows, nil)[0].rows); got != maxBytes/maxText {
 		t.Errorf("%d long messages", got)
 	}
 }
@@ -160,7 +167,7 @@ func TestForest_Properties(t *testing.T) {
 		slices.SortFunc(rows, func(a, b Row) int { return int(a.ID - b.ID) })
 		rows = slices.CompactFunc(rows, func(a, b Row) bool { return a.ID == b.ID })
 		left := rapid.SliceOf(rapid.Int64Range(1, 60)).Draw(t, "left out")
-		except := func(id int64) bool { return slices.Contains(left, id) }
+		except := without(left)
 		given := slices.Clone(rows)
 		forest := buildThreadForest(rows, except)
 		if diff := cmp.Diff(given, rows); diff != "" {
@@ -175,7 +182,7 @@ func TestForest_Properties(t *testing.T) {
 	})
 }
 
-func checkForest(t *rapid.T, rows []Row, forest []thread, except func(int64) bool) {
+func checkForest(t *rapid.T, rows []Row, forest []thread, except map[int64]bool) {
 	var shown []Row
 	threadOf := map[int64]int{}
 	for i, th := range forest {
@@ -186,7 +193,7 @@ func checkForest(t *rapid.T, rows []Row, forest []thread, except func(int64) boo
 			t.Fatalf("thread %d is newer than the one before it: %v", i, ids(forest))
 		}
 		for _, row := range th.rows {
-			if _, twice := threadOf[row.ID]; twice || except(row.ID) {
+			if _, twice := threadOf[row.ID]; twice || except[row.ID] {
 				t.Fatalf("row %d is shown twice, or was to be left out: %v", row.ID, ids(forest))
 			}
 			threadOf[row.ID] = i
@@ -204,8 +211,8 @@ func checkForest(t *rapid.T, rows []Row, forest []thread, except func(int64) boo
 			}
 		}
 	}
-	for _, row := range rows { // what is missing is older than all that is shown of its thread
-		if _, there := threadOf[row.ID]; there || except(row.ID) {
+	for _, row := range rows { // missing rows are older than all that are shown of their thread
+		if _, there := threadOf[row.ID]; there || except[row.ID] {
 			continue
 		}
 		for _, s := range shown {

@@ -11,7 +11,7 @@ import (
 )
 
 // blank are characters without a glyph that the standard does not call ignorable: of Braille, of Egyptian hieroglyphs,
-// of notes, of Khitan; and what stands for an object that is not there, or for invalid text.
+// of notes, of Khitan; and the placeholders for a missing object and for invalid text.
 const blank = "\u2800\U00013441\U00013442\U0001D159\U00016FE4\uFFFC\uFFFD"
 
 // isInvisible reports whether a character has no glyph of its own: Default_Ignorable_Code_Point, controls, private use,
@@ -30,7 +30,7 @@ func isSeen(r rune) bool { return unicode.In(r, unicode.L, unicode.Nd, unicode.S
 // maxMarks is how many marks a letter of a name has.
 const maxMarks = 3
 
-// cleanName leaves the letters, digits, emoji and spaces of a name, and what stands
+// cleanName leaves the letters, digits, emoji and spaces of a name, and the punctuation
 // inside names: no brackets, colons, commas, quotation marks or line ends, nothing that looks like
 // one of them, and no characters that cannot be seen.
 func cleanName(name string) string {
@@ -81,7 +81,7 @@ func looksLikeMarkup(r rune) bool {
 
 func looksLikeColon(r rune) bool { return strings.Contains(prototype(r), ":") }
 
-// prototype is what a character looks like, by its compatibility mapping and UTS 39.
+// prototype is the character that a character looks like, by its compatibility mapping and UTS 39.
 func prototype(r rune) string {
 	if r < utf8.RuneSelf {
 		return string(r)
@@ -89,7 +89,7 @@ func prototype(r rune) string {
 	return confusable.Skeleton(string(r)) + norm.NFKC.String(string(r))
 }
 
-// looks are texts of which two names that can be confused have one in common: their skeletons of UTS 39 without regard
+// looks are texts for comparing names: two names that can be confused have one in common. They are the skeletons of UTS 39 without regard
 // to case, to marks, and to all that is no letter or digit. There are two, since a capital may look like a letter that
 // its small form does not look like.
 func looks(name string) []string {

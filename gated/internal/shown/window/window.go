@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Input is what a window is made of.
+// Input has the parts of a window.
 type Input struct {
 	Rows      []Row
-	Except    func(id int64) bool // rows that are shown elsewhere; nil for none
-	You       string              // sender of the message that triggered the turn
-	Assistant string              // name of the assistant
+	Except    map[int64]bool // rows that are shown elsewhere, by id
+	You       string         // sender of the message that triggered the turn
+	Assistant string         // name of the assistant
 	// other names that no user has here: those of the group, and further ones of the assistant
 	Reserved []string
 }
@@ -20,11 +20,7 @@ type Input struct {
 // with its speakers and messages, the newest thread first. No name and no text can
 // pose as a header or as another speaker.
 func Text(in Input) string {
-	except := in.Except
-	if except == nil {
-		except = func(int64) bool { return false }
-	}
-	forest := buildThreadForest(in.Rows, except)
+	forest := buildThreadForest(in.Rows, in.Except)
 	if len(forest) == 0 {
 		return ""
 	}
@@ -47,7 +43,7 @@ func Text(in Input) string {
 // writeText writes a message, with further lines indented deeper than speakers are. One that stands alone has
 // its speaker in the header, and before the text only if that has the form of a speaker's line itself.
 func writeText(b *strings.Builder, names *names, row *Row, alone bool) {
-	all := lines(cut(row.Text, row.More))
+	all := lines(Cut(row.Text, maxText, row.More))
 	indent := "  "
 	if row.Quoted {
 		indent += quoted + " " // no name has brackets
@@ -92,12 +88,11 @@ func isLineEnd(r rune) bool {
 	return false
 }
 
-// cut bounds a text to maxText bytes and a remark about what is missing, which
-// includes more bytes.
-func cut(text string, more int) string {
-	if len(text) > maxText {
-		end := maxText
-		for end > maxText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+// Cut bounds a text in bytes. A remark says how much is missing, with more bytes that the text already lacks.
+func Cut(text string, limit, more int) string {
+	if len(text) > limit {
+		end := limit
+		for end > limit-utf8.UTFMax && !utf8.RuneStart(text[end]) {
 			end--
 		}
 		text, more = text[:end], more+len(text)-end

@@ -154,7 +154,7 @@ func TestText_Properties(t *testing.T) {
 		if text != Text(in) {
 			t.Fatal("two calls differ")
 		}
-		forest := buildThreadForest(rows, noRow)
+		forest := buildThreadForest(rows, nil)
 		if text == "" {
 			if len(forest) != 0 {
 				t.Fatal("nothing is shown")

@@ -33,8 +33,6 @@ const (
 	pageRows = 200
 	// sweepEvery is how often broadcasts are looked for that a crash has left.
 	sweepEvery = time.Minute
-	// retryDelay is the wait after a failed read or write.
-	retryDelay = time.Second
 )
 
 // Request asks for a broadcast: to the chats of one group, or to chats by their addresses.
@@ -69,14 +67,14 @@ func New(st *store.Store, all *chats.Chats, log *slog.Logger, now func() time.Ti
 	return &Broadcasts{st: st, chats: all, log: log, now: now}
 }
 
-// Send stores a broadcast and its rows. The same key again returns what the first request made, or completes it.
+// Send stores a broadcast and its rows. The same key again returns the result of the first request, or completes it.
 // Errors have a kind of package apierr.
 func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 	if err := check(&r); err != nil {
 		return nil, err
 	}
 	key := "request:" + cmp.Or(r.Key, rand.Text())
-	stored, err := b.st.BroadcastByKey(ctx, key)
+	stored, err := rows.BroadcastByKey(ctx, b.st.Reader, key)
 	if err != nil {
 		return nil, busy(err)
 	}
@@ -86,14 +84,14 @@ func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 		if jids, leftOut, err = b.targets(ctx, &r); err != nil {
 			return nil, err
 		}
-		if err := b.put(ctx, &store.Broadcast{Key: key, Text: r.Text, CreatedBy: r.By, Chats: jids}, true); err != nil {
+		if err := b.put(ctx, &rows.Broadcast{Key: key, Text: r.Text, CreatedBy: r.By, Chats: jids}, true); err != nil {
 			return nil, busy(err)
 		}
 	}
 	if err := b.complete(ctx, key); err != nil {
 		return nil, busy(err)
 	}
-	if stored, err = b.st.BroadcastByKey(ctx, key); err != nil {
+	if stored, err = rows.BroadcastByKey(ctx, b.st.Reader, key); err != nil {
 		return nil, busy(err)
 	}
 	if stored.Text != r.Text {
@@ -205,7 +203,7 @@ func (b *Broadcasts) known(ctx context.Context, jid string) (string, error) {
 }
 
 // put stores a broadcast without its rows, unless its key is stored.
-func (b *Broadcasts) put(ctx context.Context, row *store.Broadcast, audit bool) error {
+func (b *Broadcasts) put(ctx context.Context, row *rows.Broadcast, audit bool) error {
 	return b.st.Write(ctx, func(tx *store.Tx) error {
 		row.CreatedAt = b.now().UnixMilli()
 		fresh, err := rows.PutBroadcast(tx, row)
@@ -233,21 +231,7 @@ func (b *Broadcasts) complete(ctx context.Context, key string) error {
 
 // Run completes broadcasts that a crash has left, and announces a new schema, until ctx ends.
 func (b *Broadcasts) Run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	outage := store.NewOutage(b.log, "broadcast")
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		}
-		wait := sweepEvery
-		if outage.Note(ctx, b.sweep(ctx)) != nil {
-			wait = retryDelay
-		}
-		timer.Reset(wait)
-	}
+	return store.NewOutage(b.log, "broadcast").Repeat(ctx, sweepEvery, b.sweep)
 }
 
 func (b *Broadcasts) sweep(ctx context.Context) error {
@@ -255,7 +239,7 @@ func (b *Broadcasts) sweep(ctx context.Context) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		open, err := b.st.OpenBroadcast(ctx)
+		open, err := rows.OpenBroadcast(ctx, b.st.Reader)
 		if err != nil || open == nil {
 			return err
 		}
@@ -293,7 +277,7 @@ func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
 	}
 	for _, g := range groups {
 		if config, err := groupconfig.Parse(g.Config); err != nil || !config.Announce {
-			continue // what is wrong with a config is said elsewhere
+			continue // the log has the error elsewhere
 		}
 		all, err := b.chats.Of(ctx, b.st.Reader, g.Folder, MaxChats)
 		if err != nil {
@@ -306,7 +290,7 @@ func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
 		if len(jids) == 0 {
 			continue
 		}
-		err = b.put(ctx, &store.Broadcast{
+		err = b.put(ctx, &rows.Broadcast{
 			Key: fmt.Sprintf("schema:%d:%s", version, g.Folder), CreatedBy: "gated", Chats: jids,
 			Text: fmt.Sprintf("Arizuko was updated: its database is at version %d now.", version),
 		}, false)

@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/rows"
-
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/internal/chats"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -145,7 +144,7 @@ func TestRun_LeftByACrash_IsCompletedOnce(t *testing.T) {
 	for i := range 2*pageRows + 5 {
 		jids = append(jids, fmt.Sprintf("telegram:-%d", 1000+i))
 	}
-	if err := h.put(t.Context(), &store.Broadcast{Key: "k", Text: "x", CreatedBy: "op", Chats: jids}, true); err != nil {
+	if err := h.put(t.Context(), &rows.Broadcast{Key: "k", Text: "x", CreatedBy: "op", Chats: jids}, true); err != nil {
 		t.Fatal(err)
 	}
 	h.write(func(tx *store.Tx) error { _, err := rows.PutBroadcastPage(tx, "k", pageRows, 1000); return err })

@@ -10,6 +10,7 @@ import (
 
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -36,17 +37,7 @@ type Notices struct {
 
 // Run looks for such answers until ctx ends.
 func (n *Notices) Run(ctx context.Context) error {
-	outage := store.NewOutage(n.Log, "lost answers")
-	ticks := time.NewTicker(sweepEvery)
-	defer ticks.Stop()
-	for {
-		_ = outage.Note(ctx, n.Step(ctx))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks.C:
-		}
-	}
+	return store.NewOutage(n.Log, "lost answers").Repeat(ctx, sweepEvery, n.Step)
 }
 
 // Step inserts the notices that are due. It may be repeated at any time.
@@ -56,7 +47,7 @@ func (n *Notices) Step(ctx context.Context) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	daemons, err := n.Store.Daemons(ctx)
+	daemons, err := daemonrows.Daemons(ctx, n.Store.Reader)
 	if err != nil {
 		return err
 	}

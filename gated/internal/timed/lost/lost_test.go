@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/rows"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -39,7 +40,7 @@ func (f *fixture) write(fn func(*store.Tx) error) {
 func (f *fixture) connect(platform, as string) {
 	f.t.Helper()
 	f.write(func(tx *store.Tx) error {
-		return tx.Heartbeat(store.Daemon{Name: msg.DaemonOf(platform + ":1"), Version: "v1", StartedAt: 1, HeartbeatAt: 1, Connection: as})
+		return daemonrows.Heartbeat(tx, daemonrows.Daemon{Name: msg.DaemonOf(platform + ":1"), Version: "v1", StartedAt: 1, HeartbeatAt: 1, Connection: as})
 	})
 }
 

@@ -6,10 +6,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"arizuko/gated/internal/rows"
-
 	"github.com/go-chi/chi/v5"
 
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -33,7 +32,7 @@ func (c *Closer) closeFor(r *http.Request) error {
 	if err != nil || id <= 0 {
 		return apierr.New(apierr.BadRequest, "%.40q is not the id of a poll", chi.URLParam(r, "id"))
 	}
-	p, err := c.Store.Poll(r.Context(), id)
+	p, err := rows.Poll(r.Context(), c.Store.Reader, id)
 	switch {
 	case err != nil:
 		return apierr.New(apierr.Unavailable, "the database is not available right now: %w", err)

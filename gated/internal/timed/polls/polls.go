@@ -29,28 +29,18 @@ type Closer struct {
 	Every time.Duration // how often to look
 	Now   func() time.Time
 	Log   *slog.Logger
-	// Objects are the active context objects, of which a closed poll is one for a short time.
-	Objects *contextobjects.Index
+	// Objects are the active context objects. A closed poll stays one for a short time.
+	Objects *contextobjects.Objects
 
 	started, lookedAt time.Time
 }
 
 // Run closes polls until ctx ends.
 func (c *Closer) Run(ctx context.Context) error {
-	outage := store.NewOutage(c.Log, "write")
-	ticks := time.NewTicker(c.Every)
-	defer ticks.Stop()
-	for {
-		_ = outage.Note(ctx, c.Step(ctx))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks.C:
-		}
-	}
+	return store.NewOutage(c.Log, "write").Repeat(ctx, c.Every, c.Step)
 }
 
-// Step closes what is to be closed now. It may be repeated at any time.
+// Step closes the polls that are due, and ends closed ones. It may be repeated at any time.
 func (c *Closer) Step(ctx context.Context) error {
 	now := c.Now()
 	if c.started.IsZero() {

@@ -29,7 +29,7 @@ func newHarness(t *testing.T) *harness {
 func (h *harness) restart() {
 	h.c = &Closer{
 		Store: h.st, Now: func() time.Time { return h.clock }, Log: slog.New(slog.DiscardHandler),
-		Objects: contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights()}),
+		Objects: &contextobjects.Objects{Weights: contextobjects.DefaultWeights()},
 	}
 }
 
@@ -46,7 +46,7 @@ func (h *harness) step(p *msg.StoredPoll) (now *msg.StoredPoll, closings int) {
 	if err := h.c.Step(h.Context()); err != nil {
 		h.Fatal(err)
 	}
-	now, err := h.st.Poll(h.Context(), p.ID)
+	now, err := rows.Poll(h.Context(), h.st.Reader, p.ID)
 	if err != nil {
 		h.Fatal(err)
 	}

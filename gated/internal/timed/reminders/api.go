@@ -41,7 +41,7 @@ type Line struct {
 	State     msg.ReminderState `json:"state"`
 	NextSlot  int64             `json:"next_slot"`
 	LastSlot  int64             `json:"last_slot"`
-	LastRow   int64             `json:"last_row"` // messages.id of what the last slot made
+	LastRow   int64             `json:"last_row"` // messages.id of the row that the last slot made
 	CreatedBy string            `json:"created_by"`
 	Error     string            `json:"error"`
 }
@@ -83,13 +83,15 @@ func (s *Scheduler) list(r *http.Request) ([]Line, error) {
 	case folder != "" && chat != "":
 		return nil, apierr.New(apierr.BadRequest, "give folder or chat, not both")
 	case folder != "":
-		all, err = s.st.FolderReminders(r.Context(), folder, state, after, listRows)
+		all, err = s.st.Reminders(r.Context(), store.ReminderList{Folder: folder, State: state, After: after,
+			Limit: listRows})
 	case chat != "":
 		if chat, err = s.st.Address(r.Context(), chat); err == nil {
-			all, err = s.st.ChatReminders(r.Context(), chat, state, after, listRows)
+			all, err = s.st.Reminders(r.Context(), store.ReminderList{ChatJID: chat, State: state, After: after,
+				Limit: listRows})
 		}
 	case state == msg.ReminderActive:
-		all, err = s.st.ActiveReminders(r.Context(), after, listRows)
+		all, err = s.st.Reminders(r.Context(), store.ReminderList{After: after, Limit: listRows})
 	default:
 		return nil, apierr.New(apierr.BadRequest, "reminders that have ended are listed for a folder or a chat")
 	}

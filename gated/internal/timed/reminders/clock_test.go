@@ -1,16 +1,12 @@
 package reminders
 
 import (
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"arizuko/gated/internal/chats"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
 )
@@ -25,12 +21,11 @@ func (c *wallClock) set(clock time.Time) { c.ahead.Store(int64(time.Until(clock)
 func TestRun_ClockIsSetAhead_FiresAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := &harness{t: t, st: storetest.Open(t), now: instant(t, "2026-11-23T08:00:00Z")}
-		h.group()
-		h.put(msg.Reminder{Cron: "30 9 * * *", Missed: msg.MissedOne})
+		h := harnessOn(t, storetest.Open(t))
+		h.daily()
 		var clock wallClock
 		clock.set(h.now)
-		h.s = New(Config{MaxAgents: 1, Now: clock.now, Chats: &chats.Chats{}}, h.st, h, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		h.s.cfg.Now = clock.now
 		go func() { _ = h.s.Run(t.Context()) }()
 		<-time.After(10 * time.Second)
 		clock.set(instant(t, "2026-11-23T08:30:05Z"))
@@ -45,7 +40,6 @@ func TestRun_ClockIsSetAhead_FiresAtOnce(t *testing.T) {
 // TestRun_ClockIsSet runs the scheduler while its clock jumps, and compares when the reminder of 08:30 UTC has fired.
 func TestRun_ClockIsSet_SlotsFireOnce(t *testing.T) {
 	t.Parallel()
-	const start, daily = "2026-11-23T08:00:00Z", "30 9 * * *"
 	for name, tc := range map[string]struct {
 		missed msg.Missed
 		jumps  []string // the clock is set to each of them, and runs for two minutes
@@ -57,7 +51,7 @@ func TestRun_ClockIsSet_SlotsFireOnce(t *testing.T) {
 		"ahead and forward again, skip":  {msg.MissedSkip, []string{"2026-11-26T12:00:00Z", "2026-11-27T08:29:30Z"}, []string{"2026-11-27T08:30:00Z"}},
 		"back over a slot":               {msg.MissedOne, []string{"2026-11-23T08:29:30Z", "2026-11-23T08:29:30Z", "2026-11-23T08:29:30Z"}, []string{"2026-11-23T08:30:00Z"}},
 		"back by days":                   {msg.MissedOne, []string{"2026-11-23T08:29:30Z", "2026-11-20T08:29:30Z", "2026-11-23T08:29:30Z"}, []string{"2026-11-20T08:30:00Z", "2026-11-22T08:30:00Z", "2026-11-23T08:30:00Z"}},
-		// What fired while the clock was wrong stays fired, and what is right then fires too.
+		// Slots that fired while the clock was wrong stay fired, and the right ones fire too.
 		"a year ahead for a while, one": {msg.MissedOne, []string{"2027-11-24T12:00:00Z", "2026-11-23T08:29:30Z", "2026-11-24T08:29:30Z"},
 			[]string{"2026-11-23T08:30:00Z", "2026-11-24T08:30:00Z", "2027-11-24T08:30:00Z"}},
 		"a year ahead for a while, skip": {msg.MissedSkip, []string{"2027-11-24T12:00:00Z", "2026-11-23T08:29:30Z"}, []string{"2026-11-23T08:30:00Z"}},
@@ -66,12 +60,11 @@ func TestRun_ClockIsSet_SlotsFireOnce(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				path := storetest.Path(t)
-				h := &harness{t: t, st: storetest.OpenAt(t, path, nil), now: instant(t, start)}
-				h.group()
-				h.put(msg.Reminder{Cron: daily, Missed: tc.missed})
+				h := harnessOn(t, storetest.OpenAt(t, path, nil))
+				h.put(msg.Reminder{Cron: "30 9 * * *", Missed: tc.missed})
 				var clock wallClock
 				clock.set(h.now)
-				h.s = New(Config{MaxAgents: 1, Now: clock.now, Chats: &chats.Chats{}}, h.st, h, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+				h.s.cfg.Now = clock.now
 				go func() { _ = h.s.Run(t.Context()) }()
 				synctest.Wait()
 				for _, jump := range tc.jumps {
@@ -79,10 +72,7 @@ func TestRun_ClockIsSet_SlotsFireOnce(t *testing.T) {
 					time.Sleep(2 * time.Minute) //nolint:forbidigo // in a bubble
 					synctest.Wait()
 				}
-				var slots []string
-				for _, f := range firedSlots(t, path) {
-					slots = append(slots, time.UnixMilli(f.slot).UTC().Format(time.RFC3339))
-				}
+				slots := firedTimes(t, path)
 				if slices.Sort(slots); !slices.Equal(slots, tc.slots) {
 					t.Errorf("fired %s, want %s", slots, tc.slots)
 				}

@@ -10,11 +10,11 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// maxLate is how late a slot fires as if it were in time, in ms. An older one was missed, and Missed says
-// what becomes of it.
+// maxLate is how late a slot fires as if it were in time, in ms. An older one was missed, and Missed
+// decides whether it fires.
 const maxLate = 5 * 60_000
 
-// decision is what becomes of a due reminder.
+// decision is the next step of a due reminder.
 type decision struct {
 	slot   int64 // that fires, unix ms, 0 for none
 	next   int64 // the next one, 0 for none
@@ -87,7 +87,7 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// reminderSender is what the sender of a prompt begins with.
+// reminderSender is the beginning of the sender of a prompt.
 const reminderSender = "reminder:"
 
 // firingMessages are the rows of a slot that fires: the body, or the prompt that the turn answers. The prompt is a row
@@ -114,7 +114,7 @@ func firingMessages(r *msg.Reminder, kind msg.ChatKind, now int64) (*msg.Message
 		Surface: surface.Name, Ceiling: surface.Ceiling, RowCount: 1, RowBytes: len(r.Body), CreatedAt: now,
 		Depth: r.Depth + 1,
 	}
-	if r.Cron == "" { // one that repeats for months would use up what one request may cause: each slot begins a chain
+	if r.Cron == "" { // one that repeats for months would use up the turns that one request may cause: each slot begins a chain
 		turn.RootTurnID = r.RootTurnID
 	}
 	return prompt, turn

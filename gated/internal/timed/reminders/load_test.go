@@ -2,16 +2,12 @@ package reminders
 
 import (
 	"database/sql"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"arizuko/gated/internal/rows"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"arizuko/gated/internal/chats"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -46,6 +42,15 @@ func firedSlots(t *testing.T, path string) (all []firedSlot) {
 	return all
 }
 
+// firedTimes are the times of those slots.
+func firedTimes(t *testing.T, path string) (all []string) {
+	t.Helper()
+	for _, f := range firedSlots(t, path) {
+		all = append(all, time.UnixMilli(f.slot).UTC().Format(time.RFC3339))
+	}
+	return all
+}
+
 // harnessAt is a harness on a file of the test, whose commits are observed.
 func harnessAt(t *testing.T, path string, committed func(err error)) *harness {
 	t.Helper()
@@ -57,10 +62,7 @@ func harnessAt(t *testing.T, path string, committed func(err error)) *harness {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	h := &harness{t: t, st: st, now: instant(t, "2026-11-23T08:00:00Z")}
-	h.group()
-	h.s = New(Config{MaxAgents: 1, Now: func() time.Time { return h.now }, Chats: &chats.Chats{}}, st, h, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	return h
+	return harnessOn(t, st)
 }
 
 // TestScheduler_TenThousandDue covers a start after a long time: pages stay small, other processes write between them.

@@ -77,10 +77,7 @@ func TestRun_SetBackWhileDiskFull_FiresAtTheRightTimeAgain(t *testing.T) {
 		release()
 		time.Sleep(10 * time.Minute) //nolint:forbidigo // in a bubble
 		synctest.Wait()
-		var slots []string
-		for _, f := range firedSlots(t, path) {
-			slots = append(slots, time.UnixMilli(f.slot).UTC().Format(time.RFC3339))
-		}
+		slots := firedTimes(t, path)
 		if want := []string{"2027-11-22T08:30:00Z", "2027-11-23T08:30:00Z", "2026-11-23T08:30:00Z"}; !slices.Equal(slots, want) {
 			t.Errorf("fired %s, want %s", slots, want)
 		}

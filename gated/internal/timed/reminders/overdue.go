@@ -11,22 +11,16 @@ import (
 // watchEvery is how often Watch looks.
 const watchEvery = 30 * time.Second
 
-// Watch reports overdue reminders until ctx ends. It looks beside Run, which may be what hangs.
+// Watch reports overdue reminders until ctx ends. It looks beside Run, which may hang itself.
 func (s *Scheduler) Watch(ctx context.Context) error {
 	outage := store.NewOutage(s.log, "look for overdue reminders")
-	ticker := time.NewTicker(watchEvery)
-	defer ticker.Stop()
-	for {
+	return outage.Repeat(ctx, watchEvery, func(ctx context.Context) error {
 		problems, err := s.overdue(ctx)
-		if outage.Note(ctx, err) == nil {
+		if err == nil {
 			s.cfg.Report(problems)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+		return err
+	})
 }
 
 // overdue names reminders that should have fired, for operators.

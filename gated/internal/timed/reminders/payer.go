@@ -19,7 +19,7 @@ func (s *Scheduler) origin(ctx context.Context, st store.Reader, r *msg.Reminder
 	return authority.OriginOf(&msg.Message{OnBehalfOf: r.Payer()}, operators), err
 }
 
-// members is what the members of the reminder's group may do, nil for no group.
+// members are the rights of the members of the reminder's group, nil for no group.
 func (s *Scheduler) members(ctx context.Context, r store.Reader, folder string) (*groupconfig.Members, error) {
 	group, err := r.Group(ctx, folder)
 	if err != nil || group == nil {

@@ -9,16 +9,14 @@ import (
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 const member = "telegram:5"
 
 func (h *harness) configure(config string) {
 	h.t.Helper()
-	h.write(func(tx *store.Tx) error {
-		_, err := tx.UpdateGroup(&msg.Group{Folder: "main", Config: []byte(config)})
-		return err
-	})
+	h.write(func(tx *store.Tx) error { return storetest.SetConfig(tx, "main", []byte(config)) })
 }
 
 // notices are the texts of notices that the chat got.

@@ -15,7 +15,7 @@ import (
 func Redecide(ctx context.Context, st store.Reader, now int64, limit int) (check migrations.Check, err error) {
 	check.What = "next times of reminders"
 	for after := int64(0); limit > 0; {
-		all, err := st.ActiveReminders(ctx, after, min(realignPage, limit))
+		all, err := st.Reminders(ctx, store.ReminderList{After: after, Limit: min(realignPage, limit)})
 		if err != nil || len(all) == 0 {
 			return check, err
 		}

@@ -12,9 +12,9 @@ import (
 
 // Schedule computes the slots of a cron expression in a time zone.
 //
-// The hours of a day are those of the zone's clocks. What falls into an hour that is skipped fires when
-// the skipped time is over, or right before it where that is another day; what falls into an hour that comes
-// twice fires in the first. If the hour is *, both hours count, and a skipped one has no slots. A day that the
+// The hours of a day are those of the zone's clocks. A slot in an hour that is skipped fires when the
+// skipped time is over, or right before it where that is another day; a slot in an hour that comes twice
+// fires in the first. If the hour is *, both hours count, and a skipped one has no slots. A day that the
 // zone skips as a whole counts only where every day has slots.
 type Schedule struct {
 	// expr is asked about readings of clocks alone, as times in UTC: over a change of the clocks it may answer with
@@ -57,7 +57,7 @@ func ParseSchedule(cron string, zone *time.Location) (s *Schedule, err error) {
 				errCron, r)
 		}
 	}
-	// The parser takes what names no day, as 30 2, and panics now on some of it.
+	// The parser takes expressions that name no day, as 30 2, and panics now on some of them.
 	if expr.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, errNever
 	}
@@ -201,7 +201,7 @@ func (s *Schedule) Last(since, until time.Time) (last time.Time) {
 	}
 }
 
-// reading is what the clocks of a time's zone show, as a time in UTC.
+// reading is the reading of the clocks of a time's zone, as a time in UTC.
 func reading(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }

@@ -47,10 +47,10 @@ type Config struct {
 	MaxAgents int // how many agents may be busy at once
 	Now       func() time.Time
 	Operators map[string]bool
-	Objects   *contextobjects.Index // of which reminders may be some; nil for none
+	Objects   *contextobjects.Objects // the active context objects, among them reminders; nil for none
 	Chats     *chats.Chats
 	Charged   func(folder string)     // a turn was stored that counts against a rate of the group; nil for nothing
-	Report    func(problems []string) // what is overdue, in words for operators
+	Report    func(problems []string) // gets the overdue reminders, in words for operators
 }
 
 // Scheduler fires reminders.
@@ -142,7 +142,7 @@ func (s *Scheduler) sleep(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// clockReading is what two clocks show at once: the wall clock, which may be set, and the monotonic one.
+// clockReading is the reading of two clocks at once: the wall clock, which may be set, and the monotonic one.
 type clockReading struct{ wall, monotonic time.Time }
 
 func (s *Scheduler) readClocks() clockReading { return clockReading{s.cfg.Now().Round(0), time.Now()} }
@@ -168,7 +168,7 @@ func (s *Scheduler) readClock() {
 
 // fireDue fires a page of due reminders, and returns the time until there is more to do.
 func (s *Scheduler) fireDue(ctx context.Context) (wait time.Duration, err error) {
-	due, err := s.st.DueReminders(ctx, s.now(), page)
+	due, err := s.st.Reminders(ctx, store.ReminderList{DueBy: s.now(), Limit: page})
 	if err != nil {
 		return 0, err
 	}
@@ -230,7 +230,7 @@ func (s *Scheduler) fire(ctx context.Context, due []*msg.Reminder) error {
 	return failed
 }
 
-// prepareAlone prepares a reminder. What panics about it costs that reminder alone: it ends.
+// prepareAlone prepares a reminder. A panic ends that reminder alone.
 func (s *Scheduler) prepareAlone(ctx context.Context, r *msg.Reminder, now int64) (f *firing, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -349,7 +349,7 @@ func (s *Scheduler) setDue(tx *store.Tx, r *msg.Reminder, next, now int64) error
 	return s.cfg.Objects.SetReminderDue(tx, r.ChatJID, r.ID, next, now)
 }
 
-// note counts and logs what became of a reminder.
+// note counts and logs the outcome of a reminder.
 func (s *Scheduler) note(f *firing) {
 	log := s.log.With("reminder", f.ID, "chat", f.ChatJID, "folder", f.Folder)
 	if f.problem != "" {
@@ -390,7 +390,7 @@ func (s *Scheduler) end(ctx context.Context, r *msg.Reminder, problem string) er
 // Slots that have fired do not fire again.
 func (s *Scheduler) realign(ctx context.Context, from int64) error {
 	for after := int64(0); ; {
-		all, err := s.st.ActiveReminders(ctx, after, realignPage)
+		all, err := s.st.Reminders(ctx, store.ReminderList{After: after, Limit: realignPage})
 		if err != nil || len(all) == 0 {
 			return err
 		}

@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/rows"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -35,26 +34,35 @@ type harness struct {
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	h := &harness{t: t, st: storetest.Open(t), now: instant(t, "2026-11-23T08:00:00Z")}
-	h.group()
+	h := harnessOn(t, storetest.Open(t))
 	h.restart()
 	return h
 }
 
-func (h *harness) group() {
-	h.t.Helper()
+// harnessOn is a harness whose scheduler has not begun.
+func harnessOn(t *testing.T, st *store.Store) *harness {
+	t.Helper()
+	h := &harness{t: t, st: st, now: instant(t, "2026-11-23T08:00:00Z")}
 	h.write(func(tx *store.Tx) error {
 		if _, err := tx.PutGroup(&msg.Group{Folder: "main", Config: []byte("{}")}); err != nil {
 			return err
 		}
 		return tx.PutRoute(&msg.Route{Match: "chat_jid=" + chatJID, Target: "main"})
 	})
+	h.begin()
+	return h
 }
 
-// restart makes a new scheduler, as after a crash, and lets it align the reminders.
+// begin makes a new scheduler, as after a crash.
+func (h *harness) begin() {
+	h.s = New(Config{MaxAgents: 1, Now: func() time.Time { return h.now }, Chats: &chats.Chats{}}, h.st, h,
+		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+}
+
+// restart does so, and lets it align the reminders.
 func (h *harness) restart() {
 	h.t.Helper()
-	h.s = New(Config{MaxAgents: 1, Now: func() time.Time { return h.now }, Chats: &chats.Chats{}}, h.st, h, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	h.begin()
 	if err := h.s.realign(h.t.Context(), h.now.UnixMilli()); err != nil {
 		h.t.Fatal(err)
 	}
@@ -101,7 +109,7 @@ func (h *harness) put(r msg.Reminder) *msg.Reminder {
 
 func (h *harness) daily() *msg.Reminder { return h.put(msg.Reminder{Cron: "30 9 * * *"}) } // 08:30 UTC
 
-// at sets the clock and fires what is due then.
+// at sets the clock and fires the reminders that are due then.
 func (h *harness) at(clock string) {
 	h.t.Helper()
 	h.now = instant(h.t, clock)
@@ -147,15 +155,11 @@ func (h *harness) expect(sent int, state msg.ReminderState, r *msg.Reminder) {
 	}
 }
 
-func TestScheduler_OneShot_FiresOnceAtTopLevel(t *testing.T) {
+func TestScheduler_OneShot_FiresAtTopLevel(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	r := h.put(msg.Reminder{DueAt: h.now.Add(time.Hour).UnixMilli(), Topic: "77"})
-	h.at("2026-11-23T08:59:59Z")
-	h.expect(0, msg.ReminderActive, r)
 	h.at("2026-11-23T09:00:00Z")
-	h.at("2026-11-23T09:01:00Z")
-	h.expect(1, msg.ReminderDone, r)
 	m := h.sent()[0]
 	if m.Source != msg.SourceReminder || m.ThreadID != "" || m.Topic != "" || m.ReplyToID != "" || m.TurnID != 0 || m.OutState != msg.OutQueued ||
 		m.Content != "stand up" || m.ChatJID != chatJID {
@@ -195,41 +199,49 @@ func TestScheduler_Prompt_StoresBroadcastTurn(t *testing.T) {
 	}
 }
 
-func TestScheduler_Down_MissedSlots(t *testing.T) {
+// TestScheduler_Clock has the number of messages of a reminder by each time that the clock shows, and whether it goes on.
+// Where gated was down, it starts at each of them.
+func TestScheduler_Clock(t *testing.T) {
 	t.Parallel()
+	const active, done = msg.ReminderActive, msg.ReminderDone
+	type step struct {
+		clock string
+		sent  int
+		state msg.ReminderState
+	}
+	nine := instant(t, "2026-11-23T09:00:00Z").UnixMilli()
+	daily, skips := msg.Reminder{Cron: "30 9 * * *"}, msg.Reminder{Cron: "30 9 * * *", Missed: msg.MissedSkip} // at 08:30 UTC
 	for name, tc := range map[string]struct {
-		missed msg.Missed
-		back   string
-		sent   int
+		reminder msg.Reminder
+		down     bool
+		steps    []step
 	}{
-		"one fires late":                 {msg.MissedOne, "2026-11-26T07:00:00Z", 1},
-		"skip fires nothing":             {msg.MissedSkip, "2026-11-26T07:00:00Z", 0},
-		"skip, up again in time":         {msg.MissedSkip, "2026-11-23T08:34:00Z", 1},
-		"skip, back at the newest slot":  {msg.MissedSkip, "2026-11-26T08:31:00Z", 1},
-		"one, years later":               {msg.MissedOne, "2031-11-26T08:31:00Z", 1},
-		"skip, five minutes after it is": {msg.MissedSkip, "2026-11-23T08:35:01Z", 0},
+		"once": {msg.Reminder{DueAt: nine}, false, []step{
+			{"2026-11-23T08:59:59Z", 0, active}, {"2026-11-23T09:00:00Z", 1, done}, {"2026-11-23T09:01:00Z", 1, done}}},
+		"once, missed, skip":                  {msg.Reminder{DueAt: nine, Missed: msg.MissedSkip}, false, []step{{"2026-11-23T10:00:00Z", 0, done}}},
+		"down, one fires late":                {daily, true, []step{{"2026-11-26T07:00:00Z", 1, active}, {"2026-11-26T07:00:00Z", 1, active}}},
+		"down, one, years later":              {daily, true, []step{{"2031-11-26T08:31:00Z", 1, active}, {"2031-11-26T08:31:00Z", 1, active}}},
+		"down, skip":                          {skips, true, []step{{"2026-11-26T07:00:00Z", 0, active}, {"2026-11-26T07:00:00Z", 0, active}}},
+		"down, skip, up again in time":        {skips, true, []step{{"2026-11-23T08:34:00Z", 1, active}, {"2026-11-23T08:34:00Z", 1, active}}},
+		"down, skip, five minutes late":       {skips, true, []step{{"2026-11-23T08:35:01Z", 0, active}}},
+		"down, skip, back at the newest slot": {skips, true, []step{{"2026-11-26T08:31:00Z", 1, active}, {"2026-11-26T08:31:00Z", 1, active}}},
+		// It does not stay silent for a year.
+		"the clock was a year ahead": {daily, true, []step{
+			{"2027-11-23T08:30:00Z", 1, active}, {"2026-11-23T08:10:00Z", 1, active}, {"2026-11-23T08:30:00Z", 2, active}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			r := h.put(msg.Reminder{Cron: "30 9 * * *", Missed: tc.missed})
-			h.now = instant(t, tc.back)
-			h.restart()
-			h.at(tc.back)
-			h.expect(tc.sent, msg.ReminderActive, r)
-			h.restart()
-			h.at(tc.back)
-			h.expect(tc.sent, msg.ReminderActive, r)
+			r := h.put(tc.reminder)
+			for _, step := range tc.steps {
+				if h.now = instant(t, step.clock); tc.down {
+					h.restart()
+				}
+				h.at(step.clock)
+				h.expect(step.sent, step.state, r)
+			}
 		})
 	}
-}
-
-func TestScheduler_OneShotMissed_Skip_IsDone(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	r := h.put(msg.Reminder{DueAt: h.now.Add(time.Hour).UnixMilli(), Missed: msg.MissedSkip})
-	h.at("2026-11-23T10:00:00Z")
-	h.expect(0, msg.ReminderDone, r)
 }
 
 func TestScheduler_ClockSetBack_NoSlotFiresTwice(t *testing.T) {
@@ -259,25 +271,12 @@ func TestScheduler_ClockSetBack_NoSlotFiresTwice(t *testing.T) {
 	}
 }
 
-// The clock was a year ahead for a while: the reminder does not stay silent for a year.
-func TestScheduler_ClockWasAhead_FiresAtTheRightTimeAgain(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	r := h.daily()
-	h.at("2027-11-23T08:30:00Z")
-	h.expect(1, msg.ReminderActive, r)
-	h.now = instant(t, "2026-11-23T08:10:00Z")
-	h.restart()
-	h.at("2026-11-23T08:30:00Z")
-	h.expect(2, msg.ReminderActive, r)
-}
-
 func TestScheduler_CrashAtAnyStep_FiresOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	r := h.daily()
 	h.now = instant(t, "2026-11-23T08:30:00Z")
-	stale, err := h.st.DueReminders(t.Context(), h.now.UnixMilli(), 1)
+	stale, err := h.st.Reminders(t.Context(), store.ReminderList{DueBy: h.now.UnixMilli(), Limit: 1})
 	if err != nil || len(stale) != 1 {
 		t.Fatal(stale, err)
 	}
@@ -313,7 +312,7 @@ func TestScheduler_RouteGone_ReminderEnds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	r := h.daily()
-	h.write(func(tx *store.Tx) error { _, err := tx.DeleteRoute(1); return err })
+	h.write(func(tx *store.Tx) error { return tx.Exec(`DELETE FROM routes WHERE id = 1`) })
 	h.at("2026-11-23T09:00:00Z")
 	h.expect(0, msg.ReminderCancelled, r)
 }
@@ -324,7 +323,7 @@ func TestScheduler_ChatOfAnotherGroup_ReminderEndsByRoutesAlone(t *testing.T) {
 	route := func(match, target string) func(*store.Tx) error {
 		return func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Match: match, Target: target}) }
 	}
-	drop := func(tx *store.Tx) error { _, err := tx.DeleteRoute(1); return err }
+	drop := func(tx *store.Tx) error { return tx.Exec(`DELETE FROM routes WHERE id = 1`) }
 	bySender := route("sender=telegram:42", "main")
 	for name, tt := range map[string]struct {
 		changes []func(*store.Tx) error
@@ -414,7 +413,7 @@ func TestScheduler_Overdue_Named(t *testing.T) {
 func TestScheduler_End_ObjectHasNoDueTime(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.s.cfg.Objects = contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{Short: time.Hour, Max: 24 * time.Hour}})
+	h.s.cfg.Objects = &contextobjects.Objects{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{Short: time.Hour, Max: 24 * time.Hour}}
 	r, id := h.daily(), ""
 	h.write(func(tx *store.Tx) error {
 		o, err := h.s.cfg.Objects.Activate(tx, contextobjects.ReminderCreated, msg.ContextObject{

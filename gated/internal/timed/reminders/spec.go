@@ -24,7 +24,7 @@ const (
 	maxAhead = 5 * 366 * 24 * time.Hour
 )
 
-// Spec is what a reminder is asked to be. Of a change, an empty field leaves what is stored.
+// Spec is a request for a reminder, or for a change of one, whose empty fields leave the stored ones.
 type Spec struct {
 	Kind, Body, DueAt, Cron, TimeZone, Missed string
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// unnamed is what time.Local is called where TZ is not set.
+// unnamed is the name of time.Local where TZ is not set.
 const unnamed = "Local"
 
 // LocalZone is the name of this machine's time zone: that of TZ, or the one that /etc/localtime links to. It is

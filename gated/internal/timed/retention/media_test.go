@@ -102,7 +102,7 @@ func TestTrimMedia_FilesInUse_Stay(t *testing.T) {
 	}
 }
 
-// What a crash, or a call that failed, has left is removed whatever RETENTION_DAYS says.
+// Files that a crash, or a call that failed, has left are removed whatever RETENTION_DAYS says.
 func TestPurge_MediaThatNoRowNames_IsRemovedAfterADay(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)

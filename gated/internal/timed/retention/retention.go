@@ -1,5 +1,5 @@
-// Package retention deletes what is older than RETENTION_DAYS, keeps the audit and the media folder within their
-// bounds, and moves what is left of chats that got another address.
+// Package retention deletes rows that are older than RETENTION_DAYS, keeps the audit and the media folder within their
+// bounds, and moves the rows of chats that got another address.
 package retention
 
 import (
@@ -36,7 +36,7 @@ const (
 
 // Config of a Job.
 type Config struct {
-	Days       int    // what is older is deleted; 0 keeps everything
+	Days       int    // older rows are deleted; 0 keeps everything
 	Data       string // the data folder
 	MediaQuota int64  // bytes; beyond about as many the oldest files are removed
 	Now        func() time.Time
@@ -106,7 +106,7 @@ func (j *Job) finishMoves(ctx context.Context) {
 	}
 }
 
-// Counts of what a purge deleted.
+// Counts are the numbers of rows and files that a purge deleted.
 type Counts struct{ Turns, Messages, Runs, Broadcasts, Audit, Logs, Media int }
 
 func (c Counts) String() string {
@@ -114,7 +114,7 @@ func (c Counts) String() string {
 		c.Turns, c.Messages, c.Runs, c.Broadcasts, c.Audit, c.Logs, c.Media)
 }
 
-// Purge deletes once what is older than Config.Days, changes beyond a bound, and files that no row names. It may be
+// Purge deletes once all rows older than Config.Days, changes beyond a bound, and files that no row names. It may be
 // interrupted anywhere; the next one continues.
 func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
 	start := j.cfg.Now()

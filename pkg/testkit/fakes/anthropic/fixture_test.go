@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
 )
 
-// timeout is how long a test waits for what must happen.
+// timeout is how long a test waits for an event.
 const timeout = 10 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -33,7 +33,7 @@ func (r *Reply) stopReason() string {
 // FollowCommand is a model that follows the last line of the user's last message:
 //
 //	say TEXT           answers TEXT
-//	slow N …           waits N seconds, then does what follows
+//	slow N …           waits N seconds, then obeys the rest
 //	tool NAME INPUT    uses a tool; INPUT is an object, or else the command of Bash
 //	error STATUS TEXT  fails with that HTTP status, and the status's usual text without TEXT
 //	refuse             stops with the reason refusal and no content

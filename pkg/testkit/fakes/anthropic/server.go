@@ -46,7 +46,7 @@ func New(o Options) *Server {
 		o.Key = DefaultKey
 	}
 	return &Server{
-		Record: fakeserver.NewRecord(func(*Call) bool { return true }, (*Call).sends),
+		Record: fakeserver.NewRecord(func(*Call) bool { return true }),
 		Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		key:    o.Key, answer: FollowCommand,
 	}

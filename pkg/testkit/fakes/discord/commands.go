@@ -27,7 +27,6 @@ var commandForm = regexp.MustCompile(`^[-_'\p{L}\p{N}]{1,32}$`)
 type Command struct {
 	ID            string          `json:"id"`
 	ApplicationID string          `json:"application_id"`
-	GuildID       string          `json:"guild_id,omitempty"` // of a command that is only there
 	Version       string          `json:"version"`
 	Type          int             `json:"type"`
 	Name          string          `json:"name"`
@@ -59,42 +58,9 @@ func (s *Server) getCommands(q *request) (any, error) {
 	return append([]Command{}, *all...), nil
 }
 
-func (s *Server) overwriteCommands(q *request) (any, error) {
-	all, err := s.registered(q)
-	if err != nil {
-		return nil, err
-	}
-	return s.overwrite(q, all)
-}
-
-func (s *Server) overwriteGuildCommands(q *request, g *guild) (any, error) {
-	return s.overwrite(q, &g.commands)
-}
-
-// overwrite replaces all commands.
-func (s *Server) overwrite(q *request, all *[]Command) (any, error) {
-	var commands []Command
-	if err := q.decode(&commands); err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(*all, func(c Command) bool { return c.Type == entryPoint }) {
-		return nil, refuse(400, 50240,
-			"You cannot remove this app's Entry Point command in a bulk update operation. Please include the Entry Point command in your update request or delete it separately.")
-	}
-	for i, c := range commands {
-		if err := checkCommand(fmt.Sprint(i), c); err != nil {
-			return nil, err
-		}
-		commands[i] = s.completed(q, c, s.newID())
-	}
-	*all = commands
-	return append([]Command{}, commands...), nil
-}
-
 // completed is a command of a request, with the fields that Discord adds to it.
-func (s *Server) completed(q *request, c Command, id string) Command {
-	c.ID, c.ApplicationID, c.GuildID, c.Version, c.Type = id, s.me.ID, q.path("guild"), s.newID(),
-		max(c.Type, slashCommand)
+func (s *Server) completed(c Command, id string) Command {
+	c.ID, c.ApplicationID, c.Version, c.Type = id, s.me.ID, s.newID(), max(c.Type, slashCommand)
 	return c
 }
 
@@ -127,7 +93,7 @@ func (s *Server) EditCommand(name, description string) {
 	s.commands[i].Description = description
 }
 
-// readCommand reads and validates the body of a call about one command. What it does not name stays as it is.
+// readCommand reads and validates the body of a call about one command. Fields that it does not name stay as they are.
 func (s *Server) readCommand(q *request, c Command) (Command, error) {
 	var loose map[string]json.RawMessage
 	if q.decode(&loose) != nil || loose == nil {
@@ -140,7 +106,7 @@ func (s *Server) readCommand(q *request, c Command) (Command, error) {
 	if err := q.decode(&c); err != nil {
 		return c, err
 	}
-	return s.completed(q, c, id), checkCommand("_", c)
+	return s.completed(c, id), checkCommand("_", c)
 }
 
 // createCommand registers a command, in place of the one of its name and type.
@@ -220,21 +186,15 @@ func (s *Server) Commands() []Command {
 	return slices.Clone(s.commands)
 }
 
-// Command uses one of the bot's commands, one of the guild before another. The text is its first option.
+// Command uses one of the bot's commands. The text is its first option.
 func (p Place) Command(by User, name, text string) Interaction {
 	ch := p.lock()
 	defer p.unlock()
 	all := p.s.commands
-	if ch.guild != nil {
-		all = slices.Concat(ch.guild.commands, all)
-	}
 	i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name })
 	require(i >= 0 && (text == "" || len(all[i].Options) > 0), "no command %s with these options", name)
 	c := all[i]
 	data := map[string]any{"id": c.ID, "name": c.Name, "type": c.Type}
-	if c.GuildID != "" {
-		data["guild_id"] = c.GuildID
-	}
 	if text != "" {
 		data["options"] = []any{map[string]any{"name": c.Options[0].Name, "type": stringOption, "value": text}}
 	}

@@ -104,7 +104,7 @@ func (s *Server) InjectFrame(text string) {
 	s.eachOpen(func(c *conn) { c.queue(frame{body: []byte(text)}) })
 }
 
-// Gateway counts what clients of the gateway did.
+// Gateway counts the actions of clients of the gateway.
 func (s *Server) Gateway() GatewayStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -90,17 +90,3 @@ func TestFlood_RefusesAllButInteractions(t *testing.T) {
 	now = now.Add(2500 * time.Millisecond)
 	r.must("GET", "/users/@me", "")
 }
-
-func TestRateLimits_Interactions_AreNotCounted(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	r := start(t, discord.Options{RateLimits: true, Now: func() time.Time { return now }})
-	r.AddCommand("new", "Begin")
-	given := r.general.Command(r.alice, "new", "")
-	for range 50 {
-		r.must("GET", "/channels/"+r.guild.Channel("c").ChannelID, "")
-	}
-	if got := r.call("GET", "/users/@me", ""); got.Status != 429 {
-		t.Fatalf("the fifty-first call: %d", got.Status)
-	}
-	r.must("POST", "/interactions/"+given.ID+"/"+given.Token+"/callback", `{"type":4,"data":{"content":"noted"}}`)
-}

@@ -21,10 +21,8 @@ const (
 	opHeartbeat      = 1
 	opIdentify       = 2
 	opPresence       = 3
-	opVoiceState     = 4
 	opResume         = 6
 	opReconnect      = 7
-	opMembers        = 8
 	opInvalidSession = 9
 	opHello          = 10
 	opHeartbeatAck   = 11
@@ -268,12 +266,9 @@ func (c *conn) handle(body []byte) int {
 		c.identify(p.D)
 	case opResume:
 		c.resume(p.D)
-	case opPresence, opVoiceState, opMembers:
-		switch {
-		case c.session == nil:
+	case opPresence:
+		if c.session == nil {
 			c.close(CloseNotAuthenticated, "Not authenticated.")
-		case *p.Op == opMembers:
-			c.requestMembers(p.D)
 		}
 	default:
 		c.close(CloseUnknownOpcode, "Unknown opcode.")

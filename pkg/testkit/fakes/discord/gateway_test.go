@@ -146,18 +146,6 @@ func TestGateway_RefusedClients(t *testing.T) {
 	}
 }
 
-func TestGateway_Heartbeats(t *testing.T) {
-	r := start(t, discord.Options{})
-	c := r.listen(allIntents)
-	r.general.Say(r.alice, "x")
-	c.event("MESSAGE_CREATE")
-	c.send(1, "3")
-	c.op(11)
-	if err := r.WaitConfirmed(r.ctx); err != nil || r.Gateway().Heartbeats != 1 {
-		t.Errorf("confirmed: %v, %+v", err, r.Gateway())
-	}
-}
-
 func TestGateway_NoHeartbeats_Closes(t *testing.T) {
 	r := start(t, discord.Options{Heartbeat: 100 * time.Millisecond})
 	begin := time.Now()
@@ -273,24 +261,6 @@ func TestGateway_Faults(t *testing.T) {
 	c = c.again()
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"unheard"}`)
 	c.event("RESUMED")
-}
-
-func TestSetReachable_False_BreaksConnections(t *testing.T) {
-	r := start(t, discord.Options{})
-	c := r.listen(allIntents)
-	r.SetReachable(false)
-	c.closes(-1)
-	if got := r.call("GET", "/users/@me", ""); got.Status != 0 {
-		t.Errorf("got %d %s", got.Status, got.body)
-	}
-	r.general.Say(r.alice, "meanwhile")
-	r.SetReachable(true)
-	c = c.again()
-	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"meanwhile"}`)
-	r.InjectFault(discord.Fault{Route: discord.Connect, Status: 503})
-	if _, resp, err := websocket.Dial(r.ctx, "ws"+r.base[4:]+"/gateway/?v=9", &websocket.DialOptions{HTTPClient: r.client}); err == nil || resp == nil || resp.StatusCode != 503 {
-		t.Errorf("the gateway's fault: %v, %v", resp, err)
-	}
 }
 
 func TestGateway_TooManyPayloads_Closed(t *testing.T) {

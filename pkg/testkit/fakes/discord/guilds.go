@@ -1,13 +1,10 @@
 package discord
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // guild is a guild with its members. The server's lock guards it.
@@ -16,10 +13,7 @@ type guild struct {
 	owner    string
 	roles    []Role // the first is @everyone
 	members  []*Member
-	emojis   []Emoji
 	system   string // the system channel, where joins are announced
-	commands []Command
-	granted  Permission // of the bot, besides those of everyone
 }
 
 func (g *guild) member(user string) *Member {
@@ -141,10 +135,9 @@ func (s *Server) writable(ch *channel) error {
 		return refuse(403, 50007, "Cannot send messages to this user")
 	case !s.may(ch, send):
 		return missingPermissions()
-	case ch.isThread() && ch.info.Metadata.Archived &&
-		(s.archiveStays || ch.info.Metadata.Locked && !s.may(ch, ManageThreads)):
+	case ch.isThread() && ch.info.Metadata.Archived && (s.archiveStays || ch.info.Metadata.Locked):
 		return archived()
-	case ch.isThread() && ch.info.Metadata.Locked && !s.may(ch, ManageThreads):
+	case ch.isThread() && ch.info.Metadata.Locked:
 		return refuse(403, 160005, "Thread is locked")
 	}
 	return nil
@@ -204,33 +197,13 @@ func (s *Server) guildCreate(g *guild) map[string]any {
 	me := g.member(s.me.ID)
 	return map[string]any{
 		"id": g.id, "name": g.name, "icon": nil, "owner_id": g.owner, "roles": slices.Clone(g.roles),
-		"emojis": slices.Clone(g.emojis), "features": []string{}, "system_channel_id": Nullable(g.system),
+		"emojis": []any{}, "features": []string{}, "system_channel_id": Nullable(g.system),
 		"verification_level": 0, "mfa_level": 0, "premium_tier": 0, "preferred_locale": "en-US", "nsfw_level": 0,
 		"joined_at": me.JoinedAt, "large": false, "unavailable": false, "member_count": len(g.members),
 		"members": []Member{*me}, "channels": s.channelsOf(g, false), "threads": s.channelsOf(g, true),
 		"presences": []any{}, "voice_states": []any{}, "stage_instances": []any{}, "guild_scheduled_events": []any{},
 		"stickers": []any{}, "soundboard_sounds": []any{},
 	}
-}
-
-// guildOf is the guild of a request, if the bot is in it.
-func (s *Server) guildOf(q *request) (*guild, error) {
-	id, err := q.id("guild")
-	if err != nil {
-		return nil, err
-	}
-	g := s.guilds[id]
-	switch {
-	case g == nil:
-		return nil, unknown(10004, "Guild")
-	case g.member(s.me.ID) == nil:
-		return nil, missingAccess()
-	}
-	return g, nil
-}
-
-func (s *Server) getActiveThreads(_ *request, g *guild) (any, error) {
-	return threadList(s.channelsOf(g, true)), nil
 }
 
 // threadList is an answer with threads, and with the bot's memberships in them.
@@ -252,155 +225,19 @@ func joined(u User, at time.Time, roles ...string) *Member {
 	return &Member{User: &u, Roles: append([]string{}, roles...), JoinedAt: at}
 }
 
-// channelRequest is the body of the routes that create and change a channel or a thread. Other fields are ignored.
-type channelRequest struct {
-	Name     *string   `json:"name"`
-	Topic    *Nullable `json:"topic"`
-	Archived *bool     `json:"archived"`
-	Locked   *bool     `json:"locked"`
-}
-
-// apply validates the body and changes a channel by it.
-func (b *channelRequest) apply(q *request, to *Channel) error {
-	if err := q.decode(b); err != nil {
-		return err
+// modifyChannel archives a thread, or takes it out of the archive. The bot manages neither channels nor threads: it can
+// do that with its own threads, and anyone who may write in a thread can take it out of the archive.
+func (s *Server) modifyChannel(q *request, t *channel) (any, error) {
+	var body struct {
+		Archived bool `json:"archived"`
 	}
-	if b.Name != nil && (*b.Name == "" || utf8.RuneCountInString(*b.Name) > maxThreadName) {
-		return invalid("name", "BASE_TYPE_BAD_LENGTH", fmt.Sprintf("Must be between 1 and %d in length.", maxThreadName))
-	}
-	set(&to.Name, b.Name)
-	set(&to.Topic, b.Topic)
-	return nil
-}
-
-// set changes a value that is given.
-func set[T any](value, given *T) {
-	if given != nil {
-		*value = *given
-	}
-}
-
-// modifyChannel changes a channel of a guild or a thread.
-func (s *Server) modifyChannel(q *request, ch *channel) (any, error) {
-	var body channelRequest
-	changed := ch.info
-	switch err := body.apply(q, &changed); {
-	case err != nil:
+	if err := q.decode(&body); err != nil {
 		return nil, err
-	case ch.isThread():
-		return s.modifyThread(ch, changed, &body)
-	case ch.guild == nil:
-		return nil, notInPrivate()
-	case !s.may(ch, ManageChannels):
+	}
+	if !t.isThread() || t.info.Metadata.Locked ||
+		t.info.OwnerID != s.me.ID && (body.Archived || !s.may(t, SendMessagesInThreads)) {
 		return nil, missingPermissions()
 	}
-	ch.info = changed
-	s.emit(Guilds, "CHANNEL_UPDATE", ch.snapshot(s))
-	return ch.snapshot(s), nil
-}
-
-// modifyThread changes a thread. Anyone who may write in it may take it out of the archive.
-func (s *Server) modifyThread(t *channel, changed Channel, b *channelRequest) (any, error) {
-	state := t.info.Metadata
-	opens := b.Archived != nil && !*b.Archived
-	others := b.Name != nil || b.Locked != nil
-	may := s.may(t, ManageThreads)
-	if owns := t.info.OwnerID == s.me.ID && b.Locked == nil; !may && !state.Locked {
-		may = owns || opens && !others && s.may(t, SendMessagesInThreads)
-	}
-	switch {
-	case !may:
-		return nil, missingPermissions()
-	case state.Archived && !opens && (others || b.Archived == nil):
-		return nil, archived()
-	}
-	t.info = changed
-	if b.Archived == nil && b.Locked == nil {
-		s.threadUpdate(t)
-		return t.snapshot(s), nil
-	}
-	isArchived, isLocked := state.Archived, state.Locked
-	set(&isArchived, b.Archived)
-	set(&isLocked, b.Locked)
-	s.archive(t, isArchived, isLocked)
+	s.archive(t, body.Archived, false)
 	return t.snapshot(s), nil
-}
-
-// createChannel creates a text channel of a guild.
-func (s *Server) createChannel(q *request, g *guild) (any, error) {
-	if !s.mayIn(g, ManageChannels) {
-		return nil, missingPermissions()
-	}
-	info := Channel{Type: Text}
-	if err := new(channelRequest).apply(q, &info); err != nil {
-		return nil, err
-	}
-	made := s.newChannel(info, g, nil).snapshot(s)
-	s.emit(Guilds, "CHANNEL_CREATE", made)
-	return made, nil
-}
-
-// deleteChannel deletes a channel of a guild.
-func (s *Server) deleteChannel(_ *request, ch *channel) (any, error) {
-	if ch.guild == nil || !s.may(ch, ManageChannels) {
-		return nil, missingPermissions()
-	}
-	s.dropChannel(ch)
-	return ch.snapshot(s), nil
-}
-
-// requestMembers answers with an event, which has the members whose name begins with a text. As on Discord there is no
-// answer about a guild that the bot is not in, and none with all members without the intent.
-func (c *conn) requestMembers(d json.RawMessage) {
-	var r struct {
-		GuildID string  `json:"guild_id"`
-		Query   *string `json:"query"`
-		Limit   int     `json:"limit"`
-		Nonce   string  `json:"nonce"`
-	}
-	if err := json.Unmarshal(d, &r); err != nil || r.Query == nil {
-		c.close(CloseDecodeError, "Error while decoding payload.") // the fake has no lists of ids
-		return
-	}
-	const maxQueried = 100
-	g := c.s.guilds[r.GuildID]
-	if g == nil || g.member(c.s.me.ID) == nil {
-		return
-	}
-	members := g.byPrefix(*r.Query)
-	switch all := *r.Query == "" && r.Limit == 0; {
-	case !all:
-		members = members[:min(len(members), max(r.Limit, 1), maxQueried)]
-	case c.session.intents&GuildMembers == 0:
-		return
-	}
-	c.s.dispatch(c.session, "GUILD_MEMBERS_CHUNK", map[string]any{
-		"guild_id": g.id, "nonce": r.Nonce, "members": members, "chunk_index": 0, "chunk_count": 1,
-	})
-}
-
-// byPrefix are copies of the members with a name that begins with a text, by id.
-func (g *guild) byPrefix(text string) []Member {
-	text = strings.ToLower(text)
-	found := []Member{}
-	for _, m := range g.members {
-		if strings.HasPrefix(strings.ToLower(m.User.Username), text) ||
-			strings.HasPrefix(strings.ToLower(string(m.User.GlobalName)), text) {
-			found = append(found, *m)
-		}
-	}
-	slices.SortFunc(found, func(a, b Member) int { return compareIDs(a.User.ID, b.User.ID) })
-	return found
-}
-
-func (s *Server) getMember(q *request, g *guild) (any, error) {
-	id := q.path("user")
-	m := g.member(id)
-	switch {
-	case m != nil:
-		return *m, nil
-	case s.users[id].ID == "":
-		return nil, unknown(10013, "User")
-	}
-	return nil, unknown(10007, "Member")
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -119,12 +118,11 @@ const (
 
 // File is a file that a user sends.
 type File struct {
-	Name        string
-	MIME        string // guessed from the name's extension, or the content, if empty
-	Data        []byte
-	Size        int64 // in bytes; of Data if 0, and may be more
-	Description string
-	Voice       bool // a voice message, which has no other content
+	Name  string
+	MIME  string // guessed from the name's extension, or the content, if empty
+	Data  []byte
+	Size  int64 // in bytes; of Data if 0, and may be more
+	Voice bool  // a voice message, which has no other content
 }
 
 // file is the file of an attachment.
@@ -168,24 +166,6 @@ func (s *Server) sign(attachments []Attachment) []Attachment {
 	return fresh
 }
 
-// attachmentRef describes an uploaded file, or keeps an existing attachment.
-type attachmentRef struct {
-	ID          any    `json:"id"` // the number in "files[0]", or a snowflake
-	Filename    string `json:"filename"`
-	Description string `json:"description"`
-}
-
-func (a attachmentRef) names(u Upload) bool { return u.Field == fmt.Sprintf("files[%v]", a.ID) }
-
-func (o *outgoing) describe(u Upload) string {
-	for _, a := range o.Attachments {
-		if a.names(u) {
-			return a.Description
-		}
-	}
-	return ""
-}
-
 // newAttachment stores a file, and signs its URL.
 func (s *Server) newAttachment(ch *channel, f File) Attachment {
 	id := s.newID()
@@ -198,7 +178,7 @@ func (s *Server) newAttachment(ch *channel, f File) Attachment {
 	s.files[id] = kept
 	address := s.signed(kept.path)
 	a := Attachment{
-		ID: id, Filename: name, Description: f.Description, ContentType: kept.mime,
+		ID: id, Filename: name, ContentType: kept.mime,
 		Size: max(f.Size, int64(len(f.Data))),
 		URL:  address, ProxyURL: address,
 	}

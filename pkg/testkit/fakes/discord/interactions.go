@@ -21,8 +21,6 @@ type InteractionSummary struct {
 	Owners map[string]string `json:"authorizing_integration_owners"`
 	// Pressed is the message of a pressed button.
 	Pressed string `json:"interacted_message_id,omitempty"`
-	// Original is the response that a later message of the interaction follows.
-	Original string `json:"original_response_message_id,omitempty"`
 }
 
 // owners are the installations of the application that an interaction in a channel is by: that of the guild.
@@ -48,8 +46,7 @@ type interaction struct {
 	ch       *channel
 	message  *Message // with the button; nil for a command
 	answered bool
-	original *Message            // the response; nil for none, as after a pong
-	posts    map[string]*Message // the response and later messages, also ephemeral ones, by id
+	response *Message // nil for none
 }
 
 // The types of interactions.
@@ -62,8 +59,7 @@ const (
 func (s *Server) interact(ch *channel, by User, m *Message, data map[string]any) (given Interaction) {
 	given.ID = s.newID()
 	given.Token = fmt.Sprintf("aW50ZXJhY3Rpb246%sFAKE", given.ID)
-	s.interactions[given.Token] = &interaction{id: given.ID, by: by, at: s.clock(), ch: ch, message: m,
-		posts: map[string]*Message{}}
+	s.interactions[given.Token] = &interaction{id: given.ID, by: by, at: s.clock(), ch: ch, message: m}
 	event := map[string]any{
 		"id": given.ID, "application_id": s.me.ID, "type": usedCommand, "token": given.Token, "version": 1,
 		"data":       data,
@@ -84,13 +80,10 @@ func (s *Server) interact(ch *channel, by User, m *Message, data map[string]any)
 	return given
 }
 
-// The types of responses to interactions.
+// The types of responses to interactions that the fake knows.
 const (
-	pong           = 1
 	say            = 4
-	deferred       = 5
 	deferredUpdate = 6
-	update         = 7
 )
 
 // answerInteraction is the response to an interaction, once and in time.
@@ -114,41 +107,20 @@ func (s *Server) answerInteraction(q *request) (any, error) {
 	}
 	to.answered = true
 	q.call.ChannelID = to.ch.info.ID
-	if asked := q.query.Get("with_response"); asked != "true" && asked != "1" {
-		return nil, nil
-	}
-	answer := map[string]any{"interaction": map[string]any{"id": to.id, "type": to.kind()}}
-	if to.original != nil {
-		answer["resource"] = map[string]any{"type": body.Type, "message": s.inAnswer(to.ch, to.original)}
-	}
-	return answer, nil
+	return nil, nil
 }
 
 // respond carries a response out.
 func (s *Server) respond(q *request, to *interaction, kind int, o *outgoing) error {
-	isPress := to.message != nil
 	switch {
-	case kind == pong:
-		return nil
 	case kind == say && o == nil:
 		return required("data")
 	case kind == say:
-		_, err := s.say(q, to, o)
-		return err
-	case kind == deferred:
-		s.wait(to, o)
+		return s.say(q, to, o)
+	case kind == deferredUpdate && to.message != nil:
 		return nil
-	case (kind == deferredUpdate || kind == update) && isPress:
-		to.original = to.message
-		to.posts[to.message.ID] = to.message
-		if kind == deferredUpdate || o == nil {
-			return nil
-		}
-		return s.rewrite(q, to.ch, to.message, o)
-	case isPress:
-		return invalid("type", "BASE_TYPE_CHOICES", "Value must be one of {1, 4, 5, 6, 7, 8, 9, 10, 12}.")
 	}
-	return invalid("type", "BASE_TYPE_CHOICES", "Value must be one of {1, 4, 5, 8, 9, 10, 12}.")
+	return invalid("type", "BASE_TYPE_CHOICES", "Value must be one of {4, 6}.") // those that the fake knows
 }
 
 // kind is the type of an interaction.
@@ -159,116 +131,35 @@ func (to *interaction) kind() int {
 	return usedCommand
 }
 
-// say posts a message of an interaction: the response, or one that follows it. Only its user sees an ephemeral one.
-func (s *Server) say(q *request, to *interaction, o *outgoing) (*Message, error) {
-	m, err := s.composeBy(q, to.ch, o)
+// say posts the response. Only its user sees an ephemeral one. It is no reply, and the bot's permissions do not limit it.
+func (s *Server) say(q *request, to *interaction, o *outgoing) error {
+	files, err := o.check(q)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.post(to, m)
-	q.call.Ephemeral = m.Flags&Ephemeral != 0
-	q.call.ChannelID, q.call.MessageID = to.ch.info.ID, m.ID
-	return m, nil
-}
-
-// wait posts a response that says that the bot is thinking.
-func (s *Server) wait(to *interaction, o *outgoing) {
-	m := &Message{Author: s.me, Flags: Loading}
-	if o != nil && o.Flags != nil {
-		m.Flags |= *o.Flags & Ephemeral
+	o.Reference, o.Nonce = nil, nil
+	m, err := s.compose(q, to.ch, o, files)
+	if err != nil {
+		return err
 	}
-	s.post(to, m)
-}
-
-// post adds a message of an interaction.
-func (s *Server) post(to *interaction, m *Message) {
 	m.WebhookID, m.ApplicationID = s.me.ID, s.me.ID
 	m.Interaction = &InteractionSummary{ID: to.id, Type: to.kind(), User: to.by, Owners: to.ch.owners()}
 	if to.message != nil {
 		m.Interaction.Pressed = to.message.ID
-	}
-	switch {
-	case to.original != nil:
-		m.Interaction.Original = to.original.ID
-		m.answer(to.ch, to.original)
-	case to.message != nil:
 		m.answer(to.ch, to.message)
-	default:
+	} else {
 		m.Type = ChatInputCommand
 	}
-	if to.original == nil {
-		to.original = m
-	}
-	if m.Flags&Ephemeral != 0 {
+	q.call.Ephemeral = m.Flags&Ephemeral != 0
+	if q.call.Ephemeral {
 		s.complete(to.ch, m)
 	} else {
 		s.add(to.ch, m)
 		s.emitMessage("MESSAGE_CREATE", to.ch, m)
 	}
-	to.posts[m.ID] = m
-}
-
-// rewrite changes a message of an interaction or of a webhook.
-func (s *Server) rewrite(q *request, ch *channel, m *Message, o *outgoing) error {
-	if _, err := o.check(q); err != nil {
-		return err
-	}
-	q.call.ChannelID, q.call.MessageID, q.call.Ephemeral = ch.info.ID, m.ID, m.Flags&Ephemeral != 0
-	return s.change(ch, m, o)
-}
-
-// tokenLifetime is how long the token of an interaction is valid for messages after its response.
-const tokenLifetime = 15 * time.Minute
-
-// following is the interaction of a request about a message after its response.
-func (s *Server) following(q *request) (*interaction, error) {
-	to := s.interactions[q.path("token")]
-	switch {
-	case to == nil || !to.answered:
-		return nil, unknown(10015, "Webhook")
-	case s.clock().Sub(to.at) > tokenLifetime:
-		return nil, refuse(401, 50027, "Invalid Webhook Token")
-	}
-	return to, nil
-}
-
-// followUp posts a message after the response. The first after one that says that the bot is thinking takes its place.
-func (s *Server) followUp(q *request) (any, error) {
-	to, err := s.following(q)
-	if err != nil {
-		return nil, err
-	}
-	var o outgoing
-	if err := q.decode(&o); err != nil {
-		return nil, err
-	}
-	if m := to.original; m != nil && m.Flags&Loading != 0 {
-		if err := s.rewrite(q, to.ch, m, &o); err != nil {
-			return nil, err
-		}
-		return s.inAnswer(to.ch, m), nil
-	}
-	m, err := s.say(q, to, &o)
-	if err != nil {
-		return nil, err
-	}
-	return s.inAnswer(to.ch, m), nil
-}
-
-// followedUp is the message of a request: one after a response, or "@original" for the response itself.
-func (s *Server) followedUp(q *request) (*channel, *Message, error) {
-	to, err := s.following(q)
-	if err != nil {
-		return nil, nil, err
-	}
-	m := to.posts[q.path("message")]
-	if q.path("message") == "@original" {
-		m = to.original
-	}
-	if m == nil || to.posts[m.ID] == nil || m.Flags&Ephemeral == 0 && to.ch.messages[m.ID] == nil {
-		return nil, nil, unknown(10008, "Message")
-	}
-	return to.ch, m, nil
+	to.response = m
+	q.call.MessageID = m.ID
+	return nil
 }
 
 // Ephemeral are the answers to interactions in a channel that only one user sees, oldest first.
@@ -276,10 +167,8 @@ func (p Place) Ephemeral() (all []Message) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	for _, to := range p.s.interactions {
-		for _, m := range to.posts {
-			if to.ch.info.ID == p.ChannelID && m.Flags&Ephemeral != 0 {
-				all = append(all, *m)
-			}
+		if m := to.response; m != nil && to.ch.info.ID == p.ChannelID && m.Flags&Ephemeral != 0 {
+			all = append(all, *m)
 		}
 	}
 	slices.SortFunc(all, func(a, b Message) int { return a.Timestamp.Compare(b.Timestamp) })
@@ -295,7 +184,7 @@ func (s *Server) PressAnswer(i Interaction) (text string, ok bool) {
 	if pressed == nil || !pressed.answered {
 		return "", false
 	}
-	if m := pressed.original; m != nil && m.Flags&Ephemeral != 0 {
+	if m := pressed.response; m != nil && m.Flags&Ephemeral != 0 {
 		text = m.Content
 	}
 	return text, true

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Guild is a guild, which clients call a server. Its methods are what its members do.
+// Guild is a guild, which clients call a server. Its methods are actions of its members.
 type Guild struct {
 	s  *Server
 	ID string
@@ -18,7 +18,7 @@ type Guild struct {
 func (s *Server) Guild(name string, members ...User) Guild {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g := &guild{id: s.newID(), name: name, emojis: []Emoji{}}
+	g := &guild{id: s.newID(), name: name}
 	g.roles = []Role{{ID: g.id, Name: "@everyone", Permissions: everyonePermissions.String()}}
 	at := s.now()
 	for i, u := range members {
@@ -35,7 +35,7 @@ func (s *Server) Guild(name string, members ...User) Guild {
 // admitBot makes the bot a member, with its own role.
 func (s *Server) admitBot(g *guild) {
 	role := Role{
-		ID: s.newID(), Name: s.me.Name(), Position: 1, Permissions: g.permissions().String(), Managed: true,
+		ID: s.newID(), Name: s.me.Name(), Position: 1, Permissions: everyonePermissions.String(), Managed: true,
 		Tags: &RoleTags{BotID: s.me.ID},
 	}
 	g.roles = append(g.roles, role)
@@ -79,7 +79,6 @@ func (g Guild) RemoveBot() {
 	in := g.lock()
 	defer g.unlock()
 	in.expel(g.s.me.ID)
-	in.granted = 0
 	in.roles = slices.DeleteFunc(in.roles, func(r Role) bool { return r.Managed && r.Tags.BotID == g.s.me.ID })
 	g.s.emit(Guilds, "GUILD_DELETE", map[string]any{"id": g.ID})
 }
@@ -122,15 +121,6 @@ func (g Guild) Leave(user User) {
 	require(in.member(user.ID) != nil, "%s is not in guild %s", user.Name(), g.ID)
 	in.expel(user.ID)
 	g.s.toBot(in, GuildMembers, "GUILD_MEMBER_REMOVE", map[string]any{"guild_id": g.ID, "user": user})
-}
-
-// Emoji creates an emoji of the guild.
-func (g Guild) Emoji(name string) Emoji {
-	in := g.lock()
-	defer g.unlock()
-	e := Emoji{ID: Nullable(g.s.newID()), Name: name}
-	in.emojis = append(in.emojis, e)
-	return e
 }
 
 // Channel creates a text channel. The first one of a guild is its system channel.
@@ -312,14 +302,14 @@ func (p Place) Members() (all []User) {
 	return all
 }
 
-// Reactions are the emoji under a message, as Key names them, by user.
+// Reactions are the emoji under a message, by user.
 func (p Place) Reactions(id string) map[string][]string {
 	ch := p.lock()
 	defer p.s.mu.Unlock()
 	all := map[string][]string{}
 	for _, r := range ch.reactions[id] {
 		for _, user := range r.users {
-			all[user] = append(all[user], r.emoji.Key())
+			all[user] = append(all[user], r.emoji.Name)
 		}
 	}
 	return all

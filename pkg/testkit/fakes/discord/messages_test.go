@@ -59,7 +59,7 @@ func TestCreateMessage_Accepted_IsRecorded(t *testing.T) {
 
 func TestCreateMessage_Limits(t *testing.T) {
 	r := start(t, discord.Options{})
-	long, embed := strings.Repeat("ä", 2000), `{"description":"`+strings.Repeat("x", 4096)+`"}`
+	long := strings.Repeat("ä", 2000)
 	r.must("POST", messages(r.general), content(long))
 	got := r.refuse(400, 50035, "POST", messages(r.general), content(long+"x"))
 	fakeservertest.Subset(t, got.json(), `{"errors":{"content":{"_errors":[{"code":"BASE_TYPE_MAX_LENGTH"}]}}}`)
@@ -73,13 +73,6 @@ func TestCreateMessage_Limits(t *testing.T) {
 		{50035, `{"content":"x","message_reference":{"message_id":"1"}}`},
 		{50035, `{"content":"x","message_reference":{"message_id":"interaction"}}`},
 		{50035, `{"content":"x","allowed_mentions":{"parse":["nonsense"]}}`},
-		{50035, `{"content":"x","allowed_mentions":{"parse":["users"],"users":["1"]}}`},
-		{50035, `{"embeds":[{"title":"` + strings.Repeat("x", 257) + `"}]}`},
-		{50035, `{"embeds":[` + embed + `,` + embed + `]}`},
-		{50035, `{"embeds":[` + strings.Repeat(`,{"title":"x"}`, 11)[1:] + `]}`},
-		{50035, `{"content":"x","allowed_mentions":{"users":["bob"]}}`},
-		{50035, `{"content":"x","allowed_mentions":{"roles":[` + strings.Repeat(`,"1"`, 101)[1:] + `]}}`},
-		{50035, `{"content":"x","attachments":[{"id":0,"filename":"a"}]}`},
 		{50035, `{"poll":{"question":{"text":""},"answers":[{"poll_media":{"text":"a"}}]}}`},
 		{50035, `{"poll":{"question":{"text":"q"},"answers":[]}}`},
 		{50035, `{"poll":{"question":{"text":"q"},"answers":[{"poll_media":{"text":"` + strings.Repeat("a", 56) + `"}}]}}`},
@@ -119,8 +112,6 @@ func TestCreateMessage_RefusedPlaces(t *testing.T) {
 	} {
 		r.refuse(tt.status, tt.code, "POST", messages(tt.place), content("x"))
 	}
-	r.refuse(403, 50001, "GET", "/guilds/"+other.ID+"/channels", "")
-	r.refuse(404, 10004, "GET", "/guilds/7/channels", "")
 	muted.Deny(discord.AttachFiles)
 	if got := r.upload(muted, `{}`, []byte("x")); got.Status != 403 {
 		t.Errorf("a file without the permission: %d %s", got.Status, got.body)
@@ -166,7 +157,6 @@ func TestCreateMessage_Pings(t *testing.T) {
 		{``, []string{"@everyone", "@here", r.alice.Mention(), "<@!" + r.bob.ID + ">", role.Mention(), r.bob.Mention()}, 2},
 		{`,"allowed_mentions":{"parse":[]}`, nil, 0},
 		{`,"allowed_mentions":{"parse":[],"replied_user":true}`, []string{r.bob.Mention()}, 1},
-		{`,"allowed_mentions":{"users":["` + r.alice.ID + `"]}`, []string{r.alice.Mention()}, 1},
 		{`,"allowed_mentions":{"parse":["roles"]}`, []string{role.Mention()}, 0},
 	} {
 		got := r.must("POST", messages(r.general), `{"content":"`+text+`","message_reference":{"message_id":"`+asked.ID+`"}`+tt.allowed+`}`).json()
@@ -238,23 +228,20 @@ func TestHistory_Queries_SelectMessages(t *testing.T) {
 func TestReactions_Changes_SendEvents(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
-	emoji := r.guild.Emoji("party")
 	m := r.general.Say(r.alice, "?")
 	c.event("MESSAGE_CREATE")
 	path := messages(r.general) + "/" + m.ID + "/reactions/"
 	r.must("PUT", path+"%F0%9F%91%8D/@me", "")
 	fakeservertest.Subset(t, c.event("MESSAGE_REACTION_ADD"), `{"user_id":"`+r.Me().ID+`","message_id":"`+m.ID+`","emoji":{"id":null,"name":"👍"},"guild_id":"`+r.guild.ID+`"}`)
 	r.must("PUT", path+"%F0%9F%91%8D/@me", "") // no change
-	r.must("PUT", path+"party%3A"+string(emoji.ID)+"/@me", "")
-	c.event("MESSAGE_REACTION_ADD")
 	r.general.React(r.bob, m.ID, "👍")
 	fakeservertest.Subset(t, c.event("MESSAGE_REACTION_ADD"), `{"user_id":"`+r.bob.ID+`","member":{"user":{"id":"`+r.bob.ID+`"}},"message_author_id":"`+r.alice.ID+`"}`)
-	fakeservertest.Subset(t, r.must("GET", messages(r.general)+"/"+m.ID, "").json(), `{"reactions":[{"count":2,"me":true,"emoji":{"name":"👍"}},{"count":1,"me":true}]}`)
+	fakeservertest.Subset(t, r.must("GET", messages(r.general)+"/"+m.ID, "").json(), `{"reactions":[{"count":2,"me":true,"emoji":{"name":"👍"}}]}`)
 	r.must("DELETE", path+"%F0%9F%91%8D/@me", "")
 	fakeservertest.Subset(t, c.event("MESSAGE_REACTION_REMOVE"), `{"user_id":"`+r.Me().ID+`","member":null}`)
 	r.general.Unreact(r.bob, m.ID, "👍")
 	c.event("MESSAGE_REACTION_REMOVE")
-	if got := r.general.Reactions(m.ID); len(got) != 1 || got[r.Me().ID][0] != emoji.Key() {
+	if got := r.general.Reactions(m.ID); len(got) != 0 {
 		t.Errorf("reactions %v", got)
 	}
 	r.refuse(400, 10014, "PUT", path+"nonsense/@me", "")
@@ -267,11 +254,11 @@ func TestReactions_Changes_SendEvents(t *testing.T) {
 func TestFiles_Uploaded_CanBeFetched(t *testing.T) {
 	var later atomic.Int64
 	r := start(t, discord.Options{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
-	got := r.upload(r.general, `{"content":"see","attachments":[{"id":0,"description":"notes"}]}`, []byte("read me"), []byte("and me"))
+	got := r.upload(r.general, `{"content":"see"}`, []byte("read me"), []byte("and me"))
 	if got.Status != 200 {
 		t.Fatalf("%d %s", got.Status, got.body)
 	}
-	fakeservertest.Subset(t, got.json(), `{"content":"see","attachments":[{"filename":"file 0.txt","size":7,"description":"notes","content_type":"text/plain; charset=utf-8"},{"size":6}]}`)
+	fakeservertest.Subset(t, got.json(), `{"content":"see","attachments":[{"filename":"file 0.txt","size":7,"content_type":"text/plain; charset=utf-8"},{"size":6}]}`)
 	if files := r.Sent()[0].Files; len(files) != 2 || string(files[0].Data) != "read me" {
 		t.Errorf("recorded %+v", files)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Place is a channel, also a private one, or a thread. Its methods are what users do there.
+// Place is a channel, also a private one, or a thread. Its methods are actions of users there.
 type Place struct {
 	s         *Server
 	ChannelID string
@@ -18,9 +18,7 @@ type Draft struct {
 	ReplyTo  string
 	Files    []File
 	Stickers []string // names
-	Embeds   []Embed
 	Poll     *Poll
-	Webhook  bool // it is posted by a webhook with the user's name
 }
 
 // User creates a user.
@@ -124,7 +122,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 		m := p.s.draft(ch, from, d)
 		answered := ch.messages[d.ReplyTo]
 		switch {
-		case !d.Webhook && !ch.in(from) || ch.info.Type == Forum:
+		case !ch.in(from) || ch.info.Type == Forum:
 			return fmt.Errorf("%s is not a member", from.Name())
 		case d.ReplyTo != "" && (answered == nil || answered.isSystem()):
 			return fmt.Errorf("no message %s to reply to", d.ReplyTo)
@@ -141,11 +139,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 }
 
 func (s *Server) draft(ch *channel, from User, d Draft) *Message {
-	m := &Message{Author: from, Content: d.Text, Embeds: d.Embeds}
-	if d.Webhook {
-		m.WebhookID = from.ID
-		m.Author.Bot = true
-	}
+	m := &Message{Author: from, Content: d.Text}
 	for _, f := range d.Files {
 		if m.Attachments = append(m.Attachments, s.newAttachment(ch, f)); f.Voice {
 			m.Flags |= IsVoiceMessage
@@ -186,11 +180,6 @@ func (p Place) Voice(from User, data []byte) Message {
 // Sticker sends a sticker.
 func (p Place) Sticker(from User, name string) Message {
 	return p.addPost(from, Draft{Stickers: []string{name}})
-}
-
-// Webhook posts a text as a webhook with a name.
-func (p Place) Webhook(name, text string) Message {
-	return p.addPost(p.s.OtherBot(name, name), Draft{Text: text, Webhook: true})
 }
 
 // Forward forwards a message of any channel.
@@ -269,15 +258,13 @@ func (p Place) Delete(ids ...string) {
 	p.s.remove(ch, ids...)
 }
 
-// SetReaction adds or removes a user's reaction to a message. An emoji of a guild is named by its
-// Key.
+// SetReaction adds or removes a user's reaction to a message.
 func (p Place) SetReaction(by User, id, emoji string, on bool) error {
 	return p.withMessage(id, func(ch *channel, m *Message) error {
-		e, known := p.s.emoji(emoji)
-		if !known || !ch.in(by) {
+		if !isEmoji(emoji) || !ch.in(by) {
 			return fmt.Errorf("%s cannot react to message %s with %s", by.Name(), id, emoji)
 		}
-		p.s.react(ch, m, by, e, on)
+		p.s.react(ch, m, by, Emoji{Name: emoji}, on)
 		return nil
 	})
 }

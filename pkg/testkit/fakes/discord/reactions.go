@@ -2,45 +2,12 @@ package discord
 
 import (
 	"slices"
-	"strings"
 )
 
 // reaction is one emoji under a message, with its users. The server's lock guards it.
 type reaction struct {
 	emoji Emoji
 	users []string
-}
-
-// Key is the emoji in routes: the character, or "name:id".
-func (e Emoji) Key() string {
-	if e.ID == "" {
-		return e.Name
-	}
-	return e.Name + ":" + string(e.ID)
-}
-
-// String is the emoji in content.
-func (e Emoji) String() string {
-	if e.ID == "" {
-		return e.Name
-	}
-	return "<:" + e.Key() + ">"
-}
-
-// emoji finds the emoji of a route: one of any guild, or a unicode one.
-func (s *Server) emoji(key string) (Emoji, bool) {
-	name, id, custom := strings.Cut(key, ":")
-	if !custom {
-		return Emoji{Name: key}, isEmoji(key)
-	}
-	for _, g := range s.guilds {
-		for _, e := range g.emojis {
-			if string(e.ID) == id && e.Name == name {
-				return e, true
-			}
-		}
-	}
-	return Emoji{}, false
 }
 
 // counts are the reactions to a message as the bot sees them.
@@ -90,17 +57,17 @@ const maxReactions = 20
 
 // reacting is the emoji of a request about the reactions to a message.
 func (s *Server) reacting(q *request, ch *channel) (Emoji, error) {
-	emoji, known := s.emoji(q.path("emoji"))
+	emoji := q.path("emoji")
 	switch {
-	case !known:
+	case !isEmoji(emoji):
 		return Emoji{}, refuse(400, 10014, "Unknown Emoji")
-	case ch.isThread() && ch.info.Metadata.Archived && q.call.Route != GetReactions:
+	case ch.isThread() && ch.info.Metadata.Archived:
 		return Emoji{}, archived()
 	case !s.may(ch, ReadMessageHistory):
 		return Emoji{}, missingPermissions()
 	}
-	q.call.Emoji = emoji.Key()
-	return emoji, nil
+	q.call.Emoji = emoji
+	return Emoji{Name: emoji}, nil
 }
 
 func (s *Server) createReaction(q *request, ch *channel, m *Message) (any, error) {
@@ -126,30 +93,6 @@ func (s *Server) deleteReaction(q *request, ch *channel, m *Message) (any, error
 	return nil, err
 }
 
-// deleteReactions removes the reactions of all users.
-func (s *Server) deleteReactions(_ *request, ch *channel, m *Message) (any, error) {
-	if ch.guild == nil || !s.may(ch, ManageMessages) {
-		return nil, missingPermissions()
-	}
-	delete(ch.reactions, m.ID)
-	s.emitOf(ch, GuildMessageReactions, "MESSAGE_REACTION_REMOVE_ALL", map[string]any{"message_id": m.ID})
-	return nil, nil
-}
-
-func (s *Server) getReactions(q *request, ch *channel, m *Message) (any, error) {
-	emoji, err := s.reacting(q, ch)
-	if err != nil {
-		return nil, err
-	}
-	var ids []string
-	for _, r := range ch.reactions[m.ID] {
-		if r.emoji == emoji {
-			ids = r.users
-		}
-	}
-	return s.userPage(q, ids)
-}
-
 // userPage is the page of users, by id, that a request asks for.
 func (s *Server) userPage(q *request, ids []string) ([]User, error) {
 	const maxUsers, usualUsers = 100, 25
@@ -168,14 +111,4 @@ func (s *Server) userPage(q *request, ids []string) ([]User, error) {
 		}
 	}
 	return users[:min(limit, len(users))], nil
-}
-
-// pinMessage pins a message.
-func (s *Server) pinMessage(_ *request, ch *channel, m *Message) (any, error) {
-	if !s.may(ch, PinMessages|ReadMessageHistory) {
-		return nil, missingPermissions()
-	}
-	m.Pinned = true
-	s.emitMessage("MESSAGE_UPDATE", ch, m)
-	return nil, nil
 }

@@ -1,9 +1,6 @@
 package discord
 
-import (
-	"net/http"
-	"slices"
-)
+import "net/http"
 
 // The routes of the API by their names in the documentation, as in Fault and Call.
 const (
@@ -12,57 +9,28 @@ const (
 	GetApplication       = "GET /applications/@me"
 	GetGatewayBot        = "GET /gateway/bot"
 
-	GetChannel      = "GET /channels/{channel}"
-	ModifyChannel   = "PATCH /channels/{channel}"
-	DeleteChannel   = "DELETE /channels/{channel}"
-	GetMessages     = "GET /channels/{channel}/messages"
-	GetMessage      = "GET /channels/{channel}/messages/{message}"
-	CreateMessage   = "POST /channels/{channel}/messages"
-	EditMessage     = "PATCH /channels/{channel}/messages/{message}"
-	DeleteMessage   = "DELETE /channels/{channel}/messages/{message}"
-	BulkDelete      = "POST /channels/{channel}/messages/bulk-delete"
-	CreateReaction  = "PUT /channels/{channel}/messages/{message}/reactions/{emoji}/@me"
-	DeleteReaction  = "DELETE /channels/{channel}/messages/{message}/reactions/{emoji}/@me"
-	GetReactions    = "GET /channels/{channel}/messages/{message}/reactions/{emoji}"
-	DeleteReactions = "DELETE /channels/{channel}/messages/{message}/reactions"
-	PinMessage      = "PUT /channels/{channel}/messages/pins/{message}"
-	TriggerTyping   = "POST /channels/{channel}/typing"
-	EndPoll         = "POST /channels/{channel}/polls/{message}/expire"
-	GetVoters       = "GET /channels/{channel}/polls/{message}/answers/{answer}"
+	GetChannel     = "GET /channels/{channel}"
+	ModifyChannel  = "PATCH /channels/{channel}"
+	GetMessages    = "GET /channels/{channel}/messages"
+	GetMessage     = "GET /channels/{channel}/messages/{message}"
+	CreateMessage  = "POST /channels/{channel}/messages"
+	EditMessage    = "PATCH /channels/{channel}/messages/{message}"
+	DeleteMessage  = "DELETE /channels/{channel}/messages/{message}"
+	CreateReaction = "PUT /channels/{channel}/messages/{message}/reactions/{emoji}/@me"
+	DeleteReaction = "DELETE /channels/{channel}/messages/{message}/reactions/{emoji}/@me"
+	TriggerTyping  = "POST /channels/{channel}/typing"
+	EndPoll        = "POST /channels/{channel}/polls/{message}/expire"
+	GetVoters      = "GET /channels/{channel}/polls/{message}/answers/{answer}"
 
 	StartThreadFromMessage    = "POST /channels/{channel}/messages/{message}/threads"
-	StartThread               = "POST /channels/{channel}/threads"
 	JoinThread                = "PUT /channels/{channel}/thread-members/@me"
 	ListArchivedThreads       = "GET /channels/{channel}/threads/archived/public"
 	ListJoinedArchivedThreads = "GET /channels/{channel}/users/@me/threads/archived/private"
 
-	GetGuildChannels = "GET /guilds/{guild}/channels"
-	CreateChannel    = "POST /guilds/{guild}/channels"
-	GetActiveThreads = "GET /guilds/{guild}/threads/active"
-	GetMember        = "GET /guilds/{guild}/members/{user}"
-	GetRoles         = "GET /guilds/{guild}/roles"
-	CreateRole       = "POST /guilds/{guild}/roles"
-	ModifyRole       = "PATCH /guilds/{guild}/roles/{role}"
-	DeleteRole       = "DELETE /guilds/{guild}/roles/{role}"
-	AddMemberRole    = "PUT /guilds/{guild}/members/{user}/roles/{role}"
-
-	GetCommands            = "GET /applications/{application}/commands"
-	OverwriteCommands      = "PUT /applications/{application}/commands"
-	CreateCommand          = "POST /applications/{application}/commands"
-	EditCommand            = "PATCH /applications/{application}/commands/{command}"
-	OverwriteGuildCommands = "PUT /applications/{application}/guilds/{guild}/commands"
-	AnswerInteraction      = "POST /interactions/{interaction}/{token}/callback"
-
-	CreateWebhook      = "POST /channels/{channel}/webhooks"
-	GetChannelWebhooks = "GET /channels/{channel}/webhooks"
-	GetGuildWebhooks   = "GET /guilds/{guild}/webhooks"
-	DeleteWebhook      = "DELETE /webhooks/{webhook}/{token}"
-
-	// The routes of messages of a webhook, and of an interaction: then the webhook is the application.
-	ExecuteWebhook       = "POST /webhooks/{webhook}/{token}"
-	GetWebhookMessage    = "GET /webhooks/{webhook}/{token}/messages/{message}"
-	EditWebhookMessage   = "PATCH /webhooks/{webhook}/{token}/messages/{message}"
-	DeleteWebhookMessage = "DELETE /webhooks/{webhook}/{token}/messages/{message}"
+	GetCommands       = "GET /applications/{application}/commands"
+	CreateCommand     = "POST /applications/{application}/commands"
+	EditCommand       = "PATCH /applications/{application}/commands/{command}"
+	AnswerInteraction = "POST /interactions/{interaction}/{token}/callback"
 
 	// Connect opens a connection of the gateway, and Download loads an attachment. Their paths
 	// have no version.
@@ -84,11 +52,9 @@ type handler func(*request) (any, error)
 func (s *Server) channelRoutes() map[string]func(*request, *channel) (any, error) {
 	return map[string]func(*request, *channel) (any, error){
 		GetChannel:    func(_ *request, ch *channel) (any, error) { return ch.snapshot(s), nil },
-		ModifyChannel: s.modifyChannel, DeleteChannel: s.deleteChannel, TriggerTyping: s.triggerTyping,
-		GetMessages: s.getMessages, CreateMessage: s.createMessage, BulkDelete: s.bulkDelete,
-		StartThread: s.startThread, JoinThread: s.joinThread,
+		ModifyChannel: s.modifyChannel, TriggerTyping: s.triggerTyping,
+		GetMessages: s.getMessages, CreateMessage: s.createMessage, JoinThread: s.joinThread,
 		ListArchivedThreads: s.listArchivedThreads, ListJoinedArchivedThreads: s.listJoinedArchivedThreads,
-		CreateWebhook: s.createWebhook, GetChannelWebhooks: s.getChannelWebhooks,
 	}
 }
 
@@ -96,20 +62,8 @@ func (s *Server) channelRoutes() map[string]func(*request, *channel) (any, error
 func (s *Server) messageRoutes() map[string]func(*request, *channel, *Message) (any, error) {
 	return map[string]func(*request, *channel, *Message) (any, error){
 		GetMessage: s.getMessage, EditMessage: s.editMessage, DeleteMessage: s.deleteMessage,
-		CreateReaction: s.createReaction, DeleteReaction: s.deleteReaction, GetReactions: s.getReactions,
-		DeleteReactions: s.deleteReactions, PinMessage: s.pinMessage, EndPoll: s.endPoll, GetVoters: s.getVoters,
+		CreateReaction: s.createReaction, DeleteReaction: s.deleteReaction, EndPoll: s.endPoll, GetVoters: s.getVoters,
 		StartThreadFromMessage: s.startThreadFromMessage,
-	}
-}
-
-// guildRoutes are those of a guild that the bot is in.
-func (s *Server) guildRoutes() map[string]func(*request, *guild) (any, error) {
-	return map[string]func(*request, *guild) (any, error){
-		GetGuildChannels: func(_ *request, g *guild) (any, error) { return s.channelsOf(g, false), nil },
-		CreateChannel:    s.createChannel, GetActiveThreads: s.getActiveThreads, GetMember: s.getMember,
-		GetRoles:   func(_ *request, g *guild) (any, error) { return slices.Clone(g.roles), nil },
-		CreateRole: s.createRole, ModifyRole: s.modifyRole, DeleteRole: s.deleteRole, AddMemberRole: s.addMemberRole,
-		GetGuildWebhooks: s.getGuildWebhooks, OverwriteGuildCommands: s.overwriteGuildCommands,
 	}
 }
 
@@ -118,17 +72,7 @@ func (s *Server) otherRoutes() map[string]handler {
 	return map[string]handler{
 		GetCurrentUser:       func(*request) (any, error) { return s.me, nil },
 		GetCurrentUserGuilds: s.getCurrentUserGuilds, GetApplication: s.getApplication, GetGatewayBot: s.getGatewayBot,
-		GetCommands: s.getCommands, OverwriteCommands: s.overwriteCommands, CreateCommand: s.createCommand,
-		EditCommand: s.editCommand,
-	}
-}
-
-// openRoutes are those that need no token of the bot: they have one of their own.
-func (s *Server) openRoutes() map[string]handler {
-	return map[string]handler{
-		AnswerInteraction: s.answerInteraction, ExecuteWebhook: s.executeWebhook, DeleteWebhook: s.deleteWebhook,
-		GetWebhookMessage: s.getWebhookMessage, EditWebhookMessage: s.editWebhookMessage,
-		DeleteWebhookMessage: s.deleteWebhookMessage,
+		GetCommands: s.getCommands, CreateCommand: s.createCommand, EditCommand: s.editCommand,
 	}
 }
 
@@ -155,21 +99,10 @@ func (s *Server) routeTable() http.Handler {
 			return do(q, ch, m)
 		})
 	}
-	for name, do := range s.guildRoutes() {
-		add(name, true, func(q *request) (any, error) {
-			g, err := s.guildOf(q)
-			if err != nil {
-				return nil, err
-			}
-			return do(q, g)
-		})
-	}
 	for name, do := range s.otherRoutes() {
 		add(name, true, do)
 	}
-	for name, do := range s.openRoutes() {
-		add(name, false, do)
-	}
+	add(AnswerInteraction, false, s.answerInteraction) // which has a token of its own
 	lost := func(w http.ResponseWriter, _ *http.Request) { writeError(w, noRoute()) }
 	api.HandleFunc("/", lost)
 	all := http.NewServeMux()
@@ -189,7 +122,7 @@ func (s *Server) getCurrentUserGuilds(*request) (any, error) {
 	for _, g := range s.sortedGuilds() {
 		if g.member(s.me.ID) != nil {
 			all = append(all, map[string]any{
-				"id": g.id, "name": g.name, "icon": nil, "owner": false, "permissions": g.permissions().String(),
+				"id": g.id, "name": g.name, "icon": nil, "owner": false, "permissions": everyonePermissions.String(),
 				"features": []string{},
 			})
 		}

@@ -27,15 +27,12 @@ type posted struct {
 
 // outgoing is the body of CreateMessage, and partly of EditMessage.
 type outgoing struct {
-	Content     *string         `json:"content"`
-	Nonce       json.RawMessage `json:"nonce"`
-	Enforce     bool            `json:"enforce_nonce"`
-	TTS         bool            `json:"tts"`
-	Embeds      []Embed         `json:"embeds"`
-	Allowed     *allowed        `json:"allowed_mentions"`
-	Flags       *int            `json:"flags"`
-	Poll        *pollRequest    `json:"poll"`
-	Attachments []attachmentRef `json:"attachments"`
+	Content *string         `json:"content"`
+	Nonce   json.RawMessage `json:"nonce"`
+	Enforce bool            `json:"enforce_nonce"`
+	Allowed *allowed        `json:"allowed_mentions"`
+	Flags   *int            `json:"flags"`
+	Poll    *pollRequest    `json:"poll"`
 	// Components replace those of an edited message, nil keeps them.
 	Components []json.RawMessage `json:"components"`
 	Reference  *struct {
@@ -73,12 +70,7 @@ func (o *outgoing) check(q *request) ([]Upload, error) {
 			return nil, tooLong("content", maxContent)
 		}
 	}
-	for _, a := range o.Attachments {
-		if !slices.ContainsFunc(files, a.names) {
-			return nil, invalid("attachments", "ATTACHMENT_NOT_FOUND", "Attachment data not found.")
-		}
-	}
-	return files, cmp.Or(o.Poll.check(), checkEmbeds(o.Embeds), checkComponents(o.Components), o.allowed().check())
+	return files, cmp.Or(o.Poll.check(), checkComponents(o.Components), o.allowed().check())
 }
 
 func (s *Server) createMessage(q *request, ch *channel) (any, error) {
@@ -126,24 +118,22 @@ func (s *Server) byNonce(nonce string) *Message {
 }
 
 // sendFlags are the flags of a message that its sender sets; others are ignored.
-const sendFlags = SuppressEmbeds | Ephemeral | SuppressNotifications | IsVoiceMessage
+const sendFlags = SuppressEmbeds | Ephemeral
 
 // compose is the message of a request.
 func (s *Server) compose(q *request, ch *channel, o *outgoing, files []Upload) (*Message, error) {
-	m := &Message{Author: s.me, Nonce: o.Nonce, TTS: o.TTS, Embeds: o.Embeds, Content: q.call.Text,
-		Components: o.Components}
+	m := &Message{Author: s.me, Nonce: o.Nonce, Content: q.call.Text, Components: o.Components}
 	if o.Flags != nil {
 		m.Flags = *o.Flags & sendFlags
 	}
 	if err := m.refer(q, ch, o); err != nil {
 		return nil, err
 	}
-	if m.Content == "" && len(m.Embeds)+len(files) == 0 && o.Poll == nil {
+	if m.Content == "" && len(files) == 0 && o.Poll == nil {
 		return nil, refuse(400, 50006, "Cannot send an empty message")
 	}
 	for _, u := range files {
-		m.Attachments = append(m.Attachments, s.newAttachment(ch,
-			File{Name: u.Name, Data: u.Data, Description: o.describe(u)}))
+		m.Attachments = append(m.Attachments, s.newAttachment(ch, File{Name: u.Name, Data: u.Data}))
 	}
 	if o.Poll != nil {
 		m.Poll = o.Poll.open(s.now())
@@ -258,17 +248,14 @@ func (s *Server) editMessage(q *request, ch *channel, m *Message) (any, error) {
 
 // change replaces the fields of a message of the bot that a request names.
 func (s *Server) change(ch *channel, m *Message, o *outgoing) error {
-	content, embeds := m.Content, m.Embeds
+	content := m.Content
 	if o.Content != nil {
 		content = *o.Content
 	}
-	if o.Embeds != nil {
-		embeds = o.Embeds
-	}
-	if content == "" && len(embeds)+len(m.Attachments) == 0 {
+	if content == "" && len(m.Attachments) == 0 {
 		return refuse(400, 50006, "Cannot send an empty message")
 	}
-	if m.Content, m.Embeds = content, embeds; o.Flags != nil {
+	if m.Content = content; o.Flags != nil {
 		m.Flags = m.Flags&^SuppressEmbeds | *o.Flags&SuppressEmbeds
 	}
 	if o.Components != nil {
@@ -279,16 +266,11 @@ func (s *Server) change(ch *channel, m *Message, o *outgoing) error {
 	return nil
 }
 
-// edited emits the edit of a message. An ephemeral one is in no channel. A message that replaces the notice that the
-// bot is thinking is no edit.
+// edited emits the edit of a message.
 func (s *Server) edited(ch *channel, m *Message) {
-	if at := s.now(); m.Flags&Loading == 0 {
-		m.EditedTimestamp = &at
-	}
-	m.Flags &^= Loading
-	if ch.messages[m.ID] != nil {
-		s.emitMessage("MESSAGE_UPDATE", ch, m)
-	}
+	at := s.now()
+	m.EditedTimestamp = &at
+	s.emitMessage("MESSAGE_UPDATE", ch, m)
 }
 
 func (s *Server) deleteMessage(_ *request, ch *channel, m *Message) (any, error) {
@@ -296,31 +278,12 @@ func (s *Server) deleteMessage(_ *request, ch *channel, m *Message) (any, error)
 	case ch.isThread() && ch.info.Metadata.Archived:
 		return nil, archived()
 	case m.Author.ID == s.me.ID:
+		s.remove(ch, m.ID)
+		return nil, nil
 	case ch.guild == nil:
 		return nil, notInPrivate()
-	case !s.may(ch, ManageMessages):
-		return nil, missingPermissions()
 	}
-	s.remove(ch, m.ID)
-	return nil, nil
-}
-
-// bulkDelete deletes several messages. Those that do not exist are ignored.
-func (s *Server) bulkDelete(q *request, ch *channel) (any, error) {
-	var body struct {
-		Messages []string `json:"messages"`
-	}
-	if err := q.decode(&body); err != nil {
-		return nil, err
-	}
-	switch {
-	case ch.guild == nil || !s.may(ch, ManageMessages):
-		return nil, missingPermissions()
-	case len(body.Messages) < 2:
-		return nil, refuse(400, 50016, "Provided too few or too many messages to delete.")
-	}
-	s.remove(ch, body.Messages...)
-	return nil, nil
+	return nil, missingPermissions()
 }
 
 // remove deletes messages, and emits one event, for several a bulk one.

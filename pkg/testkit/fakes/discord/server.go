@@ -82,20 +82,19 @@ type Server struct {
 	posted       []posted            // nonces of the bot's messages
 	commands     []Command
 	interactions map[string]*interaction // by token
-	webhooks     map[string]*webhook     // by id
 	gateway      gateway
 }
 
 // New returns a Discord whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record:       fakeserver.NewRecord((*Call).acts, (*Call).sends),
+		Record:       fakeserver.NewRecord((*Call).acts),
 		Faults:       fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		archiveStays: o.ArchivedRefuse, joinToHear: o.JoinToHear,
 		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat),
 		clock: o.Now,
 		users: map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
-		files: map[string]*file{}, interactions: map[string]*interaction{}, webhooks: map[string]*webhook{},
+		files: map[string]*file{}, interactions: map[string]*interaction{},
 		gateway: gateway{sessions: map[string]*session{}},
 	}
 	s.Events = fakeserver.NewEvents(&s.mu, s.push, s.pushAgain)

@@ -50,7 +50,7 @@ func (g *gateway) countStart(now time.Time) {
 // identifyWindow is the time in which a bot may begin one session.
 const identifyWindow = 5 * time.Second
 
-// GatewayStats counts what clients of the gateway did.
+// GatewayStats counts the actions of clients of the gateway.
 type GatewayStats struct {
 	Connections int
 	Identified  int

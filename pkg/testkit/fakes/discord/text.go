@@ -2,7 +2,6 @@ package discord
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,8 +14,6 @@ var mentionForm = regexp.MustCompile(`<@!?(\d+)>|<@&(\d+)>|@everyone|@here`)
 // allowed is allowed_mentions of a request.
 type allowed struct {
 	Parse   []string `json:"parse"`
-	Users   []string `json:"users"`
-	Roles   []string `json:"roles"`
 	Replied bool     `json:"replied_user"`
 }
 
@@ -32,33 +29,7 @@ func (a allowed) check() error {
 				"Value must be one of {'users', 'roles', 'everyone'}.")
 		}
 	}
-	for field, ids := range map[string][]string{"users": a.Users, "roles": a.Roles} {
-		if len(ids) > maxAllowedList {
-			return tooLong("allowed_mentions."+field, maxAllowedList)
-		}
-		for _, id := range ids {
-			if _, ok := snowflake(id); !ok {
-				return badSnowflake("allowed_mentions."+field, id)
-			}
-		}
-	}
-	if slices.Contains(a.Parse, "users") && len(a.Users) > 0 {
-		return invalid("allowed_mentions", "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
-			"parse:[\"users\"] and users: [ids...] are mutually exclusive.")
-	}
-	if slices.Contains(a.Parse, "roles") && len(a.Roles) > 0 {
-		return invalid("allowed_mentions", "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
-			"parse:[\"roles\"] and roles: [ids...] are mutually exclusive.")
-	}
 	return nil
-}
-
-func (a allowed) user(id string) bool {
-	return slices.Contains(a.Parse, "users") || slices.Contains(a.Users, id)
-}
-
-func (a allowed) role(id string) bool {
-	return slices.Contains(a.Parse, "roles") || slices.Contains(a.Roles, id)
 }
 
 // mark adds the allowed mentions in a message's content to the message, and returns them as they
@@ -69,11 +40,11 @@ func (s *Server) mark(ch *channel, m *Message, a allowed) (pings []string) {
 		text, user, role := found[0], found[1], found[2]
 		switch {
 		case user != "":
-			if !a.user(user) || !s.mention(ch, m, user) {
+			if !slices.Contains(a.Parse, "users") || !s.mention(ch, m, user) {
 				continue
 			}
 		case role != "":
-			if ch.guild == nil || ch.guild.role(role) == nil || !a.role(role) {
+			if ch.guild == nil || ch.guild.role(role) == nil || !slices.Contains(a.Parse, "roles") {
 				continue
 			}
 			if !slices.Contains(m.MentionRoles, role) {
@@ -104,37 +75,6 @@ func (s *Server) mention(ch *channel, m *Message, id string) bool {
 		m.Mentions = append(m.Mentions, mentioned)
 	}
 	return true
-}
-
-// The documented limits of embeds, in characters.
-const (
-	maxEmbeds      = 10
-	maxTitle       = 256
-	maxEmbedText   = 4096
-	maxAllEmbeds   = 6000
-	maxAllowedList = 100 // users, or roles, of allowed_mentions
-)
-
-// checkEmbeds validates embeds by the documented limits.
-func checkEmbeds(embeds []Embed) error {
-	if len(embeds) > maxEmbeds {
-		return tooLong("embeds", maxEmbeds)
-	}
-	together := 0
-	for i, e := range embeds {
-		title, text := utf8.RuneCountInString(e.Title), utf8.RuneCountInString(e.Description)
-		switch {
-		case title > maxTitle:
-			return tooLong(fmt.Sprintf("embeds.%d.title", i), maxTitle)
-		case text > maxEmbedText:
-			return tooLong(fmt.Sprintf("embeds.%d.description", i), maxEmbedText)
-		}
-		together += title + text
-	}
-	if together > maxAllEmbeds {
-		return invalid("embeds", "MAX_EMBED_SIZE_EXCEEDED", "Embed size exceeds maximum size of 6000")
-	}
-	return nil
 }
 
 // maxNonce is the documented length of a nonce, which is a string or a number.

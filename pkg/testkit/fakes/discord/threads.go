@@ -106,23 +106,6 @@ func (s *Server) startThreadFromMessage(q *request, ch *channel, m *Message) (an
 	return s.branch(ch, m, t.Name, s.me).snapshot(s), nil
 }
 
-// startThread starts a thread without a message.
-func (s *Server) startThread(q *request, ch *channel) (any, error) {
-	var t threadRequest
-	if err := t.read(q); err != nil {
-		return nil, err
-	}
-	kind := PrivateThread // the documented default
-	set(&kind, t.Type)
-	switch {
-	case ch.info.Type != Text:
-		return nil, wrongType()
-	case !s.may(ch, CreatePublicThreads|CreatePrivateThreads):
-		return nil, missingPermissions()
-	}
-	return s.addThread(ch, kind, t.Name, s.me).snapshot(s), nil
-}
-
 // archive archives or unarchives a thread.
 func (s *Server) archive(t *channel, isArchived, isLocked bool) {
 	t.info.Metadata.Archived, t.info.Metadata.Locked, t.info.Metadata.ArchiveTimestamp = isArchived, isLocked, s.now()

@@ -69,7 +69,7 @@ type RoleTags struct {
 // Mention is the text that mentions a role.
 func (r Role) Mention() string { return "<@&" + r.ID + ">" }
 
-// Emoji is a unicode emoji, without an ID, or one of a guild.
+// Emoji is a unicode emoji, which has no ID.
 type Emoji struct {
 	ID   Nullable `json:"id"`
 	Name string   `json:"name"`
@@ -145,13 +145,11 @@ const (
 
 // Flags of messages.
 const (
-	SuppressEmbeds        = 1 << 2
-	HasThread             = 1 << 5
-	Ephemeral             = 1 << 6
-	Loading               = 1 << 7 // of a response to an interaction: the bot is thinking
-	SuppressNotifications = 1 << 12
-	IsVoiceMessage        = 1 << 13
-	HasSnapshot           = 1 << 14
+	SuppressEmbeds = 1 << 2
+	HasThread      = 1 << 5
+	Ephemeral      = 1 << 6
+	IsVoiceMessage = 1 << 13
+	HasSnapshot    = 1 << 14
 )
 
 // Message is a message, or a system message, of a channel. GuildID, ChannelType and Member are only in events.
@@ -165,7 +163,6 @@ type Message struct {
 	Content         string              `json:"content"`
 	Timestamp       time.Time           `json:"timestamp"`
 	EditedTimestamp *time.Time          `json:"edited_timestamp"`
-	TTS             bool                `json:"tts"`
 	MentionEveryone bool                `json:"mention_everyone"`
 	Mentions        []Mentioned         `json:"mentions"`
 	MentionRoles    []string            `json:"mention_roles"`
@@ -220,7 +217,6 @@ type SnapshotMessage struct {
 type Attachment struct {
 	ID          string  `json:"id"`
 	Filename    string  `json:"filename"`
-	Description string  `json:"description,omitempty"`
 	ContentType string  `json:"content_type,omitempty"`
 	Size        int64   `json:"size"`
 	URL         string  `json:"url"`

@@ -4,20 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
-	"time"
 
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
-
-const hookPath = "/commands/"
-
-// hook is the target of a response URL.
-type hook struct {
-	channel string
-	pressed string // the timestamp of the message with the pressed button; "" for a command
-}
 
 // Invocation is a slash command, or a press of a button.
 type Invocation struct {
@@ -37,7 +27,7 @@ func (p Place) TryCommand(by User, command, text string) (Invocation, error) {
 		case !r.in(by):
 			return fmt.Errorf("%s is not a member", by.RealName)
 		}
-		given = p.s.invocation(r, "")
+		given = p.s.invocation()
 		name := map[string]string{DM: "directmessage", Private: "privategroup"}[r.Kind]
 		p.s.Emit(&delivery{kind: "slash_commands", eventID: given.TriggerID, payload: encoded(map[string]string{
 			"token": "FAKEverificationTokenXXXX", "team_id": teamID, "team_domain": DefaultTeam, "channel_id": r.ID,
@@ -75,7 +65,7 @@ func (p Place) TryPressButton(by User, ts, actionID, value string) (given Invoca
 		if !r.in(by) {
 			return fmt.Errorf("%s is not a member", by.RealName)
 		}
-		given = p.s.invocation(r, ts)
+		given = p.s.invocation()
 		container := fields{"type": "message", "message_ts": ts, "channel_id": r.ID, "is_ephemeral": false}
 		if m.ThreadTS != "" {
 			container["thread_ts"] = m.ThreadTS
@@ -95,45 +85,12 @@ func (p Place) TryPressButton(by User, ts, actionID, value string) (given Invoca
 	return given, err
 }
 
-func (s *Server) invocation(r *room, pressed string) Invocation {
-	path := hookPath + teamID + "/" + s.id("") + "/FAKEfakeFAKEfake"
-	s.hooks[path] = hook{channel: r.ID, pressed: pressed}
+func (s *Server) invocation() Invocation {
 	s.ids++
-	id := fmt.Sprintf("%d.1000000000001.fake%08x", 13_000_000_000+s.ids, s.ids)
-	s.triggers[id] = time.Now()
-	return Invocation{TriggerID: id, ResponseURL: s.Base() + path}
-}
-
-// respond answers a response URL.
-func (s *Server) respond(w http.ResponseWriter, r *http.Request, path string) {
-	p, err := readParams(r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		err = s.useHook(s.hooks[path], p)
+	return Invocation{
+		TriggerID:   fmt.Sprintf("%d.1000000000001.fake%08x", 13_000_000_000+s.ids, s.ids),
+		ResponseURL: s.Base() + "/commands/" + teamID + "/" + s.id("") + "/FAKEfakeFAKEfake", // the fake takes no responses there
 	}
-	s.Add(recorded("response_url", p, nil, err, Fault{}))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	_, _ = w.Write([]byte("ok"))
-}
-
-func (s *Server) useHook(h hook, p params) error {
-	r, m := s.rooms[h.channel], &Message{Type: "message"}
-	if r == nil {
-		return errorCode("invalid_url")
-	}
-	if err := p.content(m, maxText); err != nil {
-		return err
-	}
-	if original := r.find(h.pressed); p.bool("replace_original") && original != nil {
-		s.replace(r, original, m)
-		return nil
-	}
-	s.answerIn(r, m, p.str("response_type"), p.str("thread_ts"))
-	return nil
 }
 
 // answerIn posts the app's response to a command, for all or for its user only.

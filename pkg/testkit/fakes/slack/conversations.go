@@ -2,7 +2,6 @@ package slack
 
 import (
 	"encoding/base64"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -194,65 +193,4 @@ func (s *Server) conversations(p params, wants func(*room) bool) (any, error) {
 	}
 	page, next, err := cutPage(p, all, pageOf)
 	return fields{"channels": page, "response_metadata": responseMetadata{NextCursor: next}}.ok(), err
-}
-
-func (s *Server) listMembers(p params) (any, error) {
-	r, err := s.readable(p, "read")
-	if err != nil {
-		return nil, err
-	}
-	page, next, err := cutPage(p, slices.Sorted(maps.Keys(r.members)), pageOf)
-	return fields{"members": page, "response_metadata": responseMetadata{NextCursor: next}}.ok(), err
-}
-
-// openConversation finds or creates the DM with a user.
-func (s *Server) openConversation(p params) (any, error) {
-	u, known := s.users[p.str("users")]
-	if !known || u.ID == s.me.ID {
-		return nil, errorCode("user_not_found")
-	}
-	return fields{"channel": s.info(s.dm(u))}.ok(), nil
-}
-
-func (s *Server) joinConversation(p params) (any, error) {
-	r := s.rooms[p.str("channel")]
-	switch {
-	case r == nil || !s.sees(r):
-		return nil, errorCode("channel_not_found")
-	case r.Kind != Public:
-		return nil, errorCode("method_not_supported_for_channel_type")
-	case r.Archived:
-		return nil, errorCode("is_archived")
-	case r.in(s.me):
-		return fields{"channel": s.info(r), "warning": "already_in_channel"}.ok(), nil
-	}
-	s.enter(r, s.me, s.me)
-	return fields{"channel": s.info(r)}.ok(), nil
-}
-
-// permalink is the URL of a message.
-func (s *Server) permalink(p params) (any, error) {
-	r := s.rooms[p.str("channel")]
-	switch {
-	case r == nil || !s.sees(r):
-		return nil, errorCode("channel_not_found")
-	case r.find(p.str("message_ts")) == nil:
-		return nil, errorCode("message_not_found")
-	}
-	path := "/archives/" + r.ID + "/p" + strings.ReplaceAll(p.str("message_ts"), ".", "")
-	return fields{"channel": r.ID, "permalink": s.Base() + path}.ok(), nil
-}
-
-// addPin pins a message. Nothing shows the pins.
-func (s *Server) addPin(p params) (any, error) {
-	r, err := s.readable(p, "read")
-	switch {
-	case err != nil:
-		return nil, err
-	case !r.in(s.me):
-		return nil, errorCode("not_in_channel")
-	case r.find(p.str("timestamp")) == nil:
-		return nil, errorCode("message_not_found")
-	}
-	return fields{}.ok(), nil
 }

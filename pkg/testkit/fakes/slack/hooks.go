@@ -185,15 +185,6 @@ func (s *Server) challenge(ctx context.Context, to string) error {
 	return nil
 }
 
-// Forge posts any body to EventsURL, signed with any secret at any time, and returns the app's
-// answer.
-func (s *Server) Forge(ctx context.Context, body, secret string, at time.Time) (status int, answer string, err error) {
-	s.mu.Lock()
-	to := s.o.EventsURL
-	s.mu.Unlock()
-	return s.postSigned(ctx, to, body, secret, at)
-}
-
 func (s *Server) postSigned(ctx context.Context, to, body, secret string, at time.Time) (int, string, error) {
 	req, err := signed(ctx, to, []byte(body), secret, at)
 	if err != nil {

@@ -129,15 +129,6 @@ func (s *Server) RenameUser(u User, name string) User {
 	return changed
 }
 
-// OpenHome opens a tab of the app's home: "home" or "messages".
-func (s *Server) OpenHome(by User, tab string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.emit("", fields{
-		"type": "app_home_opened", "user": by.ID, "channel": s.dm(by).ID, "tab": tab, "event_ts": s.nextTS(),
-	})
-}
-
 // Channels are all conversations in the order of their ids.
 func (s *Server) Channels() []Channel {
 	s.mu.Lock()

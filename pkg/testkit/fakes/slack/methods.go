@@ -35,19 +35,8 @@ func (s *Server) methodTable() map[string]method {
 		{name: "conversations.history", tier: tier3, do: s.history},
 		{name: "conversations.replies", tier: tier3, do: s.replies},
 		{name: "conversations.list", tier: tier2, do: s.listConversations},
-		{name: "conversations.members", tier: tier4, do: s.listMembers},
-		{name: "conversations.open", tier: tier3, scope: "im:write", do: s.openConversation},
-		{name: "conversations.join", tier: tier3, scope: "channels:join", do: s.joinConversation},
-
-		{name: "chat.scheduleMessage", tier: tier3, scope: "chat:write", do: s.scheduleMessage},
-		{name: "chat.deleteScheduledMessage", tier: tier3, scope: "chat:write", do: s.unschedule},
-		{name: "views.open", tier: tier4, do: s.openView},
-		{name: "views.publish", tier: tier4, do: s.publishView},
-		{name: "chat.getPermalink", tier: special, do: s.permalink},
-		{name: "pins.add", tier: tier2, scope: "pins:write", do: s.addPin},
 		{name: "users.conversations", tier: tier3, do: s.ownConversations},
 		{name: "users.info", tier: tier4, scope: "users:read", do: s.userInfo},
-		{name: "users.list", tier: tier2, scope: "users:read", do: s.listUsers},
 		{name: "bots.info", tier: tier3, scope: "users:read", do: s.botInfo},
 
 		{name: "reactions.add", tier: tier3, scope: "reactions:write", do: s.addReaction},
@@ -71,7 +60,7 @@ func (s *Server) methodTable() map[string]method {
 // channels without being a member has "chat:write.public" too.
 func DefaultScopes() []string {
 	return []string{
-		"app_mentions:read", "assistant:write", "channels:history", "channels:join", "channels:read", "chat:write",
+		"app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write",
 		"commands", "files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write",
 		"metadata.message:read", "mpim:history", "mpim:read", "reactions:read", "reactions:write", "users:read",
 	}

@@ -94,7 +94,6 @@ func TestScopes_Missing_Refused(t *testing.T) {
 		{"users:read", "users.info", []any{"user", alice.ID}},
 		{"files:write", "files.getUploadURLExternal", nil},
 		{"assistant:write", "assistant.threads.setStatus", nil},
-		{"im:write", "conversations.open", []any{"users", alice.ID}},
 		{"im:read", "conversations.list", []any{"types", "public_channel,im"}},
 	} {
 		a := r.call(tt.method, tt.fields...)

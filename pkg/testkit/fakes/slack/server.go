@@ -77,25 +77,21 @@ type Server struct {
 	users    map[string]User
 	rooms    map[string]*room
 	files    map[string]*file
-	hooks    map[string]hook // response URLs by path
 	queue    queue
 	link     link
 	statuses []Status
-	triggers map[string]time.Time // when they began, by id
-	// scheduled are the messages that are still to be posted, by id.
-	scheduled map[string]*time.Timer
-	lag       int
-	floods    map[string]time.Time // methods, and until when the app has to wait
+	lag      int
+	floods   map[string]time.Time // methods, and until when the app has to wait
 }
 
 // New returns a workspace whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends),
+		Record: fakeserver.NewRecord((*Call).acts),
 		Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare), o: o.withDefaults(),
 		revoked: map[string]string{}, users: map[string]User{}, rooms: map[string]*room{},
-		files: map[string]*file{}, hooks: map[string]hook{}, link: newLink(),
-		triggers: map[string]time.Time{}, scheduled: map[string]*time.Timer{}, floods: map[string]time.Time{},
+		files: map[string]*file{}, link: newLink(),
+		floods: map[string]time.Time{},
 	}
 	s.Events = fakeserver.NewEvents(&s.mu, s.push, s.pushAgain)
 	s.me = s.newUser(DefaultBotName, DefaultBotName, true)
@@ -182,8 +178,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.download(w, r, strings.TrimPrefix(path, filesPath))
 	case path == signInPath:
 		writePage(w, signInPage)
-	case strings.HasPrefix(path, hookPath):
-		s.respond(w, r, path)
 	default:
 		http.NotFound(w, r)
 	}
@@ -191,7 +185,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // IsAPIPath reports whether a path is one of Slack's, for a handler that adds pages.
 func IsAPIPath(path string) bool {
-	for _, prefix := range []string{"/api/", socketPath, uploadPath, filesPath, signInPath, hookPath} {
+	for _, prefix := range []string{"/api/", socketPath, uploadPath, filesPath, signInPath} {
 		if strings.HasPrefix(path, prefix) {
 			return true
 		}

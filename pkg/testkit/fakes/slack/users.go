@@ -1,8 +1,6 @@
 package slack
 
 import (
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -23,15 +21,6 @@ func (s *Server) userInfo(p params) (any, error) {
 		return nil, errorCode("user_not_found")
 	}
 	return fields{"user": userObject(u)}.ok(), nil
-}
-
-func (s *Server) listUsers(p params) (any, error) {
-	all := []fields{}
-	for _, id := range slices.Sorted(maps.Keys(s.users)) {
-		all = append(all, userObject(s.users[id]))
-	}
-	page, next, err := cutPage(p, all, pageOf)
-	return fields{"members": page, "response_metadata": responseMetadata{NextCursor: next}}.ok(), err
 }
 
 func (s *Server) botInfo(p params) (any, error) {

@@ -146,37 +146,6 @@ func TestRateLimits_PerChatAndOverall_Refuse(t *testing.T) {
 
 func first(code int, _ string) int { return code }
 
-func TestPlace_ImpossibleActionsPanic(t *testing.T) {
-	s := telegram.New(telegram.Options{})
-	alice, bob := s.User("Alice", "alice"), s.User("Bob", "bob")
-	group := s.Supergroup("Team", alice)
-	m := group.Say(alice, "x")
-	impossible := map[string]func(){
-		"user is not a member":     func() { group.Say(bob, "x") },
-		"reply to unknown message": func() { group.Reply(alice, 99, "x") },
-		"edit message of another":  func() { group.Edit(bob, m.ID, "x") },
-		"react to unknown message": func() { group.React(alice, 99, "👍") },
-		"topic outside a forum":    func() { group.Topic(alice, "x") },
-		"unknown chat":             func() { s.Place(1, 0).Say(alice, "x") },
-		"vote in unknown poll":     func() { s.AnswerPoll(alice, "1", 0) },
-		"update is not JSON":       func() { s.Inject("x") },
-		"migrate a supergroup":     func() { group.Migrate(alice) },
-	}
-	for name, act := range impossible {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			act()
-		})
-	}
-	if _, err := group.Post(bob, telegram.Draft{Text: "x"}); err == nil {
-		t.Error("Post of a user who is not a member")
-	}
-}
-
 // A fake that is started again for the same database must not repeat ids that are stored there.
 func TestOptions_FirstID_NoIDIsRepeated(t *testing.T) {
 	ids := func(first int) (all []string) {

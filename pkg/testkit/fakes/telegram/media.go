@@ -157,52 +157,6 @@ func checkUpload(u Upload, kind string) error {
 	return checkPhoto(u.Data)
 }
 
-// inputMedia is one entry of an album.
-type inputMedia struct {
-	Type     string   `json:"type"`
-	Media    string   `json:"media"`
-	Caption  string   `json:"caption"`
-	Entities []Entity `json:"caption_entities"`
-}
-
-func (s *Server) sendMediaGroup(p params) (any, error) {
-	r, err := s.writable(p)
-	if err != nil {
-		return nil, err
-	}
-	var items []inputMedia
-	if found, err := p.json("media", &items); err != nil || !found {
-		return nil, badRequest("can't parse media JSON object")
-	}
-	if len(items) < 2 || len(items) > 10 {
-		return nil, badRequest("an album must include 2-10 items")
-	}
-	if _, _, err := r.target(p, s.me); err != nil {
-		return nil, err
-	}
-	var found []*file
-	for _, item := range items {
-		f, err := s.inputFile(p, "", item.Media, item.Type)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, f)
-	}
-	album := s.newAlbum()
-	var sent []Message
-	for i, f := range found {
-		m := &Message{Caption: items[i].Caption, CaptionEntities: mark(items[i].Caption, items[i].Entities),
-			MediaGroup: album}
-		f.attach(m)
-		delivered, err := s.deliver(p, r, m)
-		if err != nil {
-			return nil, err
-		}
-		sent = append(sent, delivered)
-	}
-	return sent, nil
-}
-
 func (s *Server) newAlbum() string {
 	s.albums++
 	return fmt.Sprintf("1380000%06d", s.firstID+s.albums)

@@ -63,6 +63,14 @@ func (p Place) Mute(muted bool) {
 	})
 }
 
+// ForbidVoice makes a user take no voice and video messages, as users of Premium can, or take them again.
+func (s *Server) ForbidVoice(by User, forbidden bool) {
+	s.DM(by).act(func(r *room) error {
+		r.voiceless = forbidden
+		return nil
+	})
+}
+
 // Block blocks the bot.
 func (s *Server) Block(by User) { s.private(by, Kicked) }
 

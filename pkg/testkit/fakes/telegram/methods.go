@@ -14,37 +14,28 @@ type method struct {
 // methodTable has the names in lower case: the Bot API ignores case.
 func (s *Server) methodTable() map[string]method {
 	return map[string]method{
-		"getme":                 {name: "getMe", do: s.getMe},
-		"getupdates":            {name: "getUpdates", poll: s.getUpdates},
-		"deletewebhook":         {name: "deleteWebhook", do: s.deleteWebhook},
-		"getwebhookinfo":        {name: "getWebhookInfo", do: s.getWebhookInfo},
-		"getmycommands":         {name: "getMyCommands", do: s.getMyCommands},
-		"setmycommands":         {name: "setMyCommands", do: s.setMyCommands},
-		"sendmessage":           {name: "sendMessage", sends: true, do: s.sendMessage},
-		"sendphoto":             {name: "sendPhoto", sends: true, do: s.sendFile("photo")},
-		"senddocument":          {name: "sendDocument", sends: true, do: s.sendFile("document")},
-		"sendvideo":             {name: "sendVideo", sends: true, do: s.sendFile("video")},
-		"sendaudio":             {name: "sendAudio", sends: true, do: s.sendFile("audio")},
-		"sendvoice":             {name: "sendVoice", sends: true, do: s.sendFile("voice")},
-		"sendmediagroup":        {name: "sendMediaGroup", sends: true, do: s.sendMediaGroup},
-		"sendpoll":              {name: "sendPoll", sends: true, do: s.sendPoll},
-		"stoppoll":              {name: "stopPoll", do: s.stopPoll},
-		"forwardmessage":        {name: "forwardMessage", sends: true, do: s.forwardMessage},
-		"copymessage":           {name: "copyMessage", sends: true, do: s.copyMessage},
-		"editmessagetext":       {name: "editMessageText", sends: true, do: s.editMessageText},
-		"editmessagecaption":    {name: "editMessageCaption", sends: true, do: s.editMessageCaption},
-		"answercallbackquery":   {name: "answerCallbackQuery", do: s.answerCallbackQuery},
-		"deletemessage":         {name: "deleteMessage", do: s.deleteMessage},
-		"deletemessages":        {name: "deleteMessages", do: s.deleteMessages},
-		"sendchataction":        {name: "sendChatAction", do: s.sendChatAction},
-		"setmessagereaction":    {name: "setMessageReaction", do: s.setMessageReaction},
-		"getfile":               {name: "getFile", do: s.getFile},
-		"getchat":               {name: "getChat", do: s.getChat},
-		"getchatmember":         {name: "getChatMember", do: s.getChatMember},
-		"pinchatmessage":        {name: "pinChatMessage", do: s.pinChatMessage},
-		"getchatadministrators": {name: "getChatAdministrators", do: s.getChatAdministrators},
-		"getchatmembercount":    {name: "getChatMemberCount", do: s.getChatMemberCount},
-		"createforumtopic":      {name: "createForumTopic", do: s.createForumTopic},
+		"getme":               {name: "getMe", do: s.getMe},
+		"getupdates":          {name: "getUpdates", poll: s.getUpdates},
+		"deletewebhook":       {name: "deleteWebhook", do: s.deleteWebhook},
+		"getwebhookinfo":      {name: "getWebhookInfo", do: s.getWebhookInfo},
+		"getmycommands":       {name: "getMyCommands", do: s.getMyCommands},
+		"setmycommands":       {name: "setMyCommands", do: s.setMyCommands},
+		"sendmessage":         {name: "sendMessage", sends: true, do: s.sendMessage},
+		"sendphoto":           {name: "sendPhoto", sends: true, do: s.sendFile("photo")},
+		"senddocument":        {name: "sendDocument", sends: true, do: s.sendFile("document")},
+		"sendvideo":           {name: "sendVideo", sends: true, do: s.sendFile("video")},
+		"sendaudio":           {name: "sendAudio", sends: true, do: s.sendFile("audio")},
+		"sendvoice":           {name: "sendVoice", sends: true, do: s.sendFile("voice")},
+		"sendpoll":            {name: "sendPoll", sends: true, do: s.sendPoll},
+		"stoppoll":            {name: "stopPoll", do: s.stopPoll},
+		"editmessagetext":     {name: "editMessageText", sends: true, do: s.editMessageText},
+		"editmessagecaption":  {name: "editMessageCaption", sends: true, do: s.editMessageCaption},
+		"answercallbackquery": {name: "answerCallbackQuery", do: s.answerCallbackQuery},
+		"deletemessage":       {name: "deleteMessage", do: s.deleteMessage},
+		"sendchataction":      {name: "sendChatAction", do: s.sendChatAction},
+		"setmessagereaction":  {name: "setMessageReaction", do: s.setMessageReaction},
+		"getfile":             {name: "getFile", do: s.getFile},
+		"getchat":             {name: "getChat", do: s.getChat},
 	}
 }
 
@@ -62,31 +53,4 @@ func (s *Server) getChat(p params) (any, error) {
 		Chat
 		NoVoices bool `json:"has_restricted_voice_and_video_messages,omitempty"`
 	}{r.chat, r.voiceless}, nil
-}
-
-func (s *Server) getChatMember(p params) (any, error) {
-	r, err := s.readable(p)
-	if err != nil {
-		return nil, err
-	}
-	user, known := s.users[p.int("user_id", 0)]
-	if !known {
-		return nil, badRequest("user not found")
-	}
-	return r.member(user), nil
-}
-
-func (s *Server) createForumTopic(p params) (any, error) {
-	r, err := s.writable(p)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case !r.chat.IsForum:
-		return nil, badRequest("the chat is not a forum")
-	case !r.admin(s.me):
-		return nil, badRequest("not enough rights to create a topic")
-	}
-	m := s.openTopic(r, s.me, p.str("name"))
-	return ForumTopic{Thread: m.ID, Name: m.TopicCreated.Name, Color: m.TopicCreated.Color}, nil
 }

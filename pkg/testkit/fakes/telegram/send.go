@@ -181,27 +181,6 @@ func (s *Server) deletable(r *room, m *Message) bool {
 	return r.admin(s.me) || own && time.Since(time.Unix(m.Date, 0)) < maxAge
 }
 
-// deleteMessages deletes several messages, and skips those that do not exist.
-func (s *Server) deleteMessages(p params) (any, error) {
-	r, err := s.readable(p)
-	if err != nil {
-		return nil, err
-	}
-	var ids []int
-	if found, err := p.json("message_ids", &ids); err != nil || !found {
-		return nil, badRequest("can't parse message identifiers JSON object")
-	}
-	for _, id := range ids {
-		if m := r.messages[id]; m != nil && !s.deletable(r, m) {
-			return nil, badRequest("message can't be deleted")
-		}
-	}
-	for _, id := range ids {
-		delete(r.messages, id)
-	}
-	return true, nil
-}
-
 // sendChatAction is the only method that accepts the id of General, where without it nothing is shown.
 func (s *Server) sendChatAction(p params) (any, error) {
 	r, err := s.writable(p)

@@ -82,7 +82,7 @@ type Server struct {
 // New returns a Telegram whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends),
+		Record: fakeserver.NewRecord((*Call).acts),
 		Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		token:  cmp.Or(o.Token, DefaultToken), privacy: !o.PrivacyOff,
 		// Above 32 bits, as real ids are.

@@ -27,7 +27,7 @@ const (
 	Prefix = "gated enter: "
 	// ExitFailed is the exit code with that line. An agent may use it too.
 	ExitFailed = 125
-	// GoAhead is what Order.Gate has to bring.
+	// GoAhead is the line that Order.Gate must bring.
 	GoAhead = "\n"
 )
 
@@ -50,7 +50,7 @@ func parseUser(text string) (User, error) {
 	return User{int(u), int(g)}, nil
 }
 
-// Order is what to do. Its values are visible in the process list until the agent runs.
+// Order describes a program and how to run it. Its values are visible in the process list until the agent runs.
 type Order struct {
 	// User is who the agent becomes; zero leaves user, groups and capabilities as
 	// they are.
@@ -128,8 +128,8 @@ func parse(args []string) (o Order, err error) {
 	return o, err
 }
 
-// Intercept does what the command line says if that is of Args, or of package netsetup,
-// and does not return then. It comes first in main: nothing else has to be set up.
+// Intercept carries out the command line if that is of Args, or of package netsetup,
+// and does not return then. It comes first in main, before anything else is set up.
 // environ is for the command.
 func Intercept(environ []string) {
 	netsetup.Intercept()

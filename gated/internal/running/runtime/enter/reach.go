@@ -57,7 +57,7 @@ func ownMounts() error {
 	return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
 }
 
-// thing is what a user must be able to reach. All folders of its path are real ones.
+// thing is a file, folder or link that a user must be able to reach. All folders of its path are real ones.
 type thing struct {
 	at     string
 	target string // of a symbolic link
@@ -67,7 +67,7 @@ type thing struct {
 	fd     int // O_PATH, but for links
 }
 
-// things returns what the paths consist of, a folder before what is in it.
+// things returns the parts of the paths, a folder before its content.
 func (o Order) things() (all []thing, err error) {
 	for _, path := range append([]string{o.Dir}, o.Paths...) {
 		real, links, err := trace(path)
@@ -190,7 +190,7 @@ func (t thing) closed(u User) (string, error) {
 	return "", nil
 }
 
-// MayEnter reports whether the user can enter a folder. It goes by the mode alone: what an access list allows beyond it
+// MayEnter reports whether the user can enter a folder. It goes by the mode alone: a folder that an access list opens
 // is covered, which does no harm.
 func (u User) MayEnter(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
@@ -222,7 +222,7 @@ func openAll(all []thing) (there []thing, err error) {
 	return there, nil
 }
 
-// open keeps the thing at hand: what is mounted from then on may cover it.
+// open keeps the thing at hand: later mounts may cover it.
 func (t *thing) open() error {
 	if t.target != "" {
 		return nil

@@ -1,6 +1,6 @@
 // Package netsetup works inside the network namespace of a sandbox: gated runs its own
 // program again there, as `gated netsetup`, before the agent starts. An agent has no
-// right to change what it does.
+// right to change its settings.
 package netsetup
 
 import (
@@ -20,7 +20,7 @@ const (
 	Name = "netsetup"
 	// SocketFD is the descriptor of a Unix socket by which Hold passes a listener.
 	SocketFD = 4
-	// Done is what Hold writes when it is done.
+	// Done is the line that Hold writes when it is done.
 	Done = "done\n"
 
 	hold   = "hold"
@@ -47,8 +47,8 @@ func texts(addrs []netip.Addr) (all []string) {
 	return all
 }
 
-// Intercept does what the command line says if that is of Hold or Shield, and does not
-// return then. It comes first in main: nothing else has to be set up.
+// Intercept carries out the command line if that is of Hold or Shield, and does not
+// return then. It comes first in main, before anything else is set up.
 func Intercept() {
 	if len(os.Args) < 4 || os.Args[1] != Name {
 		return

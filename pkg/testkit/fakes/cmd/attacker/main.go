@@ -1,4 +1,4 @@
-// Attacker is an agent for tests that tries to read and write what it must not. It reads one order
+// Attacker is an agent for tests that tries to read and write forbidden files. It reads one order
 // a line and answers each with a frame: "ok" and the result, or "no" and the error.
 //
 //	read PATH     the file's content
@@ -178,7 +178,7 @@ func list(dir string) (string, error) {
 	return strings.Join(names, " "), err
 }
 
-// files leaves out what Go itself opens.
+// files leaves out those that Go itself opens.
 func files() (string, error) {
 	open, err := os.ReadDir("/proc/self/fd")
 	var others []string

@@ -50,17 +50,14 @@ func (n *Notifier) Until(ctx context.Context, condition func() bool) error {
 // Record is the list of calls. C is a call of one platform.
 type Record[C any] struct {
 	Notifier
-	acts, sends func(*C) bool
+	acts func(*C) bool
 
 	mu    sync.Mutex
 	calls []C
 }
 
-// NewRecord returns an empty record. acts reports whether a call was carried out and did more than
-// read; sends whether it is a call that sends messages.
-func NewRecord[C any](acts, sends func(*C) bool) *Record[C] {
-	return &Record[C]{acts: acts, sends: sends}
-}
+// NewRecord returns an empty record. acts reports whether a call was carried out and did more than read.
+func NewRecord[C any](acts func(*C) bool) *Record[C] { return &Record[C]{acts: acts} }
 
 // Add adds a call, and returns its index.
 func (r *Record[C]) Add(call C) int {
@@ -103,13 +100,4 @@ func (r *Record[C]) Wait(ctx context.Context, matches func(C) bool) (found C, er
 		return i >= 0
 	})
 	return found, err
-}
-
-// WaitSent waits until n calls have sent messages, and returns all of them.
-func (r *Record[C]) WaitSent(ctx context.Context, n int) (sent []C, err error) {
-	err = r.Until(ctx, func() bool {
-		sent = slices.DeleteFunc(r.Sent(), func(c C) bool { return !r.sends(&c) })
-		return len(sent) >= n
-	})
-	return sent, err
 }

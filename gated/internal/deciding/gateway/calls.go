@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"arizuko/gated/internal/deciding/services"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// maxCalls bounds the concurrent calls to services.
+	maxCalls = 64
+	// outageTime is how long dashd is not called for commands after it did not answer. onbod always is:
+	// only operators can call it.
+	outageTime = 5 * time.Second
+)
+
+// calls owns the rows that services decide: the calls that run and wait. Those of one chat to one service
+// run one after another; services and chats take turns.
+type calls struct {
+	to      *services.Services
+	st      *store.Store
+	log     rowLog
+	clock   func() time.Time
+	waits   *waits
+	done    chan callDone
+	lines   map[line]*[]services.Call // waiting calls of a line of which one runs, or which is in ready
+	ready   []line                    // with a call to start, longest first
+	running int
+	down    map[string]time.Time // services that did not answer, until when they are not called for commands
+}
+
+// line is where calls wait for each other.
+type line struct{ chat, service string }
+
+// callDone says that a row was taken care of.
+type callDone struct {
+	line
+	row  int64
+	down bool // the service did not answer
+}
+
+func newCalls(cfg *Config, st *store.Store, log rowLog, waits *waits) *calls {
+	return &calls{
+		to: &services.Services{Store: st.Reader, Log: log.Logger, Now: cfg.Now, Routd: cfg.Routd, Onbod: cfg.Onbod,
+			Dashd: cfg.Dashd, Daemons: cfg.Daemons, Defaults: cfg.Defaults, CheckAgent: cfg.CheckAgent},
+		st: st, log: log, clock: cfg.Now, waits: waits, done: make(chan callDone),
+		lines: map[line]*[]services.Call{}, down: map[string]time.Time{},
+	}
+}
+
+func (s *calls) now() int64 { return s.clock().UnixMilli() }
+
+// add lets another service decide a row. The row stays undecided until the
+// answer is stored, so a crash in between repeats the call; the chat's other rows
+// go on.
+func (s *calls) add(ctx context.Context, c *chat, p services.Call) {
+	c.skip(p.Row)
+	l := line{c.jid, p.Service}
+	if waiting := s.lines[l]; waiting != nil {
+		*waiting = append(*waiting, p)
+		return
+	}
+	s.lines[l] = &[]services.Call{p}
+	s.ready = append(s.ready, l)
+	s.start(ctx)
+}
+
+// start starts as many calls as may run.
+func (s *calls) start(ctx context.Context) {
+	for s.running < maxCalls && len(s.ready) > 0 {
+		l := s.ready[0]
+		s.ready = s.ready[1:]
+		waiting := s.lines[l]
+		p := (*waiting)[0]
+		*waiting = (*waiting)[1:]
+		s.running++
+		skip := time.Now().Before(s.down[l.service])
+		go func() {
+			down := s.complete(ctx, p, skip)
+			select {
+			case s.done <- callDone{l, p.Row, down}:
+			case <-ctx.Done():
+			}
+		}()
+	}
+}
+
+// finish takes back a row that a service has decided.
+func (s *calls) finish(ctx context.Context, d callDone) {
+	s.running--
+	if d.down {
+		s.down[d.service] = time.Now().Add(outageTime)
+	}
+	if waiting := s.lines[d.line]; len(*waiting) > 0 {
+		s.ready = append(s.ready, d.line)
+	} else {
+		delete(s.lines, d.line)
+	}
+	s.start(ctx)
+	if c := s.waits.chats[d.chat]; c != nil {
+		delete(c.skipped, d.row)
+		s.waits.add(c)
+	}
+}
+
+// complete makes the call and stores its answer, retrying while the database
+// fails. With skip dashd is not called: it did not answer lately.
+func (s *calls) complete(ctx context.Context, p services.Call, skip bool) (down bool) {
+	var o *services.Outcome
+	for ; ctx.Err() == nil; pause(ctx, dbRetryDelay) {
+		m, err := s.st.Message(ctx, p.Row)
+		if err == nil && (m == nil || m.Disposition != "") {
+			return false
+		}
+		if err == nil {
+			if o == nil {
+				answer := s.to.Decide(ctx, p, m, skip)
+				o = &answer
+			}
+			err = s.storeAnswer(ctx, m, o)
+			if errors.Is(err, store.ErrRefused) {
+				s.log.Error("row dropped: its service's answer cannot be stored", "row", p.Row, "chat", m.ChatJID,
+					"err", err)
+				o.Reply, o.Decision = "", store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow,
+					Error: err.Error()}
+				err = s.storeAnswer(ctx, m, o)
+			}
+			if err == nil {
+				s.log.serviceAnswered(m, &o.Decision)
+			}
+		}
+		if err == nil || errors.Is(err, store.ErrStale) {
+			return o != nil && o.Down
+		}
+		s.log.Error("storing service answer failed; retrying", "row", p.Row, "err", err)
+	}
+	return false
+}
+
+func (s *calls) storeAnswer(ctx context.Context, m *msg.Message, o *services.Outcome) error {
+	d := o.Decision
+	d.Topic, d.ThreadID = m.Topic, m.ThreadID
+	return s.st.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Decide(m.ID, d, s.now()); err != nil || o.Reply == "" {
+			return err
+		}
+		_, _, err := tx.PutMessage(replyMessage(m, msg.SourceCommand, o.Reply, s.now()))
+		return err
+	})
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

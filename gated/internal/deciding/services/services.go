@@ -1,0 +1,252 @@
+// Package services has commands answered that take a call to another service or many reads, and has the daemons that
+// routes name decide rows. It stores nothing.
+package services
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/layers"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// callTimeout bounds one call to another service.
+	callTimeout = 10 * time.Second
+	// maxDaemonTries is how often a row is posted to the daemon of its route.
+	maxDaemonTries = 3
+)
+
+// Services that answer commands; others are daemons that routes name. This process itself answers commands that take
+// many reads.
+const (
+	dashd = "dashd"
+	onbod = "onbod"
+	own   = "gated"
+)
+
+// Of names the service that answers a command.
+func Of(command string) string {
+	switch command {
+	case msg.CommandStatus:
+		return dashd
+	case msg.CommandWhy, msg.CommandAgent, msg.CommandModel:
+		return own
+	}
+	return onbod
+}
+
+// Services decide rows. They are safe for concurrent use.
+type Services struct {
+	Store               store.Reader
+	Log                 *slog.Logger
+	Now                 func() time.Time
+	Routd, Onbod, Dashd *httpx.Client
+	Daemons             map[string]*httpx.Client // by name, for routes to daemon:NAME
+	Defaults            groupconfig.Config       // the agents that groups may name
+
+	CheckAgent func(ctx context.Context, name string) error // why an agent cannot be run; nil checks nothing
+}
+
+// Call is about a row. It keeps the id of the row, not the row:
+// a backlog of calls must not fill the memory.
+type Call struct {
+	Row     int64
+	Service string // dashd, onbod, gated or daemon:NAME
+	Route   int64
+	// Of a command: the chat's group, and whether an operator wrote it.
+	Folder   string
+	Operator bool
+}
+
+// Outcome is how a service decides a row.
+type Outcome struct {
+	Decision store.Decision
+	Reply    string
+	Down     bool // the service did not answer
+}
+
+// Decide calls the service. With skip dashd is not called: it did not answer lately. A panic costs the row.
+func (s *Services) Decide(ctx context.Context, p Call, m *msg.Message, skip bool) (o Outcome) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			problem := fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
+			s.Log.Error("row dropped: its service call panicked", "row", m.ID, "chat", m.ChatJID, "err", problem)
+			o = Outcome{Decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow,
+				Error: problem}}
+		}
+	}()
+	if daemon, ok := strings.CutPrefix(p.Service, "daemon:"); ok {
+		return s.postDaemon(ctx, p, daemon, m)
+	}
+	o.Decision = store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}
+	switch p.Service {
+	case dashd:
+		o.Reply, o.Down = s.askDashd(ctx, p, m, skip)
+	case own:
+		o.Reply = s.answerCommand(ctx, p, m)
+	default:
+		o.Reply = s.askOnbod(ctx, m)
+	}
+	return o
+}
+
+// postDaemon posts a row to the daemon that its route names.
+func (s *Services) postDaemon(ctx context.Context, p Call, name string, m *msg.Message) Outcome {
+	failed := Outcome{Decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonDaemonFailed}}
+	client := s.Daemons[name]
+	if client == nil {
+		s.Log.Error("row dropped: its route names a daemon that DAEMONS does not have", "row", m.ID, "daemon", name)
+		return failed
+	}
+	answer, err := postRow(ctx, client, daemonRequest{Message: wireMessage(m), RouteID: p.Route})
+	if err != nil {
+		s.Log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "attempts",
+			maxDaemonTries, "err", err)
+		failed.Decision.Error = err.Error()
+		return failed
+	}
+	return Outcome{Decision: store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDaemon,
+		RoutedTo: p.Service}, Reply: answer}
+}
+
+// postRow posts a row to a daemon until it accepts it, and returns the reply, if
+// there is one.
+func postRow(ctx context.Context, client *httpx.Client, body daemonRequest) (string, error) {
+	var raw httpx.Raw
+	var err error
+	for try := range maxDaemonTries {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(try) * time.Second):
+		}
+		if err = Do(ctx, client, http.MethodPost, "", body, &raw); err != nil {
+			continue
+		}
+		var answer struct {
+			Reply string `json:"reply"`
+		}
+		_ = json.Unmarshal(raw, &answer) // an answer of another form has no reply
+		return answer.Reply, nil
+	}
+	return "", err
+}
+
+// daemonRequest is the body for the daemon of a route.
+type daemonRequest struct {
+	Message message `json:"message"`
+	RouteID int64   `json:"route_id"`
+}
+
+// message is a row on the wire.
+type message struct {
+	ID          int64            `json:"id"`
+	ChatJID     string           `json:"chat_jid"`
+	PlatformID  string           `json:"platform_id"`
+	Sender      string           `json:"sender"`
+	SenderName  string           `json:"sender_name"`
+	Verb        string           `json:"verb"`
+	Content     string           `json:"content"`
+	Attachments []msg.Attachment `json:"attachments"`
+	Topic       string           `json:"topic"`
+	ThreadID    string           `json:"thread_id"`
+	ReplyToID   string           `json:"reply_to_id"`
+	TargetID    string           `json:"target_id"`
+	Timestamp   int64            `json:"timestamp"`
+}
+
+func wireMessage(m *msg.Message) message {
+	return message{m.ID, m.ChatJID, m.PlatformID, m.Sender, m.SenderName, m.Verb, m.Content, m.Attachments,
+		m.Topic, m.ThreadID, m.ReplyToID, m.TargetID, m.Timestamp}
+}
+
+type serviceText struct {
+	Text string `json:"text"`
+}
+
+// maxName bounds how much of a sender's name dashd gets, in bytes.
+const maxName = 256
+
+func (s *Services) askDashd(ctx context.Context, p Call, m *msg.Message, skip bool) (text string, down bool) {
+	if skip {
+		return dashdDown, false
+	}
+	query := url.Values{
+		"chat_jid": {m.ChatJID}, "thread_id": {m.ThreadID}, "topic": {m.Topic}, "sender": {m.Sender},
+		"sender_name": {strings.ToValidUTF8(m.SenderName[:min(len(m.SenderName), maxName)], "")},
+	}
+	if p.Operator && m.Sender != msg.WebOperator { // the cost of agents is not for everyone in a chat
+		query.Set("spend", "true")
+	}
+	var answer serviceText
+	err := Do(ctx, s.Dashd, http.MethodGet, "/status?"+query.Encode(), nil, &answer)
+	return serviceReply(answer.Text, err, dashdDown), isDown(err)
+}
+
+func (s *Services) askOnbod(ctx context.Context, m *msg.Message) (text string) {
+	platform := msg.FamilyOf(m.ChatJID)
+	// It was found to be a command of ours when it was decided.
+	cmd, _ := layers.ParseCommand(m.Content, platform, func(string) bool { return true })
+	code, rest := strings.TrimSpace(cmd.Args), ""
+	if end := strings.IndexFunc(code, unicode.IsSpace); end >= 0 {
+		code, rest = code[:end], code[end:]
+	}
+	if code == "" {
+		return "Which request? Write the code after the command, as in " +
+			msg.CommandIn(m.ChatJID, cmp.Or(cmd.Name, msg.CommandApprove)+" ABCD-1234") + "."
+	}
+	body := map[string]string{"code": code, "by": m.Sender}
+	if rest = strings.TrimSpace(rest); rest != "" {
+		field := "folder"
+		if cmd.Name == msg.CommandReject {
+			field = "reason"
+		}
+		body[field] = rest
+	}
+	var answer serviceText
+	err := Do(ctx, s.Onbod, http.MethodPost, "/"+cmd.Name, body, &answer)
+	return serviceReply(answer.Text, err, onbodDown)
+}
+
+func isDown(err error) bool { return err != nil && apierr.KindOf(err) == apierr.Unavailable }
+
+// Replies to users while a service does not answer.
+const (
+	dashdDown = "The status is unavailable: dashd is not responding. Try again later, or ask an operator to start it."
+	onbodDown = "Requests cannot be approved or rejected: their service (onbod) is not answering. Nothing is lost; try again later, or ask an operator to start it."
+)
+
+// serviceReply is the reply to the user: a service's answer, or down if there is none.
+func serviceReply(text string, err error, down string) string {
+	var f *apierr.Error
+	switch {
+	case err == nil && text != "":
+		return text
+	case err == nil:
+		return "Done."
+	case errors.As(err, &f) && f.Kind != apierr.Unavailable && f.Kind != apierr.Internal && !httpx.IsForeign(err):
+		return f.Message
+	}
+	return down
+}
+
+// Do makes one call to another service.
+func Do(ctx context.Context, client *httpx.Client, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return client.Do(ctx, method, path, in, out)
+}

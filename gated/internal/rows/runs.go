@@ -1,0 +1,235 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// LiveRuns counts the runs whose process has not ended, by runtime.
+func LiveRuns(ctx context.Context, r store.Reader) (map[string]int, error) {
+	live := map[string]int{}
+	err := r.Each(ctx, func(scan store.Scan) (bool, error) {
+		var runtime string
+		var n int
+		err := scan(&runtime, &n)
+		live[runtime] = n
+		return true, err
+	}, `SELECT runtime, count(*) FROM runs INDEXED BY runs_unended WHERE ended_at IS NULL GROUP BY runtime`)
+	return live, err
+}
+
+// FenceExpired fences the other processes of a daemon whose time has passed, and returns their ids.
+func FenceExpired(tx *store.Tx, daemon string, except int64) ([]int64, error) {
+	const query = `DELETE FROM processes WHERE daemon = ?1 AND until < clock_ms() AND id <> ?2 RETURNING id`
+	return store.All(store.Uncancelled(), tx.Reader, store.One[int64], query, daemon, except)
+}
+
+// ExpiredProcesses counts the other processes of a daemon whose time has passed.
+func ExpiredProcesses(ctx context.Context, r store.Reader, daemon string, except int64) (int, error) {
+	const query = `SELECT count(*) FROM processes WHERE daemon = ? AND until < clock_ms() AND id <> ?`
+	return store.Value[int](ctx, r, query, daemon, except)
+}
+
+// FolderOwner returns the process whose agents work in a folder, unless it is the one excepted; 0 if none do. Only the
+// agents of one process work in a folder at a time.
+func FolderOwner(ctx context.Context, r store.Reader, folder string, except int64) (int64, error) {
+	const query = `SELECT r.owner FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL AND r.folder = ? AND r.owner <> ? ORDER BY r.id LIMIT 1`
+	return store.Value[int64](ctx, r, query, folder, except)
+}
+
+// RunsOfGone returns the runs whose owner is fenced or has left: another gated queues their turns again.
+func RunsOfGone(ctx context.Context, r store.Reader) ([]*msg.Run, error) {
+	const query = `SELECT ` + store.RunColumns + ` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM processes m WHERE m.id = r.owner)`
+	return store.All(ctx, r, store.ScanRun, query)
+}
+
+// RunIsLive reports whether a run may store its session, and, unless it drains, take
+// turns.
+func RunIsLive(ctx context.Context, r store.Reader, id int64) (bool, error) {
+	return store.Value[bool](ctx, r, `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND closed_at IS NULL)`, id)
+}
+
+// RunTakes reports whether a run may get further turns.
+func RunTakes(ctx context.Context, r store.Reader, id int64) (bool, error) {
+	const query = `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND closed_at IS NULL AND draining = 0)`
+	return store.Value[bool](ctx, r, query, id)
+}
+
+// StartRun inserts a run for a queued turn and marks the turn as running. It sets
+// r.ID. It returns ErrStale if the turn is not queued, or is covered by a /stop.
+func StartRun(tx *store.Tx, r *msg.Run, turnID int64) (err error) {
+	const insertRun = `INSERT INTO runs (folder, topic, chat_jid, thread_id, runtime, owner, started_at) VALUES (?,?,?,?,?,?,?)`
+	const insertLog = `INSERT INTO session_log (run_id, started_at, folder, topic, agent, session_id) VALUES (?1,?2,?3,?4,?5,?6)`
+	tx.Note(failpoint.StartRun)
+	if err := claimFolder(tx, r.Folder); err != nil {
+		return fmt.Errorf("start a run for turn %d: %w", turnID, err)
+	}
+	r.Owner = tx.OwnProcess()
+	r.ID, err = tx.Insert(insertRun, r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.Owner, r.StartedAt)
+	if err != nil {
+		return err
+	}
+	session, err := AgentSession(store.Uncancelled(), tx.Reader, r.Folder, r.Topic, r.Agent)
+	if err != nil {
+		return err
+	}
+	if err = tx.Exec(insertLog, r.ID, r.StartedAt, r.Folder, r.Topic, r.Agent, session); err != nil {
+		return err
+	}
+	t, err := tx.Turn(store.Uncancelled(), turnID)
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		return fmt.Errorf("start a run for turn %d: %w", turnID, store.ErrStale)
+	}
+	tx.Poke(msg.DaemonOf(r.ChatJID)) // which shows typing
+	return giveTurn(tx, t, r.ID, r.StartedAt)
+}
+
+// claimFolder returns ErrStale if agents of another process work in a folder.
+func claimFolder(tx *store.Tx, folder string) error {
+	if tx.OwnProcess() == 0 {
+		return nil
+	}
+	owner, err := FolderOwner(store.Uncancelled(), tx.Reader, folder, tx.OwnProcess())
+	if err == nil && owner != 0 {
+		err = fmt.Errorf("agents of process %d work in %s: %w", owner, folder, store.ErrStale)
+	}
+	return err
+}
+
+// RecordProcess stores how to find the run's process after a crash.
+func RecordProcess(tx *store.Tx, runID int64, pid int, pidStart int64, label string) error {
+	const query = `UPDATE runs SET pid = ?, pid_start = ?, label = ? WHERE id = ?`
+	tx.Note(failpoint.RecordProcess)
+	return tx.Exec(query, store.Null(pid), store.Null(pidStart), store.Null(label), runID)
+}
+
+// CloseRun closes a run: it gets no more turns and stores no session. Its process
+// may still answer the turns it has.
+func CloseRun(tx *store.Tx, runID, now int64) error {
+	return tx.Exec(`UPDATE runs SET closed_at = ? WHERE id = ? AND closed_at IS NULL`, now, runID)
+}
+
+// EndRun records that a run's process has ended and closes its entry in the
+// session log, with the error if there is one.
+func EndRun(tx *store.Tx, runID int64, problem string, now int64) error {
+	const query = `UPDATE session_log SET ended_at = ?1, error = ?2,
+		result = CASE WHEN ?2 <> '' THEN 'error' ELSE 'ok' END WHERE run_id = ?3 AND ended_at IS NULL`
+	tx.Note(failpoint.EndRun)
+	if err := CloseRun(tx, runID, now); err != nil {
+		return err
+	}
+	if err := tx.Exec(`UPDATE runs SET ended_at = ? WHERE id = ? AND ended_at IS NULL`, now, runID); err != nil {
+		return err
+	}
+	tx.PokePeers()
+	return tx.Exec(query, now, problem, runID)
+}
+
+// DrainRun keeps a run from getting further turns.
+func DrainRun(tx *store.Tx, runID int64) error {
+	tx.PokePeers()
+	return tx.Exec(`UPDATE runs SET draining = 1 WHERE id = ? AND closed_at IS NULL`, runID)
+}
+
+// DrainIdleRun does so if the run has no turn, and reports whether it did.
+func DrainIdleRun(tx *store.Tx, runID int64) (bool, error) {
+	const query = `UPDATE runs SET draining = 1 WHERE id = ?1 AND closed_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM turns INDEXED BY turns_run WHERE state = 'running' AND run_id = ?1)`
+	tx.PokePeers()
+	n, err := tx.Change(query, runID)
+	return n > 0, err
+}
+
+// RunTurns returns the unanswered turns of a run, oldest first.
+func RunTurns(ctx context.Context, r store.Reader, runID int64) ([]*msg.Turn, error) {
+	const query = `SELECT ` + store.TurnColumns +
+		` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.run_id = ? ORDER BY t.id`
+	return r.ReadTurns(ctx, query, runID)
+}
+
+// A run that waits for the answer to a question is not busy.
+const queryBusyRuns = `SELECT count(*) FROM runs b INDEXED BY runs_unended WHERE b.ended_at IS NULL
+		AND EXISTS (SELECT 1 FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.run_id = b.id)
+		AND NOT EXISTS (SELECT 1 FROM turns t INDEXED BY turns_run CROSS JOIN asks a ON a.turn_id = t.id
+			WHERE t.state = 'running' AND t.run_id = b.id AND a.state = 'open' AND substr(a.ask_id, 1, 6) <> 'budget')`
+
+// runFor returns the live run that a new turn can go to at once, 0 for none.
+func runFor(tx *store.Tx, t *msg.Turn, maxAgents int) (run int64, err error) {
+	// The idle run of an address that may take a turn of lane ?5 and folder ?1 at once: no turn of the lane waits, the
+	// group is not probed, and a slot is free. One is where there are no more runs than slots, which is the usual case
+	// and needs no look at every run's turns.
+	const query = `SELECT r.id FROM runs r INDEXED BY runs_live
+		WHERE r.closed_at IS NULL AND r.folder = ?1 AND r.topic = ?2 AND r.chat_jid = ?3 AND r.thread_id = ?4 AND r.draining = 0
+		AND NOT EXISTS (SELECT 1 FROM turns w INDEXED BY turns_queued WHERE w.state = 'queued' AND w.lane = ?5)
+		AND NOT EXISTS (SELECT 1 FROM group_failures WHERE folder = ?1 AND count >= ?6)
+		AND NOT EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id)
+		AND ((SELECT count(*) FROM runs u INDEXED BY runs_unended WHERE u.ended_at IS NULL) <= ?7 OR (` + queryBusyRuns + `) < ?7)`
+	if t.Kind == msg.Delegated || t.WaitsFor != "" {
+		return 0, nil
+	}
+	_, err = tx.Find([]any{&run}, query, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(), store.MinFailures,
+		maxAgents)
+	return run, err
+}
+
+// FreeSlot reports whether fewer than maxAgents runs of this process are busy. One that waits for the answer to a
+// question is not.
+func FreeSlot(tx *store.Tx, maxAgents int) (bool, error) {
+	var busy int
+	_, err := tx.Find([]any{&busy}, queryBusyRuns+` AND b.owner = ?`, tx.OwnProcess())
+	return busy < maxAgents, err
+}
+
+// TakeTurn gives a queued turn to a live run. It returns ErrStale if the turn is
+// not queued, or is covered by a /stop, or the run takes no more turns.
+func TakeTurn(tx *store.Tx, id, runID, now int64) error {
+	const query = `SELECT count(*), ifnull(max(CASE WHEN attempts > 0 OR kind = 'delegated' THEN 1 ELSE 0 END), 0) FROM turns INDEXED BY turns_run
+		WHERE state = 'running' AND run_id = ?`
+	var alone bool
+	var open int
+	t, err := tx.Turn(store.Uncancelled(), id)
+	if err != nil {
+		return err
+	}
+	live, err := RunTakes(store.Uncancelled(), tx.Reader, runID)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Find([]any{&open, &alone}, query, runID); err != nil {
+		return err
+	}
+	if t == nil || t.Alone() || !live || alone || open >= msg.MaxRunTurns {
+		return fmt.Errorf("give turn %d to run %d: %w", id, runID, store.ErrStale)
+	}
+	return giveTurn(tx, t, runID, now)
+}
+
+func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
+	const query = `UPDATE turns SET state = 'running', run_id = ?, started_at = ?, waits_for = '', not_before = 0
+		WHERE id = ? AND state = 'queued'`
+	tx.Note(failpoint.TakeTurn)
+	stopped, err := stopped(tx, t)
+	if err != nil {
+		return err
+	}
+	if stopped || waits(t, now) {
+		return fmt.Errorf("give turn %d to run %d: it is stopped or waits: %w", t.ID, runID, store.ErrStale)
+	}
+	if err := change(tx, fmt.Sprintf("give run %d turn", runID), t.ID, query, runID, now, t.ID); err != nil {
+		return err
+	}
+	return AttachNotes(tx, t)
+}
+
+// RunExists reports whether a run is stored.
+func RunExists(ctx context.Context, r store.Reader, id int64) (bool, error) {
+	return store.Value[bool](ctx, r, `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?)`, id)
+}

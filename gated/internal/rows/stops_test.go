@@ -1,0 +1,296 @@
+package rows_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"arizuko/gated/gatedtest"
+	"arizuko/gated/internal/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	thread := "7"
+	running := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.Topic, turn.ThreadID = "#run", thread })
+	run := gatedtest.Begun(t, s, running)
+	backlog(t, s, 1200, `''`)
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.Exec(`UPDATE turns SET thread_id = ?`, thread) })
+	var kept []int64 // one on each page
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		for i := range 1300 {
+			m := &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: fmt.Sprintf("#%d", i), ThreadID: thread}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			if i%500 == 0 {
+				kept = append(kept, m.ID)
+			}
+		}
+		return nil
+	})
+	command := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: "/stop", ThreadID: thread}).ID
+	var cancelled []*msg.Turn
+	var more bool
+	storetest.Write(t, s, func(tx *store.Tx) (err error) {
+		cancelled, more, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Thread: &thread, BeforeMessage: command, Except: kept}, 500)
+		return err
+	})
+	// The running turn, and a page of 500 or as many as end within 50 ms.
+	if !more || len(cancelled) < 2 || len(cancelled) > 501 || cancelled[0].ID != running.ID {
+		t.Fatalf("%d turns, more %t", len(cancelled), more)
+	}
+	if got := gatedtest.Piped(t, s, run); got.State != msg.TurnQueued {
+		t.Errorf("the stopped run took turn %+v", got)
+	}
+	later := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.ThreadID = thread })
+	if next := storetest.Must(rows.FindQueued(t.Context(), s.Reader, storetest.Folder, 0, 100))(t); next.Turn != nil && next.Turn.ID < 1202 {
+		t.Errorf("turn %d may start during the stop", next.Turn.ID)
+	}
+	stops := storetest.Must(rows.Stops(t.Context(), s.Reader, storetest.Chat))(t)
+	if len(stops) != 1 || !stops[0].CoversRow(&msg.Message{ID: 1, ThreadID: thread}, "") ||
+		stops[0].CoversRow(&msg.Message{ID: 1}, "") || stops[0].CoversRow(&msg.Message{ID: command, ThreadID: thread}, "") {
+		t.Fatalf("stops %+v", stops)
+	}
+	pages := 0
+	for ; len(stops) > 0; stops = storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t) {
+		pages++
+		storetest.Write(t, s, func(tx *store.Tx) error { _, _, err := rows.ContinueStop(tx, stops[0], 600); return err })
+	}
+	if pages < 2 {
+		t.Errorf("%d more pages", pages)
+	}
+	if got := storetest.Turn(t, s, later.ID); got.State != msg.TurnQueued {
+		t.Errorf("a turn written after the stop is %s", got.State)
+	}
+	if n := storetest.Value[int](t, s, `SELECT count(*) FROM turns WHERE state = 'cancelled'`); n != 1201 {
+		t.Errorf("%d turns are cancelled", n)
+	}
+	if n := storetest.Value[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND topic <> '' AND thread_id = '7'`); n != 1300-len(kept) {
+		t.Errorf("%d rows are dropped, with topic and thread kept", n)
+	}
+	for _, id := range kept {
+		if m := storetest.Must(s.Message(t.Context(), id))(t); m.Disposition != "" {
+			t.Errorf("row %d, which another service decides, is %s", id, m.Disposition)
+		}
+	}
+}
+
+func TestStopChat_OneSender_KeepsRowsOfOthersOnAllPages(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	senders := []string{"telegram:7", "telegram:8"}
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		for i := range 1200 {
+			if _, _, err := tx.PutMessage(&msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Sender: senders[i%2]}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	turn := gatedtest.Queued(t, s)
+	more := false
+	storetest.Write(t, s, func(tx *store.Tx) (err error) {
+		_, more, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Sender: &senders[0], BeforeMessage: 9999}, 500)
+		return err
+	})
+	stops := storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t)
+	if !more || len(stops) != 1 || stops[0].CoversRow(&msg.Message{ID: 1, Sender: senders[1]}, "") || !stops[0].CoversRow(&msg.Message{ID: 1, Sender: senders[0]}, "") {
+		t.Fatalf("more %t, stops %+v", more, stops)
+	}
+	for ; len(stops) > 0; stops = storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t) {
+		storetest.Write(t, s, func(tx *store.Tx) error { _, _, err := rows.ContinueStop(tx, stops[0], 600); return err })
+	}
+	for sender, want := range map[string]int{senders[0]: 600, senders[1]: 0} {
+		if n := storetest.Value[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND sender = '`+sender+`'`); n != want {
+			t.Errorf("%d rows of %s are dropped, want %d", n, sender, want)
+		}
+	}
+	if n := storetest.Value[int](t, s, fmt.Sprintf(`SELECT count(*) FROM turns WHERE state = 'cancelled' AND id = %d`, turn.ID)); n != 1 {
+		t.Error("the turn of the chat is not cancelled")
+	}
+}
+
+func TestStopChat_OneTopic_KeepsTheOthers(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	a := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#a"})
+	b := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Topic: "#b"})
+	topic := "#a"
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		_, _, err := rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Topic: &topic, BeforeMessage: 99}, 500)
+		return err
+	})
+	for id, want := range map[int64]msg.Reason{a.ID: msg.ReasonStopped, b.ID: ""} {
+		if got := storetest.Must(s.Message(t.Context(), id))(t); got.Reason != want {
+			t.Errorf("row %d: %q", id, got.Reason)
+		}
+	}
+}
+
+// The work of groups for a conversation belongs to it: a turn in a chat between groups, on any level, and an undecided row
+// there. Their work for another thread goes on.
+func TestStopChat_WorkOfOtherGroups_EndsWithTheConversation(t *testing.T) {
+	t.Parallel()
+	thread, topic := "7", "#a"
+	for name, stop := range map[string]rows.Stop{
+		"of a thread": {ChatJID: storetest.Chat, Thread: &thread}, "of a topic": {ChatJID: storetest.Chat, Topic: &topic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			// request is a row by which a group asks another one for a turn, and asked its turn in a chat between groups.
+			request := func(by *msg.Turn) *msg.Message {
+				return storetest.Stored(t, s, &msg.Message{ChatJID: "group:acme", Direction: msg.In, ForwardedFrom: &msg.ReturnAddress{
+					Kind: msg.Escalation, TurnID: by.ID, RootTurnID: by.Root(), Folder: by.Folder, ChatJID: by.ChatJID, Topic: by.Topic, ThreadID: by.ThreadID,
+				}})
+			}
+			asked := func(by *msg.Turn) *msg.Turn {
+				row := request(by)
+				return gatedtest.Queued(t, s, func(turn *msg.Turn) {
+					turn.Kind, turn.Folder, turn.ChatJID, turn.Topic, turn.RootTurnID = msg.Delegated, "acme", "group:acme", msg.DelegatedTopic(row.ID), by.Root()
+					turn.TriggerMessageID = row.ID
+				})
+			}
+			var kept, ended []int64
+			for _, in := range []struct {
+				thread, topic string
+				turns         *[]int64
+			}{{"7", "#a", &ended}, {"8", "#b", &kept}} {
+				root := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.ThreadID, turn.Topic = in.thread, in.topic })
+				gatedtest.StoreReply(t, s, gatedtest.Answer(gatedtest.Begun(t, s, root), root, "I asked"), 300)
+				parent := asked(root)
+				above := asked(parent)
+				gatedtest.Begun(t, s, above)
+				*in.turns = append(*in.turns, parent.ID, above.ID)
+			}
+			undecided := request(storetest.Turn(t, s, ended[0]))
+			storetest.Write(t, s, func(tx *store.Tx) error {
+				stop.BeforeMessage = undecided.ID + 1
+				_, _, err := rows.StopChat(tx, stop, 500)
+				return err
+			})
+			for _, id := range ended {
+				if got := storetest.Turn(t, s, id); got.State != msg.TurnCancelled {
+					t.Errorf("turn %d for the conversation is %s", id, got.State)
+				}
+			}
+			for _, id := range kept {
+				if got := storetest.Turn(t, s, id); !got.State.IsOpen() {
+					t.Errorf("turn %d for another one is %s", id, got.State)
+				}
+			}
+			if m := storetest.Must(s.Message(t.Context(), undecided.ID))(t); m.Reason != msg.ReasonStopped {
+				t.Errorf("the undecided request is %q", m.Reason)
+			}
+		})
+	}
+}
+
+func TestStopChat_CancelsOpenTurns(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	inTopic := func(topic string) func(*msg.Turn) { return func(turn *msg.Turn) { turn.Topic = topic } }
+	ofFolder := func(folder string) func(*msg.Turn) { return func(turn *msg.Turn) { turn.Folder = folder } }
+	elsewhere := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
+	running := gatedtest.Queued(t, s, inTopic("#a"))
+	run := gatedtest.Begun(t, s, running)
+	piped := gatedtest.Piped(t, s, run)
+	plain, other, guest := gatedtest.Queued(t, s), gatedtest.Queued(t, s, inTopic("#b")), gatedtest.Queued(t, s, ofFolder("else"))
+	done := gatedtest.Queued(t, s, inTopic("#c"))
+	gatedtest.StoreReply(t, s, gatedtest.Answer(gatedtest.Begun(t, s, done), done, "ok"), 300)
+
+	cancel := func(topic *string) (cancelled []*msg.Turn) {
+		t.Helper()
+		storetest.Write(t, s, func(tx *store.Tx) (err error) {
+			cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Topic: topic}, 500)
+			return err
+		})
+		return cancelled
+	}
+	topic := "#a"
+	got := cancel(&topic)
+	if !slices.Equal(turnIDs(got), []int64{running.ID, piped.ID}) || got[0].State != msg.TurnRunning || got[0].RunID != run.ID {
+		t.Errorf("of a topic: %v", turnIDs(got))
+	}
+	if got := turnIDs(cancel(nil)); !slices.Equal(got, []int64{plain.ID, other.ID, guest.ID}) {
+		t.Errorf("of the chat: %v", got)
+	}
+	if got := cancel(nil); got != nil {
+		t.Errorf("again: %v", turnIDs(got))
+	}
+	open := storetest.Must(s.OpenTurns(t.Context()))(t)
+	if !slices.Equal(turnIDs(open), []int64{elsewhere.ID}) {
+		t.Errorf("open: %v", turnIDs(open))
+	}
+	if got := storetest.Turn(t, s, done.ID); got.State != msg.TurnDone {
+		t.Errorf("the done turn is %s", got.State)
+	}
+}
+
+// A /stop ends the turns of its own thread. Outside of threads it also ends the questions of its sender there, and is
+// answered in a thread that begins at the question.
+func TestStopChat_OneThread_KeepsTheOthers(t *testing.T) {
+	t.Parallel()
+	const ann, bob = "slack:U1", "slack:U2"
+	for name, tc := range map[string]struct {
+		thread, by string
+		want       []string
+	}{
+		"of a thread":                   {"7", bob, []string{"in 7"}},
+		"of the thread of a question":   {"9", bob, []string{"ann's"}},
+		"of no thread":                  {"", "slack:U3", []string{"in none"}},
+		"of no thread, by ann":          {"", ann, []string{"in none", "ann's"}},
+		"of no thread, by bob":          {"", bob, []string{"in none"}},
+		"of a thread without questions": {"99", ann, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			names := map[int64]string{}
+			put := func(name, thread, sender, post string) {
+				m := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Sender: sender, PlatformID: post, ThreadID: thread})
+				turn := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.ThreadID, turn.Topic, turn.TriggerMessageID = thread, name, m.ID })
+				names[turn.ID] = name
+			}
+			put("in none", "", bob, "1")
+			put("in 7", "7", ann, "2")
+			put("in 8", "8", ann, "3")
+			put("ann's", "9", ann, "9")
+			var got []string
+			storetest.Write(t, s, func(tx *store.Tx) error {
+				cancelled, _, err := rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, Thread: &tc.thread, By: tc.by}, 500)
+				for _, t := range cancelled {
+					got = append(got, names[t.ID])
+				}
+				return err
+			})
+			differ(t, "cancelled", got, tc.want)
+		})
+	}
+}
+
+func TestStopParked_DropsOlderRowsOfTheSender(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	one, two, held := storetest.Park(t, s, storetest.Chat, "one"), storetest.Park(t, s, storetest.Chat, "two"), storetest.Inbound(t, s, storetest.Chat, "held")
+	stop, later := storetest.Inbound(t, s, storetest.Chat, "/stop"), storetest.Park(t, s, storetest.Chat, "later")
+	for _, tc := range []struct {
+		sender string
+		want   []string
+	}{
+		{"telegram:99", []string{"onboarding/awaiting_approval", "onboarding/awaiting_approval", "/", "onboarding/awaiting_approval"}},
+		{one.Sender, []string{"dropped/stopped", "dropped/stopped", "/", "onboarding/awaiting_approval"}},
+	} {
+		storetest.Write(t, s, func(tx *store.Tx) error { return rows.StopParked(tx, storetest.Chat, "", &tc.sender, stop.ID, 20) })
+		differ(t, "rows after the stop of "+tc.sender, fates(t, s, one, two, held, later), tc.want)
+	}
+	storetest.Write(t, s, func(tx *store.Tx) error { return rows.StopParked(tx, storetest.Chat, "thread", nil, later.ID+1, 20) })
+	differ(t, "rows after the stop of a thread", fates(t, s, later), []string{"onboarding/awaiting_approval"})
+	storetest.Write(t, s, func(tx *store.Tx) error { return rows.StopParked(tx, storetest.Chat, "", nil, later.ID+1, 20) })
+	differ(t, "rows after the stop of all", fates(t, s, later), []string{"dropped/stopped"})
+}

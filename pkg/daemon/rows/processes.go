@@ -1,0 +1,86 @@
+package rows
+
+import (
+	"context"
+
+	"arizuko/pkg/store"
+)
+
+// Process is a start of a daemon that works on a database which several machines share. Times are unix ms by the
+// database's clock.
+type Process struct {
+	ID      int64 // never used again: the epoch of what the process has taken
+	Daemon  string
+	Place   string // the host and the data folder
+	Addr    string // where the process is called, host:port
+	Version string
+	Since   int64
+	Until   int64 // when others may take over
+	Now     int64 // what the database's clock showed
+
+	// What it has last reported; "" if it has not, as one that stands by.
+	Connection, Detail string
+
+	Holds string // the leases that it has, separated by commas
+	Held  int64  // since when it has the first of them, 0 for none
+}
+
+// Renewed is when the process last renewed its lease.
+func (p Process) Renewed() int64 { return p.Until - store.LeaseTime.Milliseconds() }
+
+// Join adds a process, whose lease begins. Former ones of the daemon at the same place are fenced: only one process of
+// a daemon runs there at a time. Their ids are returned. It returns an ErrMoved if the database was copied to another
+// one meanwhile.
+func Join(tx *store.Tx, daemon, place, addr, version string) (id int64, former []int64, err error) {
+	var moved string
+	switch found, err := tx.Get(store.Uncancelled(), []any{&moved}, queryMoved); {
+	case err != nil:
+		return 0, nil, err
+	case found:
+		return 0, nil, store.MovedTo(moved)
+	}
+	if former, err = store.All(store.Uncancelled(), tx.Reader, store.One[int64], deleteFormer, daemon,
+		place); err != nil {
+		return 0, nil, err
+	}
+	id, err = tx.Insert(insertProcess, daemon, place, addr, version, store.LeaseTime.Milliseconds())
+	return id, former, err
+}
+
+// LeaveProcess gives up all that a process has.
+func LeaveProcess(tx *store.Tx, id int64) error {
+	return tx.Exec(deleteProcess, id)
+}
+
+// Claim takes a lease for a process, and reports whether it has it: no other has, or one whose time has passed, which
+// is fenced.
+func Claim(tx *store.Tx, name string, process int64) (held bool, err error) {
+	if err := tx.Exec(deleteHolder, name); err != nil {
+		return false, err
+	}
+	n, err := tx.Change(putLease, name, process)
+	return n > 0, err
+}
+
+// LeaseHolder returns the process that has a lease, nil if none has it.
+func LeaseHolder(ctx context.Context, r store.Reader, name string) (*Process, error) {
+	all, err := store.All(ctx, r, scanProcess, queryLeaseHolder, name)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+// Processes returns all processes, by daemon.
+func Processes(ctx context.Context, r store.Reader) ([]Process, error) {
+	return store.All(ctx, r, scanProcess, queryProcesses)
+}
+
+// processColumns are those of processes that scanProcess reads first.
+const processColumns = `m.id, m.daemon, m.place, m.addr, m.version, m.since, m.until, clock_ms(), m.connection, m.detail`
+
+func scanProcess(scan store.Scan) (p Process, err error) {
+	err = scan(&p.ID, &p.Daemon, &p.Place, &p.Addr, &p.Version, &p.Since, &p.Until, &p.Now, &p.Connection, &p.Detail,
+		&p.Holds, &p.Held)
+	return p, err
+}
