@@ -367,8 +367,8 @@ func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
 	return result{lane: l, verdict: v}
 }
 
-// permit acquires the pacer's permit for the next part of a lane, and returns how long that has to wait. Decorations acquire
-// one that answers do not need soon.
+// permit acquires the pacer's permit for the next part of a lane, and returns how long that has to wait. Decorations
+// acquire one that answers do not need soon.
 func (s *Shell) permit(l *lane) (wait time.Duration) {
 	switch {
 	case !l.Decorations:
