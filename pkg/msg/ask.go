@@ -19,7 +19,7 @@ type Ask struct {
 	// Question has the question in its first line. The other lines are shown below it, unchanged.
 	Question    string
 	Options     []string
-	PayloadHash string // of a permission request: the hash of the action that runs if it is allowed; "" for other questions
+	PayloadHash string // of a permission request: the hash of the action that it is about; "" for other questions
 	Who         Who
 	State       AskState
 	Option      string // the chosen one, once it is answered
