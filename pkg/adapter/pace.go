@@ -80,10 +80,10 @@ func newPacer(p Pace, clock func() time.Time) *pacer {
 		calls: meter{Limit: p.Account.late()}, keys: map[string][]meter{}, most: maxKeys}
 }
 
-// acquire returns the time until the next permit to send a part to a lane is valid: the caller asks again then, and gets
-// 0 if it may call now. If the lane's limit allows that later than the account's, no permit is acquired, so that other
-// lanes don't wait. A permit of before calls were stopped is void, and one of many that are used late waits: all of them
-// together would exceed the limits.
+// acquire returns the time until the next permit to send a part to a lane is valid: the caller asks again then, and
+// gets 0 if it may call now. If the lane's limit allows that later than the account's, no permit is acquired, so that
+// other lanes don't wait. A permit of before calls were stopped is void, and one of many that are used late waits: all
+// of them together would exceed the limits.
 func (p *pacer) acquire(l store.Lane, held *permit) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
