@@ -218,7 +218,7 @@ func TestReport_UpdatesRowAndDelivery(t *testing.T) {
 			if err := tt.report(a, id); err != nil {
 				t.Fatal(err)
 			}
-			tt.want.MessageID, tt.want.Attempts = id, 1
+			tt.want.MessageID, tt.want.Attempts, tt.want.UpdatedAt = id, 1, at.UnixMilli()
 			parts, err := st.Deliveries(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)

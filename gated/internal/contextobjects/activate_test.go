@@ -56,7 +56,7 @@ func TestActivate_EachEvent_HasItsReasonAndTTL(t *testing.T) {
 	}
 }
 
-// TestActivate_PlainMentionOrAttachment_ActivatesNothing stores what is no event.
+// TestActivate_PlainMentionOrAttachment_ActivatesNothing stores messages that are no event.
 func TestActivate_PlainMentionOrAttachment_ActivatesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

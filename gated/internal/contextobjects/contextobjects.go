@@ -39,59 +39,39 @@ const (
 	FollowupAttached   Event = "followup_attached"
 )
 
-// Reason is the code of the event, 0 for an unknown event.
-func (e Event) Reason() Reasons {
+// Rule returns the reason code of an event, 0 for an unknown event, and the kinds that it can be about.
+func (e Event) Rule() (Reasons, []Kind) {
 	switch e {
 	case ArticleSummarized, SummaryReused:
-		return msg.ActivatedBySummary
+		return msg.ActivatedBySummary, []Kind{msg.ContextArticle, msg.ContextLink, msg.ContextSummary}
 	case URLDiscussed:
-		return msg.ActivatedByURLDiscussion
+		return msg.ActivatedByURLDiscussion, []Kind{msg.ContextArticle, msg.ContextLink}
 	case MediaInspected:
-		return msg.ActivatedByMediaInspection
+		return msg.ActivatedByMediaInspection, []Kind{msg.ContextImage, msg.ContextVideo, msg.ContextVoice,
+			msg.ContextDocument, msg.ContextPDF}
 	case PollCreated:
-		return msg.ActivatedByPollCreate
+		return msg.ActivatedByPollCreate, []Kind{msg.ContextPoll}
 	case PollListed:
-		return msg.ActivatedByPollList
+		return msg.ActivatedByPollList, []Kind{msg.ContextPoll}
 	case ReminderCreated:
-		return msg.ActivatedByReminderCreate
+		return msg.ActivatedByReminderCreate, []Kind{msg.ContextReminder}
 	case ReminderListed:
-		return msg.ActivatedByReminderList
+		return msg.ActivatedByReminderList, []Kind{msg.ContextReminder}
 	case ReminderUpdated:
-		return msg.ActivatedByReminderUpdate
+		return msg.ActivatedByReminderUpdate, []Kind{msg.ContextReminder}
 	case ResolvedByResolver:
-		return msg.ActivatedByResolver
-	case FollowupAttached:
-		return msg.ActivatedByFollowup
+		return msg.ActivatedByResolver, msg.ContextKinds()
+	case FollowupAttached: // a reminder has no message to name it by; the resolver touches it
+		return msg.ActivatedByFollowup,
+			slices.DeleteFunc(msg.ContextKinds(), func(k Kind) bool { return k == msg.ContextReminder })
 	}
-	return 0
+	return 0, nil
 }
 
 // AgentEvents returns the events that agents report themselves. The others belong to a tool.
 func AgentEvents() []Event {
 	return []Event{ArticleSummarized, URLDiscussed, MediaInspected, SummaryReused, FollowupAttached}
 }
-
-// Kinds returns the kinds that the event can be about.
-func (e Event) Kinds() []Kind {
-	switch e {
-	case ArticleSummarized, SummaryReused:
-		return []Kind{msg.ContextArticle, msg.ContextLink, msg.ContextSummary}
-	case URLDiscussed:
-		return []Kind{msg.ContextArticle, msg.ContextLink}
-	case MediaInspected:
-		return []Kind{msg.ContextImage, msg.ContextVideo, msg.ContextVoice, msg.ContextDocument, msg.ContextPDF}
-	case PollCreated, PollListed:
-		return []Kind{msg.ContextPoll}
-	case ReminderCreated, ReminderListed, ReminderUpdated:
-		return []Kind{msg.ContextReminder}
-	case FollowupAttached: // a reminder has no message to name it by; the resolver touches it
-		return slices.DeleteFunc(msg.ContextKinds(), func(k Kind) bool { return k == msg.ContextReminder })
-	}
-	return msg.ContextKinds()
-}
-
-// Fits reports whether the event can be about a kind.
-func (e Event) Fits(kind Kind) bool { return slices.Contains(e.Kinds(), kind) }
 
 // explicit are the reasons of all events but the resolver's.
 const explicit = msg.ActivatedBySummary | msg.ActivatedByURLDiscussion | msg.ActivatedByMediaInspection |

@@ -73,7 +73,7 @@ func (x *Objects) lookup(q *Query, objects []Object) Result {
 	return q.result(all, scope)
 }
 
-// result is the answer with the first of all matches, that were looked for in a scope.
+// result is the answer to a query that matches all these objects in a scope, best first.
 func (q *Query) result(all []Match, scope Scope) Result {
 	limit := min(len(all), max(q.Max, 1), MaxResults)
 	return Result{Matches: all[:limit], Scope: narrowest(all, scope), Found: len(all), Truncated: limit < len(all)}

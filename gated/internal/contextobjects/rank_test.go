@@ -2,6 +2,8 @@ package contextobjects
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -79,80 +81,51 @@ func TestLookup_Score(t *testing.T) {
 	}
 }
 
-func TestLookup_TopicIsolation_OtherTopicsAreNotFound(t *testing.T) {
+// TestLookup_Scope has links, each as "source topic", and wants those found, each as "source score".
+func TestLookup_Scope(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.activate(MediaInspected, inTopic("#a", object(msg.ContextImage, 1)))
-	f.activate(MediaInspected, inTopic("#b", object(msg.ContextImage, 2)))
-	f.want("topic a", f.query("#a"), ScopeTopic, "media.image:1")
-	f.want("topic b", f.query("#b"), ScopeTopic, "media.image:2")
-	f.want("a topic without objects", f.query("#c"), ScopeTopic)
-	other := f.query("#a")
-	other.ChatJID = chatB
-	f.want("another chat", other, ScopeTopic)
-}
-
-func TestLookup_GeneralIsATopic_InAChatWithTopics(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.activate(URLDiscussed, object(msg.ContextLink, 1))
-	forum := f.query("")
-	forum.Topics = true
-	res := f.want("General of a forum", forum, ScopeTopic, "link:1")
-	if !has(res.Matches[0].Reasons, msg.SameTopic) {
-		t.Errorf("reasons %v", res.Matches[0].Reasons.Codes())
-	}
-	f.activate(URLDiscussed, inTopic("#a", object(msg.ContextLink, 2)))
-	f.want("General, beside a topic that has an object", f.query(""), ScopeTopic, "link:1")
-	f.want("the topic", f.query("#a"), ScopeTopic, "link:2")
-}
-
-func TestLookup_ChatWithoutTopics_HasChatScopeAndNoPenalty(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.activate(URLDiscussed, object(msg.ContextLink, 1))
-	for _, known := range []bool{true, false} {
-		q := f.query("")
-		q.TopicKnown = known
-		res := f.want("a chat without topics", q, ScopeChat, "link:1")
-		if m := res.Matches[0]; has(m.Reasons, msg.ChatScopeFallback) || m.Score != 50 || m.Confidence != 0.256 {
-			t.Errorf("topic known %v: score %d, %v, %v", known, m.Score, m.Confidence, m.Reasons.Codes())
+	twoTopics, ofTopics := []string{"1 #a", "2 #b"}, []string{"1 #b", "3 #b", "2 #a"}
+	topic := func(name string) Query { return Query{Topic: name, TopicKnown: true} }
+	for _, c := range []struct {
+		name  string
+		links []string
+		query Query
+		scope Scope
+		want  []string
+	}{
+		{"a topic", twoTopics, topic("#a"), ScopeTopic, []string{"1 110"}},
+		{"another topic", twoTopics, topic("#b"), ScopeTopic, []string{"2 110"}},
+		{"a topic without objects", twoTopics, topic("#c"), ScopeTopic, nil},
+		{"the default topic of a forum", []string{"1 "}, Query{TopicKnown: true, Topics: true}, ScopeTopic, []string{"1 110"}},
+		{"the default topic, beside one that has an object", []string{"1 ", "2 #a"}, topic(""), ScopeTopic, []string{"1 110"}},
+		{"a chat without topics", []string{"1 "}, topic(""), ScopeChat, []string{"1 50"}},
+		{"a chat without topics, the caller's unknown", []string{"1 "}, Query{}, ScopeChat, []string{"1 50"}},
+		{"the caller's topic unknown", []string{"1 #a"}, Query{}, ScopeChat, []string{"1 20"}},
+		{"the caller's topic unknown, in the reply chain", []string{"1 #a"}, Query{ReplyChain: []int64{1}}, ScopeReplyChain, []string{"1 150"}},
+		{"a reply to another topic's link", ofTopics, Query{Topic: "#a", TopicKnown: true, ReplyChain: []int64{40, 1}}, ScopeReplyChain, []string{"1 150", "2 110"}},
+		{"a reply to something else", ofTopics, Query{Topic: "#a", TopicKnown: true, ReplyChain: []int64{40}}, ScopeTopic, []string{"2 110"}},
+		{"a reply to a link that the filter leaves out", ofTopics, Query{Topic: "#a", TopicKnown: true, ReplyChain: []int64{1}, Kinds: []Kind{msg.ContextPoll}}, ScopeTopic, nil},
+		{"nothing", nil, topic(""), ScopeChat, nil},
+		{"nothing in a topic", nil, topic("#a"), ScopeTopic, nil},
+	} {
+		var objects []Object
+		for _, link := range c.links {
+			source, topic, _ := strings.Cut(link, " ")
+			o := Object{Kind: msg.ContextLink, ID: source, Topic: topic, CreatedAt: start, LastTouchedAt: start, Reasons: msg.ActivatedByURLDiscussion}
+			o.SourceMessageID, _ = strconv.ParseInt(source, 10, 64)
+			o.ActiveUntil = testObjects().TTLs.until(&o)
+			objects = append(objects, o)
+		}
+		c.query.Now, c.query.Max = start, MaxResults
+		res := testObjects().lookup(&c.query, objects)
+		var got []string
+		for _, m := range res.Matches {
+			got = append(got, fmt.Sprint(m.Object.ID, " ", m.Score))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || res.Scope != c.scope || res.Found != len(c.want) || res.Truncated {
+			t.Errorf("%s: scope %s, want %s; %d found (-want +got):\n%s", c.name, res.Scope, c.scope, res.Found, diff)
 		}
 	}
-}
-
-func TestLookup_ChatFallback_OnlyWithoutTheCallersTopic(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.activate(URLDiscussed, inTopic("#a", object(msg.ContextLink, 1)))
-	f.want("a known topic without objects", f.query("#b"), ScopeTopic)
-	q := f.query("")
-	q.TopicKnown = false
-	res := f.want("no topic", q, ScopeChat, "link:1")
-	if m := res.Matches[0]; !has(m.Reasons, msg.ChatScopeFallback) || m.Score != 30+20-30 {
-		t.Errorf("score %d, %v", m.Score, m.Reasons.Codes())
-	}
-	q.ReplyChain = []int64{1}
-	res = f.want("no topic, in the reply chain", q, ScopeReplyChain, "link:1")
-	if m := res.Matches[0]; has(m.Reasons, msg.ChatScopeFallback) || m.Score != 30+20+100 {
-		t.Errorf("score %d, %v", m.Score, m.Reasons.Codes())
-	}
-}
-
-// TestLookup_ReplyChain_OutranksTheTopic answers a message of another topic.
-func TestLookup_ReplyChain_OutranksTheTopic(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.activate(ArticleSummarized, inTopic("#b", object(msg.ContextArticle, 1)))
-	f.activate(ArticleSummarized, inTopic("#b", object(msg.ContextArticle, 3)))
-	f.activate(ArticleSummarized, inTopic("#a", object(msg.ContextArticle, 2)))
-	q := f.query("#a")
-	q.ReplyChain = []int64{40, 1}
-	f.want("a reply to the other topic's article", q, ScopeReplyChain, "article:1", "article:2")
-	q.ReplyChain = []int64{40}
-	f.want("a reply to something else", q, ScopeTopic, "article:2")
-	q.ReplyChain, q.Kinds = []int64{1}, []Kind{msg.ContextPoll}
-	f.want("a reply to what the filter leaves out", q, ScopeTopic)
 }
 
 func TestLookup_StaleObjects_Expire(t *testing.T) {
@@ -165,25 +138,11 @@ func TestLookup_StaleObjects_Expire(t *testing.T) {
 	if err := Prune(t.Context(), f.st, f.now); err != nil {
 		t.Fatal(err)
 	}
+	other := f.query("")
+	other.ChatJID = chatB
+	f.want("another chat", other, ScopeChat)
 	if left := f.stored(); len(left) != 1 || left[chatA+" link:2"].ID == "" {
 		t.Errorf("after Prune these are left: %v", left)
-	}
-}
-
-func TestLookup_NearExpiry_ComesBehindFresherOnes(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.activate(ReminderListed, Object{ChatJID: chatA, Kind: msg.ContextReminder, ID: "reminder:1", DueAt: start + ms(time.Hour)})
-	f.activate(FollowupAttached, object(msg.ContextMessage, 2))
-	f.pass(15 * time.Minute)
-	f.want("before the last fifth", f.query(""), ScopeChat, "reminder:1", "message:2")
-	f.pass(time.Minute)
-	f.activate(FollowupAttached, object(msg.ContextMessage, 3))
-	res := f.want("in the last fifth", f.query(""), ScopeChat, "message:3", "reminder:1", "message:2")
-	for i, near := range []bool{false, true, true} {
-		if has(res.Matches[i].Reasons, msg.NearExpiry) != near {
-			t.Errorf("%s: %v", res.Matches[i].Object.ID, res.Matches[i].Reasons.Codes())
-		}
 	}
 }
 
@@ -266,15 +225,6 @@ func TestSetReminderDue_Cancelled_IsNoFutureReminder(t *testing.T) {
 	}
 }
 
-func TestLookup_OldArticleAndNewPoll_AreBothListed(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
-	f.pass(110 * time.Minute)
-	f.activate(PollCreated, poll(2))
-	f.want("both", f.query(""), ScopeChat, "poll:2", "article:1")
-}
-
 // TestLookup_MixedObjects_AreOrderedByScore has ties: the one touched last is first, then the smallest id.
 func TestLookup_MixedObjects_AreOrderedByScore(t *testing.T) {
 	t.Parallel()
@@ -342,15 +292,6 @@ func TestLookup_MaxResults_IsClampedAndSaysTruncated(t *testing.T) {
 	if res := f.lookup(q); res.Found != 2 || res.Truncated {
 		t.Errorf("as many as asked for: %+v", res)
 	}
-}
-
-func TestLookup_NothingActive_IsEmpty(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	if res := f.want("nothing", f.query(""), ScopeChat); res.Truncated || res.Found != 0 {
-		t.Errorf("%+v", res)
-	}
-	f.want("nothing in a topic", f.query("#a"), ScopeTopic)
 }
 
 func TestLookup_ListingTouchesNothing(t *testing.T) {

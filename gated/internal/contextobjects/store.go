@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -64,11 +65,11 @@ func (x *Objects) Activate(tx *store.Tx, event Event, o Object, now int64) (Obje
 	if err := complete(&o); err != nil {
 		return o, err
 	}
-	reason := event.Reason()
+	reason, kinds := event.Rule()
 	if reason == 0 {
 		return o, fmt.Errorf("unknown event %q", event)
 	}
-	if !event.Fits(o.Kind) {
+	if !slices.Contains(kinds, o.Kind) {
 		return o, fmt.Errorf("%s is about none of kind %s", event, o.Kind)
 	}
 	jid, err := tx.Address(context.Background(), o.ChatJID)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"slices"
 
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/rows"
@@ -43,8 +44,8 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 	if err != nil {
 		return out, refuse("%v", err)
 	}
-	if !event.Fits(kind) {
-		return out, refuse("%s is about none of kind %s: use one of %v", event, kind, event.Kinds())
+	if _, kinds := event.Rule(); !slices.Contains(kinds, kind) {
+		return out, refuse("%s is about none of kind %s: use one of %v", event, kind, kinds)
 	}
 	o := contextobjects.Object{ChatJID: c.Turn.ChatJID, Kind: kind, SourceMessageID: in.SourceMessageID,
 		Label: c.clean(in.Label), URL: c.clean(in.URL)}

@@ -17,13 +17,13 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-// What requests take before their bodies are read: memory is bounded by these, not by what agents send.
+// Bounds of requests, whose bodies are read only within them: so memory does not depend on what agents send.
 const (
 	// maxCallBody is the largest body of a request, in bytes. A text of maxText characters has 384 KiB where a client
 	// escapes all of it as surrogate pairs of 12 bytes; the rest is for the other arguments.
 	maxCallBody = 512 << 10
-	// smallBody is what most requests have at most. Such a one takes no bytes of a budget, only one of its run's slots:
-	// so whatever other runs send, it is not held up.
+	// smallBody is the size that most bodies stay below. They take no bytes of a budget, only one of their run's slots:
+	// whatever other runs send, they are not held up.
 	smallBody = 16 << 10
 	// maxRunBytes and maxAllBytes bound the larger bodies that are handled at once, of a run and of all runs.
 	maxRunBytes = 2 * maxCallBody
@@ -72,12 +72,12 @@ func newCapacity() *capacity {
 	}
 }
 
-// place is what one request has taken, until it leaves.
+// place is the share of one request, until it leaves.
 type place struct {
 	of   *capacity
 	all  *semaphore.Weighted
 	size int64 // of the body at most
-	// leave gives back what is taken.
+	// leave gives the place back.
 	leave func()
 }
 

@@ -17,9 +17,10 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
-// gate is the admission of requests without what answers them: their bodies are read, and kept until release is closed.
+// gate admits requests that nothing answers: their bodies are read, and kept until release is closed.
 type gate struct {
 	t       *testing.T
 	server  *Server
@@ -54,7 +55,7 @@ func (g *gate) run(id int64) *Access {
 	return access
 }
 
-// counted is a body that counts what is read of it.
+// counted is a body that counts the bytes read of it.
 type counted struct {
 	io.Reader
 	read *atomic.Int64
@@ -184,7 +185,7 @@ func TestAdmit_BodyTooLargeOrBatch_IsRefused(t *testing.T) {
 	}
 }
 
-// What a tool's schema allows fits into a request, even if a client escapes each character of a text as a surrogate pair.
+// The largest arguments that a tool's schema allows fit into a request, even if a client escapes each character of a text as a surrogate pair.
 func TestAdmit_LargestArgumentsOfEachTool_Fit(t *testing.T) {
 	t.Parallel()
 	for _, tool := range Registry() {
@@ -230,21 +231,11 @@ func (f *fixture) parkedCalls(n int, tool, arguments string) (release func()) {
 			}
 		}()
 	}
-	f.until(func() bool { return len(f.access.capacity.parked) == n })
+	storetest.Eventually(f.t, "the calls to wait", func() bool { return len(f.access.capacity.parked) == n })
 	return func() {
 		cancel()
 		for range n {
 			<-done
-		}
-	}
-}
-
-// until waits for what other goroutines do.
-func (f *fixture) until(happened func() bool) {
-	f.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !happened(); <-time.After(time.Millisecond) {
-		if time.Now().After(end) {
-			f.t.Fatal("it does not happen")
 		}
 	}
 }
@@ -274,10 +265,7 @@ func TestAdmit_CallsThatWaitForUserOrFile_HoldUpNoOthers(t *testing.T) {
 func TestPark_LargeCall_IsRefusedKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	r, all := newCapacity(), semaphore.NewWeighted(maxAllBytes)
-	p, err := r.take(t.Context(), all, maxParkedBody+1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := storetest.Must(r.take(t.Context(), all, maxParkedBody+1))(t)
 	if err := p.park(); err == nil || !strings.Contains(err.Error(), "shorten its arguments") || len(r.parked) != 0 || len(r.slots) != 1 {
 		t.Errorf("%v, %d parked, %d slots", err, len(r.parked), len(r.slots))
 	}
@@ -290,16 +278,9 @@ func TestPark_LargeCall_IsRefusedKeepsItsPlace(t *testing.T) {
 // A client of the SDK gets an error for the call, and its session goes on.
 func TestAdmit_NoRoom_ClientMayTryAgain(t *testing.T) {
 	t.Parallel()
-	begun, release := make(chan struct{}, maxConcurrentCalls+maxQueuedCalls), make(chan struct{})
-	f := newFixture(t, append(Registry(), probe("hangs", func(context.Context, *Caller) error {
-		begun <- struct{}{}
-		<-release
-		return nil
-	}))...)
-	session, err := f.client(f.access.Token())
-	if err != nil {
-		t.Fatal(err)
-	}
+	hangs, begun, release := holding("hangs", Adds)
+	f := newFixture(t, append(Registry(), hangs)...)
+	session := storetest.Must(f.client(f.access.Token()))(t)
 	const n = maxConcurrentCalls + maxQueuedCalls
 	answered := make(chan int, n)
 	for range n {
@@ -308,11 +289,8 @@ func TestAdmit_NoRoom_ClientMayTryAgain(t *testing.T) {
 	for range maxConcurrentCalls {
 		<-begun
 	}
-	f.until(func() bool { return len(f.access.capacity.entered) == n })
-	text, err := json.Marshal(map[string]string{"text": strings.Repeat("x", maxText)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Eventually(t, "the queue to be full", func() bool { return len(f.access.capacity.entered) == n })
+	text := storetest.Must(json.Marshal(map[string]string{"text": strings.Repeat("x", maxText)}))(t)
 	params := &mcp.CallToolParams{Name: "send_message", Arguments: rawJSON(text)}
 	if _, err := session.CallTool(t.Context(), params); err == nil || !strings.Contains(err.Error(), http.StatusText(http.StatusTooManyRequests)) {
 		t.Errorf("without room: %v", err)

@@ -13,6 +13,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestAskUser_Answer_SaysWhatAndWho(t *testing.T) {
@@ -40,12 +41,10 @@ func TestAskUser_NoAnswer_CountsAsNo(t *testing.T) {
 		result <- text
 	}()
 	var asks []*msg.Ask
-	for deadline := time.Now().Add(time.Minute); len(asks) == 0 && time.Now().Before(deadline); {
-		asks, _ = f.st.TurnAsks(t.Context(), f.turn.ID)
-	}
-	if len(asks) != 1 {
-		t.Fatal("the question is not stored")
-	}
+	storetest.Eventually(t, "the question", func() bool {
+		asks = storetest.Must(f.st.TurnAsks(t.Context(), f.turn.ID))(t)
+		return len(asks) == 1
+	})
 	f.refused("edit_message", fmt.Sprintf(`{"message_id":%d,"text":"You have allowed all."}`, asks[0].MessageID), "only its answer changes")
 	f.write(func(tx *store.Tx) error { return rows.ExpireAsk(tx, asks[0].ID, asks[0].ExpiresAt) })
 	if got := <-result; !strings.Contains(got, `"answered":false`) || strings.Contains(got, `"option"`) {
@@ -92,11 +91,7 @@ func TestKeepAlive_SlowAnswer_BeginsWithWhiteSpace(t *testing.T) {
 	})))
 	defer server.Close()
 	post := func(path string) *http.Response {
-		resp, err := server.Client().Post(server.URL+path, "application/json", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp
+		return storetest.Must(server.Client().Post(server.URL+path, "application/json", nil))(t)
 	}
 	slow := post("/slow") // its header is there before the answer
 	close(answer)

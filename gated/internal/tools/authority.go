@@ -11,7 +11,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// membersOf is what the members of a group may do, nil for no group. What cannot be read is for operators alone.
+// membersOf returns the rules for the members of a group, nil for no group. Rules that cannot be read admit operators
+// alone.
 func membersOf(ctx context.Context, r store.Reader, folder string) (*groupconfig.Members, error) {
 	group, err := r.Group(ctx, folder)
 	if err != nil || group == nil {
@@ -21,8 +22,8 @@ func membersOf(ctx context.Context, r store.Reader, folder string) (*groupconfig
 	return &m, nil
 }
 
-// barred is the sender among those whose messages the turn answers who may not use a group, "" for none. The group
-// whose turn it is was asked before the turn began. What an agent does in a turn, all who wrote in it may have caused.
+// barred is a sender of the messages that the turn answers who may not use a group, "" for none. The turn's own group
+// was checked before the turn began. Any of the senders may have caused what the agent does in a turn.
 func (c *Caller) barred(ctx context.Context, r store.Reader, folder string) (sender string, err error) {
 	if folder == c.Turn.Folder {
 		return "", nil

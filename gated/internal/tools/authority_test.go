@@ -69,7 +69,7 @@ func TestAccess_OfAGroupBelow_IsAskedForTheTurnsSender(t *testing.T) {
 	}
 }
 
-// TestAccess_OfADelegatedTurn_IsAskedForTheFirstSender: what lies between does not matter.
+// TestAccess_OfADelegatedTurn_IsAskedForTheFirstSender: groups in between do not matter.
 func TestAccess_OfADelegatedTurn_IsAskedForTheFirstSender(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -87,7 +87,7 @@ func TestAccess_OfADelegatedTurn_IsAskedForTheFirstSender(t *testing.T) {
 	f.refusedAs(access, "escalate", `{"prompt":"may I?"}`, "group acme/eng is only for certain users")
 }
 
-// TestAccess_TurnOfSeveralSenders_IsAskedForEach: whose words made the agent act is not known.
+// TestAccess_TurnOfSeveralSenders_IsAskedForEach: any of them may have made the agent act.
 func TestAccess_TurnOfSeveralSenders_IsAskedForEach(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -146,7 +146,7 @@ func TestInjectMessage_BareToken_NeedsTheSendersAuthority(t *testing.T) {
 	}
 }
 
-// TestReminderCreate_Prompt_HasAPayerAndADistance is about what keeps prompts that plan prompts from going on for ever.
+// TestReminderCreate_Prompt_HasAPayerAndADistance is about the limits of prompts that plan prompts.
 func TestReminderCreate_Prompt_HasAPayerAndADistance(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

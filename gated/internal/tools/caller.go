@@ -20,8 +20,8 @@ type Caller struct {
 	Tool     string // the tool's name
 	Request  string // a random id of the call, which all its log lines have
 	RunID    int64
-	// Turn is the turn at work as it was stored when the call began. What changes while it runs, such as its state, is
-	// read again where it matters.
+	// Turn is the turn at work as it was stored when the call began. Fields that change while it runs, such as its
+	// state, are read again where they matter.
 	Turn *msg.Turn
 	// Config is the configuration of the run's group.
 	Config groupconfig.Config
@@ -37,7 +37,7 @@ type Caller struct {
 // requestChars is enough of a random text to find the lines of a call in a log: 40 bits.
 const requestChars = 8
 
-// Refusal is an error that the model can act on: its text says what to do.
+// Refusal is an error that the model can act on: its text names an alternative.
 type Refusal struct{ text string }
 
 func (r *Refusal) Error() string { return r.text }
@@ -86,6 +86,16 @@ func (c *Caller) checkOpen(ctx context.Context, r store.Reader) error {
 		err = errEnded
 	}
 	return err
+}
+
+// write runs fn in a transaction, or returns a refusal if the caller's turn is not open any more.
+func (c *Caller) write(ctx context.Context, fn func(tx *store.Tx) error) error {
+	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+		if err := c.checkOpen(ctx, tx.Reader); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
 }
 
 // Reaches reports whether a folder is the caller's own or below it.
@@ -159,8 +169,11 @@ func (c *Caller) observes(ctx context.Context, r store.Reader, jid string) (bool
 	if c.isOwn(jid) {
 		return true, nil
 	}
-	if c.Config.Observe == groupconfig.ObserveAll || c.Config.Observe == groupconfig.ObserveNone {
-		return c.Config.Observe == groupconfig.ObserveAll, nil
+	switch c.Config.Observe {
+	case groupconfig.ObserveAll:
+		return true, nil
+	case groupconfig.ObserveNone:
+		return false, nil
 	}
 	kind, err := rows.ChatKind(ctx, r, jid)
 	return kind != msg.ChatDM, err
@@ -179,7 +192,7 @@ func (c *Caller) owns(ctx context.Context, r store.Reader, m *msg.Message) (bool
 	return c.reachesFor(ctx, r, t.Folder)
 }
 
-// explain returns what the model reads of an error: a refusal's own text, else that the
+// explain returns the text of an error for the model: a refusal's own, else that the
 // tool has failed.
 func explain(err error) (text string, refused bool) {
 	var refusal *Refusal

@@ -135,8 +135,8 @@ func (c *Caller) ownMessage(ctx context.Context, r store.Reader, id int64) (*msg
 	return m, err
 }
 
-// chainOf are a message, nil for none, and those it answers, the nearest first. replyTo takes the place of what the
-// message answers; 0 leaves that.
+// chainOf are a message, nil for none, and those that it replies to, the nearest first. replyTo, unless 0, takes the
+// place of the message's own reply.
 func (c *Caller) chainOf(ctx context.Context, r store.Reader, m *msg.Message, replyTo int64) (chain []int64,
 	err error) {
 	if m != nil {
@@ -212,14 +212,13 @@ func activateListed[T any](ctx context.Context, c *Caller, all []T, activate fun
 	if len(all) == 0 {
 		return nil
 	}
-	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-		err := c.checkOpen(ctx, tx.Reader)
+	return c.write(ctx, func(tx *store.Tx) error {
 		for _, one := range all {
-			if err == nil {
-				err = activate(tx, one)
+			if err := activate(tx, one); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	})
 }
 

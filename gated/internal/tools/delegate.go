@@ -13,11 +13,6 @@ type delegateIn struct {
 	Prompt string `json:"prompt" jsonschema:"the work, with everything that the other agent must know: it reads neither the messages of this chat nor your session"`
 }
 
-// messageOut is the result of tools that write one message.
-type messageOut struct {
-	MessageID int64 `json:"message_id" jsonschema:"the message's id, as in prompts"`
-}
-
 func delegate() Tool {
 	return define(Tool{
 		Name: delegateName, Title: "Delegate work to a group below", Kind: Adds,

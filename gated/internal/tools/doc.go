@@ -22,5 +22,5 @@
 //   - examples_test.go has arguments that work in the fixture of the tests, and arguments
 //     that must be refused because they name something of another group.
 //
-// What a tool needs besides the store is a field of [Services], which main sets.
+// Anything else that a tool needs is a field of [Services], which main sets.
 package tools

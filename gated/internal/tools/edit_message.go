@@ -35,7 +35,7 @@ func editMessage() Tool {
 			if err := checkEditable(c.Turn, of); err != nil {
 				return out, err
 			}
-			// What users were asked, and what they have allowed, stays as they have read it.
+			// A question stays as users have read it when they answered.
 			if ask, err := tx.AskOfMessage(ctx, of.ID); err != nil || ask != nil {
 				return out, cmp.Or(err,
 					refuse("message %d is a question to users, which only its answer changes: send a new message",

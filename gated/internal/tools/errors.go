@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxErrorHead and maxErrorTail are what is left of the text of an error, in characters: the SDK's repeat
-	// arguments, which may be the whole request, and say at their end what is wrong.
+	// maxErrorHead and maxErrorTail bound the text of an error, in characters: the SDK's repeat arguments, which may
+	// be the whole request, and name the problem at their end.
 	maxErrorHead = 1500
 	maxErrorTail = 500
 )

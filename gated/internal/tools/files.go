@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Files is what tools do with the folders of groups.
+// Files reads and writes the folders of groups.
 type Files interface {
 	// Publish copies a file of a group's folder into the media folder. limit is in bytes.
 	// An error about the file is a *groupfiles.Refusal.

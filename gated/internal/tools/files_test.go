@@ -15,6 +15,7 @@ import (
 	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // addFiles gives the groups folders, a file each way, and an answer that is sent.
@@ -67,10 +68,7 @@ func (f *fixture) settle(m *msg.Message, state msg.OutState, platformID string) 
 // setFiles stores the files of a message, of which some are still to be downloaded.
 func (f *fixture) setFiles(m *msg.Message, pending int, files ...msg.Attachment) {
 	f.t.Helper()
-	text, err := json.Marshal(files)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	text := storetest.Must(json.Marshal(files))(f.t)
 	f.exec(`UPDATE messages SET attachments = ?, pending_files = ? WHERE id = ?`, string(text), pending, m.ID)
 }
 
@@ -84,10 +82,7 @@ func (f *fixture) exec(statement string, args ...any) {
 
 func (f *fixture) db() *sql.DB {
 	f.t.Helper()
-	db, err := sql.Open("sqlite3", f.path+"?_busy_timeout=10000")
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	db := storetest.Must(sql.Open("sqlite3", f.path+"?_busy_timeout=10000"))(f.t)
 	f.t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -104,10 +99,7 @@ func (f *fixture) row(id int64) *msg.Message {
 // last is the newest row.
 func (f *fixture) last() *msg.Message {
 	f.t.Helper()
-	id, err := f.st.LastMessageID(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	id := storetest.Must(f.st.LastMessageID(f.t.Context()))(f.t)
 	return f.row(id)
 }
 
@@ -251,7 +243,7 @@ func TestGetAttachment_Stored_IsCopiedIntoTheFolder(t *testing.T) {
 	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "not for your group")
 }
 
-// A file of another topic can be had, but what this conversation is about it is not.
+// A file of another topic can be had, but this conversation is not about it.
 func TestGetAttachment_OfAnotherTopic_IsNoActiveObject(t *testing.T) {
 	f := newFixture(t)
 	f.exec(`UPDATE messages SET thread_id = '9' WHERE id = ?`, f.file.ID)
@@ -281,7 +273,7 @@ func (f *fixture) download() (answer <-chan string) {
 		text, _ := f.call("get_attachment", `{"message_id":OWN_FILE}`)
 		done <- text
 	}()
-	f.until(func() bool {
+	storetest.Eventually(f.t, "the file to be wanted", func() bool {
 		wanted, err := adapterrows.WantedFiles(f.t.Context(), f.st.Reader, "telegram", 10)
 		return err == nil && len(wanted) == 1 && wanted[0].ID == f.file.ID
 	})

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -176,10 +177,7 @@ func (f *fixture) Drain(runID int64) {
 func (f *fixture) startRun(folder, chat, text string) (*msg.Message, *msg.Turn, *Access) {
 	f.t.Helper()
 	m := f.ask(folder, chat, text)
-	turn, err := f.st.Turn(f.t.Context(), m.TurnID)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	turn := storetest.Must(f.st.Turn(f.t.Context(), m.TurnID))(f.t)
 	return m, turn, f.begin(msg.Run{Folder: folder, ChatJID: chat}, turn.ID)
 }
 
@@ -195,7 +193,7 @@ func (f *fixture) begin(run msg.Run, turn int64) *Access {
 	return access
 }
 
-// observe configures what the run may read of other chats.
+// observe sets which other chats the run may read.
 func (f *fixture) observe(o groupconfig.Observe) {
 	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: o})
 }
@@ -258,10 +256,7 @@ func (f *fixture) call(tool, arguments string) (text string, isError bool) {
 
 func (f *fixture) callAs(access *Access, tool, arguments string) (text string, isError bool) {
 	f.t.Helper()
-	session, err := f.client(access.Token())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	session := storetest.Must(f.client(access.Token()))(f.t)
 	result, err := session.CallTool(f.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: rawJSON(f.fill(arguments))})
 	if err != nil {
 		f.t.Fatalf("%s %s: %v", tool, arguments, err)
@@ -300,21 +295,13 @@ func (f *fixture) refusedAs(access *Access, tool, arguments, want string) {
 // outbound returns the messages that a turn has sent.
 func (f *fixture) outbound() []*msg.Message {
 	f.t.Helper()
-	sent, err := f.st.TurnReplies(f.t.Context(), f.turn.ID)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return sent
+	return storetest.Must(f.st.TurnReplies(f.t.Context(), f.turn.ID))(f.t)
 }
 
-// caller is who calls, for tests below the server.
+// caller is the run that calls, for tests below the server.
 func (f *fixture) caller(tool string) *Caller {
 	f.t.Helper()
-	c, err := f.services.caller(f.t.Context(), f.access, tool)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return c
+	return storetest.Must(f.services.caller(f.t.Context(), f.access, tool))(f.t)
 }
 
 type bearer string
@@ -363,4 +350,15 @@ func (b *buffer) String() string {
 func (f *fixture) cancelTurn() {
 	f.t.Helper()
 	f.write(func(tx *store.Tx) error { return rows.CancelTurn(tx, f.turn.ID, msg.ReasonCancelled, 9) })
+}
+
+// fill puts the ids of the fixture into the arguments of an example.
+func (f *fixture) fill(arguments string) string {
+	return strings.NewReplacer(
+		"OWN_MESSAGE", strconv.FormatInt(f.own.ID, 10), "FOREIGN_MESSAGE", strconv.FormatInt(f.foreign.ID, 10),
+		"OWN_ANSWER", strconv.FormatInt(f.answer.ID, 10), "FOREIGN_ANSWER", strconv.FormatInt(f.foreignAnswer.ID, 10), "OWN_FILE", strconv.FormatInt(f.file.ID, 10),
+		"OWN_REMINDER", strconv.FormatInt(f.ownReminder, 10), "FOREIGN_REMINDER", strconv.FormatInt(f.foreignReminder, 10),
+		"OWN_POLL", strconv.FormatInt(f.ownPoll, 10), "FOREIGN_POLL", strconv.FormatInt(f.foreignPoll, 10),
+		"OWN_CHAT", chat, "FOREIGN_CHAT", foreignChat,
+	).Replace(arguments)
 }

@@ -247,19 +247,6 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 	}
 }
 
-func TestForkTopic_RetriedTurn_SameFork(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	first := f.works("fork_topic", `{"off_message_id":OWN_MESSAGE}`)
-	if second := f.works("fork_topic", `{"off_message_id":OWN_MESSAGE}`); second != `{"thread_id":"","topic":"#fix2"}` {
-		t.Errorf("a second fork: %s", second)
-	}
-	f.retry()
-	if again := f.works("fork_topic", `{"off_message_id":OWN_MESSAGE}`); again != first {
-		t.Errorf("the retried call: %s, want %s", again, first)
-	}
-}
-
 func TestForkTopic_Refusals(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -331,7 +318,7 @@ func TestSendMessage_ForkToParent(t *testing.T) {
 	}
 }
 
-// In a Slack thread, the answer to the parent ends the fork: what follows is for the parent.
+// In a Slack thread, the answer to the parent ends the fork: later messages are for the parent.
 func TestSendMessage_ForkInSlackThread_EndsIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -23,7 +23,7 @@ var (
 	errTooDeep = refuse("the request that you work on has been passed on %d levels deep, which is the limit: answer it yourself, or say in your answer what is left undone", msg.MaxDelegationDepth)
 )
 
-// limitNotice is what the chat reads, once for each of its requests.
+// limitNotice is sent to the chat, once for each of its requests.
 const limitNotice = "(My agents passed this request on to each other more often than they may. What is left of it is not done.)"
 
 // forward writes a row by which an agent makes a group work, in the transaction of the
@@ -54,18 +54,16 @@ func forward[In any](ctx context.Context, c *Caller, in In,
 		out.MessageID, _, err = tx.PutMessage(m)
 		return out, err
 	})
-	if errors.Is(err, errTooMuch) || errors.Is(err, errTooDeep) {
-		return out, errors.Join(err, c.noticeLimit(ctx))
-	}
-	return out, err
+	return out, c.noticeLimit(ctx, err)
 }
 
-// noticeLimit notifies the chat of the request, once.
-func (c *Caller) noticeLimit(ctx context.Context) error {
-	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-		if err := c.checkOpen(ctx, tx.Reader); err != nil {
-			return err
-		}
+// noticeLimit returns the error of a call. If it is one of the limits of a request, it notifies the chat of the
+// request, once.
+func (c *Caller) noticeLimit(ctx context.Context, err error) error {
+	if !errors.Is(err, errTooMuch) && !errors.Is(err, errTooDeep) && !errors.Is(err, errReminderDepth) {
+		return err
+	}
+	return errors.Join(err, c.write(ctx, func(tx *store.Tx) error {
 		root, err := tx.Turn(ctx, c.Turn.Root())
 		if err != nil || root == nil {
 			return err
@@ -75,7 +73,7 @@ func (c *Caller) noticeLimit(ctx context.Context) error {
 			return err
 		}
 		return rows.PutInterimNotice(tx, root, limitNotice, c.Services.now())
-	})
+	}))
 }
 
 // returnAddress is where the answer to a turn's row for another group goes: to the place of the turn. A group that

@@ -10,20 +10,15 @@ import (
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // forwarded returns the rows that the run's tools have written for groups and chats.
 func (f *fixture) forwarded() (rows []*msg.Message) {
 	f.t.Helper()
-	last, err := f.st.LastMessageID(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	last := storetest.Must(f.st.LastMessageID(f.t.Context()))(f.t)
 	for id := f.foreign.ID + 1; id <= last; id++ {
-		m, err := f.st.Message(f.t.Context(), id)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		m := storetest.Must(f.st.Message(f.t.Context(), id))(f.t)
 		if m != nil && m.ForwardedFrom != nil {
 			rows = append(rows, m)
 		}
@@ -191,6 +186,11 @@ func TestInjectMessage_Row_IsLikeAUsers(t *testing.T) {
 		t.Errorf("%+v", from)
 	}
 	if m := rows[1]; m.SenderName != "acme" || m.ChatJID != "group:acme/eng" {
+		t.Errorf("%+v", m)
+	}
+	f.in(chat, "33", "#deploy") // in another chat the topic is not where the turn is
+	f.works("inject_message", `{"chat_jid":"group:acme/eng","content":"go on","topic":"#deploy"}`)
+	if m := f.last(); m.Topic != "#deploy" || m.ThreadID != "" {
 		t.Errorf("%+v", m)
 	}
 }

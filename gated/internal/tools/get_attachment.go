@@ -89,12 +89,7 @@ func (c *Caller) fetched(ctx context.Context, id int64, n int) (*msg.Message, er
 		return nil, err
 	}
 	if m.PendingFiles > 0 {
-		err := st.Write(ctx, func(tx *store.Tx) error {
-			if err := c.checkOpen(ctx, tx.Reader); err != nil {
-				return err
-			}
-			return rows.WantFiles(tx, id)
-		})
+		err := c.write(ctx, func(tx *store.Tx) error { return rows.WantFiles(tx, id) })
 		if err == nil {
 			err = c.place.park()
 		}

@@ -32,8 +32,8 @@ func once[In, Out any](ctx context.Context, c *Caller, in In, effect func(tx *st
 }
 
 // onceAfter is once for calls that need something outside of the transaction: a file, an answer of another daemon, a
-// look at many rows. prepare does that, and only if no result is stored: what it checks may have changed since. It must
-// be harmless when repeated, since a kill may follow it.
+// look at many rows. prepare does that, and only if no result is stored: the facts that it checks may have changed
+// since. It must be harmless when repeated, since a kill may follow it.
 func onceAfter[In, Out any](ctx context.Context, c *Caller, in In, prepare func() error,
 	effect func(tx *store.Tx) (Out, error)) (out Out, err error) {
 	hash, err := hashCall(c.Tool, in)
@@ -57,13 +57,12 @@ func onceAfter[In, Out any](ctx context.Context, c *Caller, in In, prepare func(
 			size *= max(c.copies, 1)
 			err = checkBytes(used, size)
 		}
-		if err == nil {
-			err = c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-				return c.act(ctx, tx, call, size, func() (any, error) {
-					var err error
-					out, err = effect(tx)
-					return out, err
-				})
+		if err == nil { // calls of a turn that act follow one another: nothing else of it was stored since
+			err = c.write(ctx, func(tx *store.Tx) (err error) {
+				if out, err = effect(tx); err != nil {
+					return err
+				}
+				return c.storeResult(tx, call, size, out)
 			})
 		}
 	}
@@ -113,16 +112,8 @@ func checkBytes(used, size int) error {
 		(size+1023)>>10, used>>10, maxTurnBytes>>10)
 }
 
-// act carries out a call that is not stored, and stores its result with its size. The calls of a turn that act follow
-// one another, so that what stored has found still holds, but for the end of the turn.
-func (c *Caller) act(ctx context.Context, tx *store.Tx, call string, size int, effect func() (any, error)) error {
-	if err := c.checkOpen(ctx, tx.Reader); err != nil {
-		return err
-	}
-	out, err := effect()
-	if err != nil {
-		return err
-	}
+// storeResult stores the result of a call that has acted, with its size.
+func (c *Caller) storeResult(tx *store.Tx, call string, size int, out any) error {
 	result, err := json.Marshal(out)
 	if err != nil {
 		return fmt.Errorf("encode the result of %s: %w", c.Tool, err)

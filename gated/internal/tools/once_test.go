@@ -55,19 +55,19 @@ func TestOnce_KilledAroundCommit_NeitherDoublesNorLoses(t *testing.T) {
 	f := newFixture(t)
 	c := f.caller("send_message")
 	in := sendMessageIn{Text: "x"}
-	put := func(tx *store.Tx) (sendMessageOut, error) {
+	put := func(tx *store.Tx) (messageOut, error) {
 		m, err := c.outbound()
 		if err != nil {
-			return sendMessageOut{}, err
+			return messageOut{}, err
 		}
 		id, _, err := tx.PutMessage(m)
-		return sendMessageOut{MessageID: id}, err
+		return messageOut{MessageID: id}, err
 	}
-	_, err := once(t.Context(), c, in, func(tx *store.Tx) (sendMessageOut, error) {
+	_, err := once(t.Context(), c, in, func(tx *store.Tx) (messageOut, error) {
 		if _, err := put(tx); err != nil {
-			return sendMessageOut{}, err
+			return messageOut{}, err
 		}
-		return sendMessageOut{}, errors.New("killed before the commit")
+		return messageOut{}, errors.New("killed before the commit")
 	})
 	if err == nil || len(f.outbound()) != 0 {
 		t.Fatalf("%v, %d messages", err, len(f.outbound()))
@@ -142,13 +142,14 @@ func TestOnce_TurnOrRunEndedMeanwhile_ActsNotAtAll(t *testing.T) {
 	} {
 		f := newFixture(t)
 		c := f.caller("send_message")
-		end(f)
-		_, err := once(t.Context(), c, 1, func(*store.Tx) (int, error) {
-			t.Errorf("%s: it acts", name)
-			return 0, nil
-		})
-		if !errors.Is(err, errEnded) {
-			t.Errorf("%s: %v", name, err)
+		for range 2 { // while the call prepares, and before
+			_, err := onceAfter(t.Context(), c, 1, func() error { end(f); return nil }, func(*store.Tx) (int, error) {
+				t.Errorf("%s: it acts", name)
+				return 0, nil
+			})
+			if !errors.Is(err, errEnded) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 		if _, err := f.services.caller(t.Context(), f.access, "send_message"); !errors.Is(err, errEnded) {
 			t.Errorf("%s: the next call: %v", name, err)

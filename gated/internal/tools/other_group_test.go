@@ -9,8 +9,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// A run of another group calls every tool with the example that works for acme: whether it is refused or not, what acme
-// has stays as it was, and nothing of it comes back.
+// A run of another group calls every tool with the example that works for acme: whether it is refused or not, the
+// rows of acme stay as they were, and nothing of them comes back.
 func TestTools_RunOfAnotherGroup_LearnsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {

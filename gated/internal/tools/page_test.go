@@ -124,9 +124,7 @@ func (f *fieldTable) rows(path string, s *jsonschema.Schema) {
 
 // typeOf is a field's type with its bounds.
 func typeOf(s *jsonschema.Schema) string {
-	kinds := slices.DeleteFunc(append(slices.Clone(s.Types), s.Type),
-		func(t string) bool { return t == "" || t == "null" })
-	text := strings.Join(kinds, " or ")
+	text := s.Type
 	var bounds []string
 	between := func(least, most *int, what string) {
 		switch {

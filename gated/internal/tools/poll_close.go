@@ -21,7 +21,7 @@ func pollClose() Tool {
 	return define(Tool{
 		Name: "poll_close", Title: "Close a poll", Kind: Removes,
 		Description: "Closes a poll of your group before its time: later votes do not count, and the chat sees the result where the poll is. poll_list has the final counts. A closed poll stays closed.",
-		Bounds:      map[string]Bound{"poll_id": Number(1, 1<<53)},
+		Bounds:      map[string]Bound{"poll_id": Number(1, maxID)},
 	}, func(ctx context.Context, c *Caller, in pollCloseIn) (out pollCloseOut, err error) {
 		return once(ctx, c, in, func(tx *store.Tx) (out pollCloseOut, err error) {
 			poll, err := rows.Poll(ctx, tx.Reader, in.PollID)

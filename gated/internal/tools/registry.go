@@ -172,11 +172,11 @@ func withoutNull(s *jsonschema.Schema) {
 	}
 }
 
-// leftOut is arguments without those that are null: some models send null for what they leave out.
+// leftOut is arguments without those that are null: some models send null for arguments that they leave out.
 func leftOut(arguments json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if !bytes.Contains(arguments, []byte("null")) || json.Unmarshal(arguments, &fields) != nil {
-		return arguments // what is invalid is refused later
+		return arguments // invalid ones are refused later
 	}
 	maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
 	cleaned, err := json.Marshal(fields)

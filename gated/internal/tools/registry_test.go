@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
 // Every test of this file holds for each tool of the registry.
@@ -52,24 +53,22 @@ func TestTools_Example_WorksAndIsLogged(t *testing.T) {
 
 func TestTools_TokenOfNoLiveRun_IsUnauthorized(t *testing.T) {
 	t.Parallel()
-	eachTool(t, func(t *testing.T, tool Tool) {
-		f := fixtureFor(t, tool)
-		_, _, ended := f.startRun("acme/no/deep", "telegram:-8", "hi")
-		ended.Close()
-		for name, token := range map[string]string{
-			"none": "", "wrong": "wrong", "another length": f.access.Token() + "x", "changed": "A" + f.access.Token()[1:] + "", "of an ended run": ended.Token(),
-		} {
-			if token == f.access.Token() {
-				continue
-			}
+	f := newFixture(t)
+	_, _, ended := f.startRun("acme/no/deep", "telegram:-8", "hi")
+	ended.Close()
+	own := f.access.Token()
+	for name, token := range map[string]string{
+		"none": "", "wrong": "wrong", "another length": own + "x", "changed": string(own[0]^1) + own[1:], "of an ended run": ended.Token(),
+	} {
+		for _, tool := range Registry() {
 			if status := f.post(tool.Name, tool.example(), token); status != http.StatusUnauthorized {
-				t.Errorf("token %s: status %d", name, status)
+				t.Errorf("token %s, %s: status %d", name, tool.Name, status)
 			}
 		}
-		if status := f.post(tool.Name, tool.example(), f.access.Token()); status != http.StatusOK {
-			t.Errorf("its own token: status %d", status)
-		}
-	})
+	}
+	if status := f.post("send_message", `{"text":"hi"}`, own); status != http.StatusOK {
+		t.Errorf("its own token: status %d", status)
+	}
 }
 
 // post calls a tool without a client's library, and returns the status.
@@ -88,23 +87,14 @@ func (f *fixture) post(tool, arguments, token string) int {
 // request sends a request of the run, as it is after change.
 func (f *fixture) request(body string, change func(*http.Request)) (status int, answer string) {
 	f.t.Helper()
-	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	r := storetest.Must(http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body)))(f.t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Authorization", "Bearer "+f.access.Token())
 	change(r)
-	res, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	res := storetest.Must(http.DefaultTransport.RoundTrip(r))(f.t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	text := storetest.Must(io.ReadAll(res.Body))(f.t)
 	return res.StatusCode, string(text)
 }
 
@@ -124,7 +114,7 @@ func TestTools_WhatIsOfAnotherGroup_IsRefused(t *testing.T) {
 	})
 }
 
-// namesOthers are fields that could name what another group has.
+// namesOthers are fields that could name something of another group.
 func namesOthers(s *jsonschema.Schema) (names []string) {
 	for name := range s.Properties {
 		for _, part := range []string{"folder", "chat", "jid", "message", "group"} {
@@ -134,19 +124,6 @@ func namesOthers(s *jsonschema.Schema) (names []string) {
 		}
 	}
 	return names
-}
-
-func TestTools_UnknownField_IsRefused(t *testing.T) {
-	t.Parallel()
-	eachTool(t, func(t *testing.T, tool Tool) {
-		f := fixtureFor(t, tool)
-		with := strings.TrimSuffix(tool.example(), "}") + `,"nosuch_field":1}`
-		with = strings.Replace(with, "{,", "{", 1)
-		f.refused(tool.Name, with, "nosuch_field")
-		if sent := f.outbound(); len(sent) > 0 {
-			t.Errorf("%d messages were sent", len(sent))
-		}
-	})
 }
 
 // TestTools_ArgumentsThatDoNotFit_AreNamed: a refusal says which argument is wrong and what it may be.
@@ -170,19 +147,15 @@ func TestTools_ArgumentsThatDoNotFit_AreNamed(t *testing.T) {
 	}
 }
 
-func TestTools_NoOpenTurn_IsRefused(t *testing.T) {
+func TestTools_UnknownFieldOrNoOpenTurn_IsRefused(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
 		f := fixtureFor(t, tool)
+		with := strings.TrimSuffix(tool.example(), "}") + `,"nosuch_field":1}`
+		f.refused(tool.Name, strings.Replace(with, "{,", "{", 1), "nosuch_field")
 		f.access.SetTurn(0)
 		f.refused(tool.Name, tool.example(), "no message is being answered now")
-	})
-}
-
-func TestTools_CancelledTurn_IsRefused(t *testing.T) {
-	t.Parallel()
-	eachTool(t, func(t *testing.T, tool Tool) {
-		f := fixtureFor(t, tool)
+		f.access.SetTurn(f.turn.ID)
 		f.cancelTurn()
 		f.refused(tool.Name, tool.example(), "was cancelled or has ended")
 		if sent := f.outbound(); len(sent) > 0 {
@@ -205,7 +178,7 @@ func TestTools_Schemas_DescribeAndBoundEachField(t *testing.T) {
 	})
 }
 
-// What a schema allows a tool takes, or refuses in words: bounds are in characters, wherever a text ends up.
+// A tool takes whatever its schema allows, or refuses it in words: bounds are in characters, wherever a text ends up.
 func TestTools_LargestTexts_AreNoErrorOfTheTool(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {
@@ -222,7 +195,7 @@ func TestTools_LargestTexts_AreNoErrorOfTheTool(t *testing.T) {
 	})
 }
 
-// takesText calls a tool with its example, of which some fields are replaced.
+// takesText calls a tool with its example, some fields of it replaced.
 func takesText(t *testing.T, tool Tool, fields map[string]any) {
 	t.Helper()
 	f := fixtureFor(t, tool)
@@ -231,10 +204,7 @@ func takesText(t *testing.T, tool Tool, fields map[string]any) {
 		t.Fatal(err)
 	}
 	maps.Copy(arguments, fields)
-	body, err := json.Marshal(arguments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := storetest.Must(json.Marshal(arguments))(t)
 	text, _ := f.call(tool.Name, string(body))
 	if strings.Contains(text, "failed inside arizuko") || strings.Contains(text, "validating") {
 		t.Errorf("%v: %.200s\n%.400s", slices.Collect(maps.Keys(fields)), text, f.log.String())
@@ -302,14 +272,8 @@ func checkBounds(t *testing.T, tool Tool, at string, s *jsonschema.Schema) {
 func TestServer_ToolsList_IsTheRegistry(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	session, err := f.client(f.access.Token())
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := session.ListTools(t.Context(), &mcp.ListToolsParams{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := storetest.Must(f.client(f.access.Token()))(t)
+	list := storetest.Must(session.ListTools(t.Context(), &mcp.ListToolsParams{}))(t)
 	var got, want []string
 	for _, tool := range list.Tools {
 		got = append(got, tool.Name)
@@ -327,8 +291,7 @@ func TestServer_ToolsList_IsTheRegistry(t *testing.T) {
 	}
 }
 
-// A run reaches what its folder reaches, however its folder and the named one are made:
-// the folder itself and what lies below it.
+// A run reaches its folder and those below it, however its folder and the named one are made.
 func TestCaller_Reach_NeverExceedsItsFolder(t *testing.T) {
 	t.Parallel()
 	segment := rapid.StringMatching(`[a-z0-9][a-z0-9_-]{0,3}`)
@@ -349,7 +312,7 @@ func TestCaller_Reach_NeverExceedsItsFolder(t *testing.T) {
 		if err != nil && below && msg.ValidFolder(named) == nil {
 			t.Fatalf("%s does not reach %s: %v", own, named, err)
 		}
-		// What it may pass on is within what it has.
+		// It passes on no more than it has.
 		if child := (&Caller{Turn: &msg.Turn{Folder: named}}); err == nil {
 			deeper := path.Draw(t, "deeper")
 			if child.Reaches(deeper) && !c.Reaches(deeper) {

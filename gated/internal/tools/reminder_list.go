@@ -35,14 +35,11 @@ func reminderList() Tool {
 	}, func(ctx context.Context, c *Caller, in reminderListIn) (out reminderListOut, err error) {
 		const pageRows = 50
 		state := msg.ReminderState(cmp.Or(in.State, string(msg.ReminderActive)))
-		var all []*msg.Reminder
+		list := store.ReminderList{ChatJID: c.Turn.ChatJID, State: state, After: in.After, Limit: pageRows + 1}
 		if in.All {
-			all, err = c.Services.Store.Reminders(ctx, store.ReminderList{Folder: c.Turn.Folder, State: state,
-				After: in.After, Limit: pageRows + 1})
-		} else {
-			all, err = c.Services.Store.Reminders(ctx, store.ReminderList{ChatJID: c.Turn.ChatJID, State: state,
-				After: in.After, Limit: pageRows + 1})
+			list.ChatJID, list.Folder = "", c.Turn.Folder
 		}
+		all, err := c.Services.Store.Reminders(ctx, list)
 		if err != nil {
 			return out, err
 		}
@@ -57,7 +54,7 @@ func reminderList() Tool {
 			if err != nil {
 				return out, err
 			}
-			if !shown {
+			if !shown { // of a group out of reach, or of a chat that the run may not read
 				continue
 			}
 			out.Reminders = append(out.Reminders, newReminderOut(r))

@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"arizuko/gated/internal/contextobjects"
@@ -104,16 +103,14 @@ var errReminderDepth = refuse("this request has been passed on %d levels deep, r
 // planned ends a call of plan with its error: the scheduler looks again, or the chat gets the notice that a chain has
 // ended.
 func (c *Caller) planned(ctx context.Context, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		c.Services.Reminders.Changed()
-	case errors.Is(err, errReminderDepth):
-		return errors.Join(err, c.noticeLimit(ctx))
 	}
-	return err
+	return c.noticeLimit(ctx, err)
 }
 
-// plan changes a reminder as the caller asks, whose turn's sender pays for it from now on, or returns a refusal.
+// plan changes a reminder as the caller asks, or returns a refusal. From then on the sender of the caller's turn pays
+// for it.
 func (c *Caller) plan(ctx context.Context, tx *store.Tx, r *msg.Reminder, spec reminders.Spec) error {
 	was := *r
 	if err := spec.Apply(r, c.Services.Zone, c.Services.Now()); err != nil {

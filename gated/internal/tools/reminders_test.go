@@ -8,16 +8,13 @@ import (
 	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // ownReminders are the active ones of the fixture's chat.
 func (f *fixture) ownReminders() []*msg.Reminder {
 	f.t.Helper()
-	all, err := f.st.Reminders(f.t.Context(), store.ReminderList{ChatJID: chat, State: msg.ReminderActive, Limit: 1000})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return all
+	return storetest.Must(f.st.Reminders(f.t.Context(), store.ReminderList{ChatJID: chat, State: msg.ReminderActive, Limit: 1000}))(f.t)
 }
 
 func TestReminderCreate_Reminder_FiresInItsZoneAndIsActive(t *testing.T) {
@@ -87,22 +84,12 @@ func TestBroadcast_AllChats_ReachesThoseOfTheGroupAtTheTopLevel(t *testing.T) {
 		}
 		return nil
 	})
-	last := func() int64 {
-		id, err := f.st.LastMessageID(f.t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id
-	}
-	before := last()
+	before := f.last().ID
 	f.works("broadcast", `{"text":"hello <internal>not this</internal>"}`)
 	f.refused("broadcast", `{"text":"hi","chats":["OWN_CHAT","OWN_CHAT"]}`, "twice")
-	if n := last() - before; n != 1 {
-		t.Fatalf("%d messages", n)
-	}
-	m, err := f.st.Message(t.Context(), before+1)
-	if err != nil {
-		t.Fatal(err)
+	m := f.last()
+	if m.ID != before+1 {
+		t.Fatalf("%d messages", m.ID-before)
 	}
 	if m.ChatJID != chat || m.Content != "hello" || m.Source != msg.SourceBroadcast || m.ThreadID != "" || m.OutState != msg.OutQueued {
 		t.Errorf("%+v", m)
@@ -127,7 +114,7 @@ func (f *fixture) forum() (jid, post string) {
 	return jid, post
 }
 
-// A forum takes messages in its posts alone: what would be outside of them is refused at the call.
+// A forum takes messages in its posts alone: a call that would write outside of them is refused.
 func TestForum_OutsideOfPosts_IsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -13,8 +13,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// repeated are the tools whose calls are not stored, though they change something: a repetition shows what there is
-// now, and makes active, or copies, what is so already.
+// repeated are the tools whose calls are not stored, though they change something: a repetition shows the present
+// state, and makes active, or copies, the same again.
 var repeated = map[string]bool{"get_attachment": true, "poll_list": true, "reminder_list": true}
 
 // further are arguments beside the examples: with times that pass.

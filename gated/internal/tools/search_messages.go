@@ -112,8 +112,8 @@ func (c *Caller) found(rows []*msg.Message) (all []foundMessage, truncated bool)
 		}
 		all = append(all, foundMessage{
 			ID: m.ID, Chat: m.ChatJID, Thread: m.ThreadID, Time: timeText(m.Timestamp, time.UTC),
-			Sender: m.Sender, Name: m.Speaker(), FromBot: m.FromBot(), Text: text, ReplyTo: m.ReplyToID, Quoted: m.Reason == msg.ReasonQuoted,
-			Attached: len(m.Attachments),
+			Sender: m.Sender, Name: m.Speaker(), FromBot: m.FromBot(), Text: text,
+			ReplyTo: m.ReplyToID, Quoted: m.Reason == msg.ReasonQuoted, Attached: len(m.Attachments),
 		})
 	}
 	return all, false

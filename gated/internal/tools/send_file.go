@@ -46,8 +46,13 @@ func sendFile() Tool {
 			if err := c.checkDailyFiles(ctx, c.Services.Store.Reader, 0); err != nil {
 				return err
 			}
-			a, err = c.publish(ctx, in)
-			return err
+			local, err := c.Services.Store.DaemonCursor(ctx, msg.DaemonOf(c.Turn.ChatJID), msg.LocalServer)
+			if err != nil {
+				return err
+			}
+			a, err = c.Services.Files.Publish(c.Turn.Folder, in.Path, c.Redact(in.Name),
+				msg.MaxUpload(c.Turn.ChatJID, local != ""), c.Services.Now())
+			return asRefusal(err)
 		}, func(tx *store.Tx) (out sendFileOut, err error) {
 			m, err := c.outboundTo(ctx, tx, given(in.Topic))
 			if err != nil {
@@ -77,15 +82,4 @@ func (c *Caller) checkDailyFiles(ctx context.Context, r store.Reader, size int64
 			stored>>20, limit>>20)
 	}
 	return err
-}
-
-// publish copies the file of a call.
-func (c *Caller) publish(ctx context.Context, in sendFileIn) (a msg.Attachment, err error) {
-	local, err := c.Services.Store.DaemonCursor(ctx, msg.DaemonOf(c.Turn.ChatJID), msg.LocalServer)
-	if err != nil {
-		return a, err
-	}
-	a, err = c.Services.Files.Publish(c.Turn.Folder, in.Path, c.Redact(in.Name),
-		msg.MaxUpload(c.Turn.ChatJID, local != ""), c.Services.Now())
-	return a, asRefusal(err)
 }

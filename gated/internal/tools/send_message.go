@@ -14,7 +14,8 @@ type sendMessageIn struct {
 	Topic *string `json:"topic,omitempty" jsonschema:"where in this chat: a topic such as #deploy, or a thread as in the prompt; empty: outside of both; left out: where the message that you answer came from"`
 }
 
-type sendMessageOut struct {
+// messageOut is the result of tools that write one message.
+type messageOut struct {
 	MessageID int64 `json:"message_id" jsonschema:"the message's id, as in prompts"`
 }
 
@@ -24,7 +25,7 @@ func sendMessage() Tool {
 		Description: "Sends a message into this chat at once, before your answer. Use it for a sign of life during long work, or for a text that belongs in another topic of this chat. " +
 			"Your answer is sent when your turn ends: do not send it with this tool, too.",
 		Bounds: map[string]Bound{"text": Text(1, maxText), "topic": Text(0, maxTopic)},
-	}, func(ctx context.Context, c *Caller, in sendMessageIn) (out sendMessageOut, err error) {
+	}, func(ctx context.Context, c *Caller, in sendMessageIn) (out messageOut, err error) {
 		in.Text = c.markdown(in.Text)
 		if in.Text == "" {
 			return out, refuse("text is empty: nothing is sent. End your turn with an empty answer to stay silent")
@@ -34,7 +35,7 @@ func sendMessage() Tool {
 		out, err = onceAfter(ctx, c, in, func() error {
 			text, files = c.splitLong(ctx, in.Text)
 			return nil
-		}, func(tx *store.Tx) (out sendMessageOut, err error) {
+		}, func(tx *store.Tx) (out messageOut, err error) {
 			m, err := c.outboundTo(ctx, tx, in.Topic)
 			if err != nil {
 				return out, err
@@ -73,7 +74,7 @@ func putWithFiles(tx *store.Tx, m *msg.Message, text string, files []msg.Attachm
 }
 
 const (
-	// maxText bounds a text that an agent sends, in characters: a quarter of what a row holds.
+	// maxText bounds a text that an agent sends, in characters: a quarter of a row's size.
 	maxText = 32 << 10
 	// maxTopic bounds the name of a topic or thread, in characters.
 	maxTopic = 200

@@ -33,19 +33,19 @@ const (
 	methodCall = "tools/call"
 )
 
-// Runs is what tools do to runs.
+// Runs controls runs.
 type Runs interface {
 	// Drain lets a run finish, without further turns.
 	Drain(runID int64)
 }
 
-// Services are what tools work with.
+// Services are the rest of gated, as tools see it.
 type Services struct {
 	Store *store.Store
 	Runs  Runs
 	Asks  Asks
 	Files Files
-	// MediaDaily is what the files of a chat may have in a day, in bytes.
+	// MediaDaily bounds the files of a chat in a day, in bytes.
 	MediaDaily int64
 	Routd      *httpx.Client // answers about engagement
 	Now        func() time.Time
@@ -83,7 +83,6 @@ func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 		tokens: tokens, services: services, log: log, calls: newCalls(metrics, tools), known: map[string]Kind{},
 		bytes: semaphore.NewWeighted(maxAllBytes), reading: make(chan struct{}, maxReading),
 	}
-	tokens.offer(tools)
 	server := mcp.NewServer(&mcp.Implementation{Name: "arizuko", Title: "arizuko", Version: buildinfo.Version()},
 		&mcp.ServerOptions{
 			Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
@@ -192,7 +191,7 @@ func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// enter waits for what must precede a call, and finds out for which turn it is.
+// enter waits until a call may begin, and finds out which turn it is for.
 func (c *call) enter(ctx context.Context, s *Services, access *Access, tool string) (err error) {
 	if err = access.await(ctx); err == nil {
 		c.caller, err = s.caller(ctx, access, tool)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"arizuko/pkg/store/storetest"
 )
 
 type nothing struct{}
@@ -19,6 +21,37 @@ func probe(name string, handle func(ctx context.Context, c *Caller) error) Tool 
 	return define(Tool{Name: name, Title: name, Description: name}, func(ctx context.Context, c *Caller, _ nothing) (nothing, error) {
 		return nothing{}, handle(ctx, c)
 	})
+}
+
+// holding is a probe whose calls wait until release is closed; begun gets an element for each.
+func holding(name string, kind Kind) (tool Tool, begun, release chan struct{}) {
+	begun, release = make(chan struct{}, 100), make(chan struct{})
+	tool = probe(name, func(context.Context, *Caller) error {
+		begun <- struct{}{}
+		<-release
+		return nil
+	})
+	tool.Kind = kind
+	return tool, begun, release
+}
+
+// callMany calls a probe n times at once. wait returns when all have worked.
+func (f *fixture) callMany(access *Access, tool string, n int) (wait func()) {
+	done := make(chan bool, n)
+	for range n {
+		go func() {
+			_, isError := f.callAs(access, tool, "{}")
+			done <- !isError
+		}()
+	}
+	return func() {
+		f.t.Helper()
+		for range n {
+			if !<-done {
+				f.t.Error("a call was refused")
+			}
+		}
+	}
 }
 
 func TestServer_PanicInTool_CostsItsCallOnly(t *testing.T) {
@@ -52,10 +85,7 @@ func TestServer_Calls_AreCountedByToolAndOutcome(t *testing.T) {
 	f.works("send_message", `{"text":"x"}`)
 	f.refused("send_message", `{"text":"x","y":1}`, "y")
 	f.refused("reset_session", `{"groupFolder":"other"}`, "out of reach")
-	got, err := f.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := storetest.Must(f.metrics.Gather())(t)
 	counts := map[string]float64{}
 	for _, family := range got {
 		if family.GetName() != "arizuko_tool_calls_total" {
@@ -144,28 +174,14 @@ func TestServer_RunEnds_ItsCallsEnd(t *testing.T) {
 
 func TestServer_ManyCalls_AreBoundedPerRun(t *testing.T) {
 	t.Parallel()
-	begun, release := make(chan struct{}, 100), make(chan struct{})
-	f := newFixture(t, probe("waits", func(context.Context, *Caller) error {
-		begun <- struct{}{}
-		<-release
-		return nil
-	}))
+	waits, begun, release := holding("waits", Adds)
+	f := newFixture(t, waits)
 	_, _, other := f.startRun("acme/eng", "telegram:-9", "hi")
-	done := make(chan bool, 100)
-	const n = 3 * maxConcurrentCalls
-	for range n {
-		go func() {
-			_, isError := f.call("waits", "{}")
-			done <- !isError
-		}()
-	}
+	wait := f.callMany(f.access, "waits", 3*maxConcurrentCalls)
 	for range maxConcurrentCalls {
 		<-begun
 	}
-	go func() { // another run is not held up
-		_, isError := f.callAs(other, "waits", "{}")
-		done <- !isError
-	}()
+	waitOther := f.callMany(other, "waits", 1) // another run is not held up
 	<-begun
 	select {
 	case <-begun:
@@ -173,14 +189,11 @@ func TestServer_ManyCalls_AreBoundedPerRun(t *testing.T) {
 	default:
 	}
 	close(release)
-	for range n + 1 {
-		if !<-done {
-			t.Error("a call was refused")
-		}
-	}
+	wait()
+	waitOther()
 }
 
-// Some models send null for what they leave out.
+// Some models send null for arguments that they leave out.
 func TestServer_NullArgument_IsLeftOut(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -209,33 +222,16 @@ func TestServer_UndeclaredMethods_AreUnknown(t *testing.T) {
 	}
 }
 
-// Searches of all runs together leave connections to the database for messages; what acts, or reads little, waits for
-// none of them.
+// Searches of all runs together leave connections to the database for messages; calls that act, or read little, wait
+// for none of them.
 func TestServer_ManySearches_AreBoundedForAllRuns(t *testing.T) {
 	t.Parallel()
-	begun, release := make(chan struct{}, 100), make(chan struct{})
-	reads := probe("reads", func(context.Context, *Caller) error {
-		begun <- struct{}{}
-		<-release
-		return nil
-	})
-	reads.Kind = Searches
+	reads, begun, release := holding("reads", Searches)
 	looks := probe("looks", func(context.Context, *Caller) error { return nil })
 	looks.Kind = Reads
 	f := newFixture(t, reads, looks, probe("acts", func(context.Context, *Caller) error { return nil }))
 	_, _, other := f.startRun("acme/eng", "telegram:-9", "hi")
-	done := make(chan bool, 100)
-	const n = 2 * maxReading
-	for range n {
-		go func() {
-			_, isError := f.call("reads", "{}")
-			done <- !isError
-		}()
-		go func() {
-			_, isError := f.callAs(other, "reads", "{}")
-			done <- !isError
-		}()
-	}
+	wait, waitOther := f.callMany(f.access, "reads", 2*maxReading), f.callMany(other, "reads", 2*maxReading)
 	for range maxReading {
 		<-begun
 	}
@@ -247,11 +243,8 @@ func TestServer_ManySearches_AreBoundedForAllRuns(t *testing.T) {
 	default:
 	}
 	close(release)
-	for range 2 * n {
-		if !<-done {
-			t.Error("a call was refused")
-		}
-	}
+	wait()
+	waitOther()
 }
 
 func TestServer_RefusedArguments_AreNotRepeatedWhole(t *testing.T) {
@@ -266,10 +259,7 @@ func TestServer_RefusedArguments_AreNotRepeatedWhole(t *testing.T) {
 			t.Errorf("error %v of %d bytes: %.100s", isError, len(text), text)
 		}
 	}
-	session, err := f.client(f.access.Token())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := storetest.Must(f.client(f.access.Token()))(t)
 	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: long}); err == nil || len([]rune(err.Error())) > 2300 {
 		t.Errorf("an unknown tool: %.200v", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -21,12 +20,11 @@ const tokenBytes = 32
 // Tokens are the tokens of live runs. They exist in memory alone: a restart of gated
 // ends all runs. The zero value is empty.
 type Tokens struct {
-	mu      sync.Mutex
-	live    map[[sha256.Size]byte]*Access
-	offered []string // the names of the tools that are served
+	mu   sync.Mutex
+	live map[[sha256.Size]byte]*Access
 }
 
-// Access is what a token gives: the tools, on behalf of one run.
+// Access is the access to the tools on behalf of one run, which has its token.
 type Access struct {
 	tokens   *Tokens
 	run      msg.Run
@@ -44,7 +42,7 @@ type Access struct {
 	acted  map[int64]map[string]int    // turn → calls that acted in this attempt, by hash
 }
 
-// Issue makes a token for a run. redact hides the run's secrets in what it writes. The
+// Issue makes a token for a run. redact hides the run's secrets in texts that it writes. The
 // caller closes the Access with the run.
 func (t *Tokens) Issue(run msg.Run, redact func(string) string) *Access {
 	secret := make([]byte, tokenBytes)
@@ -62,16 +60,6 @@ func (t *Tokens) Issue(run msg.Run, redact func(string) string) *Access {
 	}
 	t.live[sha256.Sum256([]byte(a.token))] = a
 	return a
-}
-
-// offer says which tools are served.
-func (t *Tokens) offer(tools []Tool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.offered = nil
-	for _, tool := range tools {
-		t.offered = append(t.offered, tool.Name)
-	}
 }
 
 // Find returns the access of a request's bearer token, nil if no live run has it.
@@ -92,11 +80,12 @@ func (t *Tokens) Find(r *http.Request) *Access {
 // Token is the bearer token.
 func (a *Access) Token() string { return a.token }
 
-// Tools are the names of the tools that it gives.
-func (a *Access) Tools() []string {
-	a.tokens.mu.Lock()
-	defer a.tokens.mu.Unlock()
-	return slices.Clone(a.tokens.offered)
+// Tools are the names of the tools.
+func (a *Access) Tools() (names []string) {
+	for _, tool := range Registry() {
+		names = append(names, tool.Name)
+	}
+	return names
 }
 
 // Close makes the token invalid and ends its calls. It may be called more than once.
@@ -115,14 +104,14 @@ func (a *Access) Begin(turn int64, c *groupconfig.Config) {
 	a.config = *c
 }
 
-// BeforeCalls sets what each call waits for before it is attributed to the turn at work.
+// BeforeCalls sets a function that each call waits for before it is attributed to the turn at work.
 func (a *Access) BeforeCalls(wait func(context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.before = wait
 }
 
-// await waits for what must precede a call. It returns the error of ctx.
+// await waits for the function of BeforeCalls. It returns the error of ctx.
 func (a *Access) await(ctx context.Context) error {
 	a.mu.Lock()
 	wait := a.before

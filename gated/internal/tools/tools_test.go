@@ -13,6 +13,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // decode returns a tool's result.
@@ -27,7 +28,7 @@ func decode[T any](t *testing.T, text string) (v T) {
 func TestSendMessage_GoesToPlaceOfTurn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	out := decode[sendMessageOut](t, f.works("send_message", `{"text":"<internal>hm</internal>one moment, hunter2"}`))
+	out := decode[messageOut](t, f.works("send_message", `{"text":"<internal>hm</internal>one moment, hunter2"}`))
 	sent := f.outbound()
 	if len(sent) != 1 {
 		t.Fatalf("%d messages", len(sent))
@@ -63,15 +64,12 @@ func TestSendMessage_GroupWantsFiles_LongBlockFollowsAsFile(t *testing.T) {
 				_, turn, access = f.startRun("acme/eng", tt.chat, "a table")
 			}
 			access.Begin(turn.ID, &groupconfig.Config{AssistantName: "ari", Long: tt.long})
-			in, err := json.Marshal(sendMessageIn{Text: text})
-			if err != nil {
-				t.Fatal(err)
-			}
+			in := storetest.Must(json.Marshal(sendMessageIn{Text: text}))(t)
 			result, failed := f.callAs(access, "send_message", string(in))
 			if failed {
 				t.Fatal(result)
 			}
-			out := decode[sendMessageOut](t, result)
+			out := decode[messageOut](t, result)
 			last := f.last()
 			if !tt.files {
 				if last.ID != out.MessageID || !strings.HasSuffix(last.Content, "> ```\nafter") {

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// turnCase is a turn of one of the kinds that there are, and the topic to which what it speaks about belongs.
+// turnCase is a turn of one of the kinds that there are, and the topic that its objects belong to.
 type turnCase struct {
 	turn   *msg.Turn
 	access *Access
@@ -110,10 +110,7 @@ func TestContextQuery_TriggerOfAnotherChat_IsLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		trigger, err := f.st.Message(t.Context(), c.turn.TriggerMessageID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trigger := storetest.Must(f.st.Message(t.Context(), c.turn.TriggerMessageID))(t)
 		if here := trigger.ChatJID == c.turn.ChatJID; here != (len(q.ReplyChain) == 1) || here != (q.Sender != "") {
 			t.Errorf("%s: chain %v, sender %q", name, q.ReplyChain, q.Sender)
 		}

@@ -29,7 +29,7 @@ func (f *fixture) withChats(n int) {
 	})
 }
 
-// What a turn's calls store is bounded over all tools, also if the turn is tried again.
+// The calls of a turn may store a bounded number of bytes over all tools, also if the turn is tried again.
 func TestVolume_TurnStoresMuch_FurtherCallsAreRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -161,8 +161,6 @@ func noteOnDiscord(m discord.Message) string {
 			text += fmt.Sprintf(" · %s (%d)", a.Media.Text, votes[a.ID])
 		}
 		return text
-	case m.Content == "" && len(m.Embeds) > 0:
-		return m.Embeds[0].Title + " " + m.Embeds[0].Description
 	}
 	return ""
 }
