@@ -30,7 +30,7 @@ func permissions() map[int64]string {
 // maxGuilds is how many guilds that lack permissions are named.
 const maxGuilds = 5
 
-// check prints what keeps discd from working, and what it does not receive.
+// check prints the problems that keep discd from working, or from receiving some events.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
 	base := adapter.NewCallClient()
 	defer base.CloseIdleConnections()
@@ -90,7 +90,7 @@ func apiCheck(cfg Config) adapter.APICheck {
 	}
 }
 
-// refusal adds to an error of a call what an operator can do, if the API refused it.
+// refusal adds advice for operators to the error of a call that the API refused.
 func refusal(err error) error {
 	var refused *discordapi.Error
 	if !errors.As(err, &refused) {
@@ -99,11 +99,11 @@ func refusal(err error) error {
 	return fmt.Errorf("%w: look at DISCORD_BOT_TOKEN, and whether the server at DISCORD_API_URL is Discord", err)
 }
 
-// checkGuilds prints how many guilds the bot is in, how to add it to one, and what it may not do in them.
+// checkGuilds prints how many guilds the bot is in, how to add it to one, and which permissions it lacks in them.
 func checkGuilds(ctx context.Context, api *discordapi.Client, app string, out io.Writer) error {
 	var guilds []struct {
 		Name string `json:"name"`
-		// of the bot, but for what channels change: bits in decimal, as a string
+		// of the bot, before the changes of channels: bits in decimal, as a string
 		Permissions json.RawMessage `json:"permissions"`
 	}
 	if err := api.Call(ctx, http.MethodGet, "users/@me/guilds", nil, &guilds); err != nil {

@@ -15,7 +15,7 @@ import (
 	"arizuko/slakd/internal/slackapi"
 )
 
-// check prints what keeps slakd from working, and what it does not receive.
+// check prints the problems that keep slakd from working, or from receiving some events.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
 	base := adapter.NewCallClient()
 	defer base.CloseIdleConnections()

@@ -126,34 +126,30 @@ func (r *harness) forgetRows() {
 	r.Exec(`DELETE FROM messages; DELETE FROM cursors WHERE key LIKE 'read %'`)
 }
 
-func TestMissed_JoinedWhileDown_IsReadFromTheJoin(t *testing.T) {
-	t.Parallel()
-	r, stop := newReadUp(t, fake.Options{})
-	stop()
-	room := r.ChannelWithoutBot("new", r.alice)
-	room.Say(r.alice, "not for the bot")
-	room.InviteBot(r.alice)
-	room.Say(r.alice, "welcome")
-	r.missedMeanwhile()
-	r.readUp(2)
-	r.stored(room, "join Alice: added the bot", "message Alice: welcome")
-}
-
-// A join whose event came is the same row when it is read again, and what was written before it is not read.
-func TestMissed_JoinedLive_IsOneRow(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t, fake.Options{})
-	room := r.ChannelWithoutBot("new", r.alice)
-	stop := r.readUp(1)
-	room.Say(r.alice, "not for the bot")
-	room.InviteBot(r.alice)
-	room.Say(r.alice, "welcome")
-	r.confirmed()
-	stop()
-	room.Say(r.alice, "missed")
-	r.missedMeanwhile()
-	r.readUp(2)
-	r.stored(room, "join Alice: added the bot", "message Alice: welcome", "message Alice: missed")
+// Messages are read from the bot's join on. A join whose event came is the same row when it is read again.
+func TestMissed_Join_IsOneRow(t *testing.T) {
+	for name, live := range map[string]bool{"while down": false, "live": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newHarness(t, fake.Options{})
+			room := r.ChannelWithoutBot("new", r.alice)
+			stop := r.readUp(1)
+			if !live {
+				stop()
+			}
+			room.Say(r.alice, "not for the bot")
+			room.InviteBot(r.alice)
+			room.Say(r.alice, "welcome")
+			if live {
+				r.confirmed()
+				stop()
+			}
+			room.Say(r.alice, "missed")
+			r.missedMeanwhile()
+			r.readUp(2)
+			r.stored(room, "join Alice: added the bot", "message Alice: welcome", "message Alice: missed")
+		})
+	}
 }
 
 // Where posts do not arrive for some time, those that Slack gives up are read from the history as soon as it posts

@@ -15,7 +15,7 @@ import (
 // rivalTimeout is how long check waits for an update: another program that polls ends that wait by its next poll.
 const rivalTimeout = 3 * time.Second
 
-// check prints what keeps teled from working, and what it does not receive.
+// check prints the problems that keep teled from working, or from receiving some updates.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
 	base := adapter.NewCallClient()
 	defer base.CloseIdleConnections()
@@ -59,7 +59,7 @@ func apiCheck(cfg Config) adapter.APICheck {
 	}
 }
 
-// refusal adds to an error of a call what an operator can do, if the API refused it.
+// refusal adds advice for operators to the error of a call that the API refused.
 func refusal(err error) error {
 	var refused *telegramapi.Error
 	if !errors.As(err, &refused) {

@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Platform is what differs from one adapter to the next.
+// Platform is the part of an adapter that differs by platform.
 type Platform interface {
 	// Cut renders an outbound row into the parts that are sent one after another. The same row
 	// gives the same parts, also after a restart. An error means that the platform cannot express
@@ -48,11 +48,11 @@ type Seeder interface {
 	Seeds(m *msg.Message) (emoji []string)
 }
 
-// Part is what a platform sends at once, in a type of its own.
+// Part is something that a platform sends with one call, in a type of its own.
 type Part any
 
-// Repeatable is a Part of which sending it twice does no harm if Repeatable returns true, such as an edit:
-// one that may have arrived is sent again unchanged, and never searched for or marked.
+// Repeatable is a Part that may be sent twice without harm if Repeatable returns true, such as an edit. If it may have
+// arrived, it is sent again unchanged, and never searched for or marked.
 type Repeatable interface {
 	Repeatable() bool
 }
@@ -81,12 +81,12 @@ type Options struct {
 	// is not sent again.
 	Mark bool
 	Pace Pace
-	// Redact hides secrets in what is sent and in errors; nil hides none.
+	// Redact hides secrets in texts that are sent and in errors; nil hides none.
 	Redact func(string) string
 	// Growing is Redact of a text whose end is still to come; nil is Redact.
 	Growing func(string) string
 	// Data is the data folder, below which downloaded files go. In bytes, MediaMax is the largest file
-	// that is downloaded, MediaQuota what all files take, and MediaDaily those of one chat in a day.
+	// that is downloaded, MediaQuota the limit of all files, and MediaDaily that of one chat's files in a day.
 	// Only a Fetcher needs them.
 	Data                             string
 	MediaMax, MediaQuota, MediaDaily int64

@@ -17,7 +17,7 @@ const (
 	// outage, and while it answers later calls.
 	hungAfter = 4 * time.Second
 	slowAfter = 20 * time.Second
-	// renewAfter is when what waits because the platform did not answer is tried again at the latest once it does.
+	// renewAfter bounds how long rows that wait because the platform did not answer still wait once it does.
 	renewAfter = 10 * time.Second
 )
 

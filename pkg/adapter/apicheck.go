@@ -24,7 +24,7 @@ const (
 	// CheckTimeout bounds the whole of check, checkCallTimeout each of its calls.
 	CheckTimeout     = 25 * time.Second
 	checkCallTimeout = 10 * time.Second
-	// maxChecked bounds an answer, in bytes; maxExcerpt what is printed of one.
+	// maxChecked bounds an answer, in bytes, and maxExcerpt an excerpt of one that is printed.
 	maxChecked = 8 << 20
 	maxExcerpt = 200
 )
@@ -32,14 +32,14 @@ const (
 // APICheck makes the calls of check. It tells a server that is the platform's API, whatever that answers, from one
 // that is not, from one that is out of order, and from none.
 type APICheck struct {
-	API      string     // what the server should be: "the Bot API"
+	API      string     // a name for the right server: "the Bot API"
 	Variable string     // that of the URL: TELEGRAM_API_URL
 	URL      config.URL // its value
 	// Valid reports whether the JSON that is answered to a call, named by the last part of its path, is of the API.
 	Valid func(call string, status int, answer any) bool
 }
 
-// Client returns a client that calls as c does. Its errors say what an operator can do if something else than the API
+// Client returns a client that calls as c does. Its errors give advice to operators if something else than the API
 // answers, or nothing.
 func (p APICheck) Client(c *http.Client) *http.Client {
 	return &http.Client{Transport: checkTransport{p, c.Transport}}
@@ -75,7 +75,7 @@ func (p checkTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// unreachable says what is wrong with a server that has not answered.
+// unreachable explains why a server may not have answered.
 func (p APICheck) unreachable(err error, waited time.Duration) string {
 	var name *net.DNSError
 	var record tls.RecordHeaderError
@@ -154,7 +154,7 @@ func excerpt(body []byte) string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "?")), " ")
 }
 
-// TokenProblem returns what is wrong with the form of a token, nil if nothing is. It does not quote it.
+// TokenProblem returns an error if a token can't be valid by its form. The error does not quote it.
 func TokenProblem(variable, token string) error {
 	switch {
 	case strings.ContainsFunc(token, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/daemon"
 	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
@@ -31,8 +30,8 @@ func (s *Shell) asleep() func(context.Context) {
 		}
 		next = now.Add(asleepInterval)
 		before := now.UnixMilli() - msg.AsleepAfter*1000
-		waits, err := rows.Asleep(ctx, s.Store.Reader, s.Platform, before)
-		if err == nil && waits {
+		waiting, err := s.Store.Asleep(ctx, s.Platform, before)
+		if err == nil && len(waiting) > 0 {
 			err = s.Store.Write(ctx, func(tx *store.Tx) error {
 				return tx.MarkAsleep(s.Platform, before, now.UnixMilli())
 			})
@@ -43,7 +42,7 @@ func (s *Shell) asleep() func(context.Context) {
 	}
 }
 
-// gatedNotice is what a user who presses a button reads while gated does not run, "" while it does.
+// gatedNotice is the notice for a user who presses a button while gated does not run, "" while it does.
 func (s *Shell) gatedNotice(ctx context.Context) (string, error) {
 	all, err := daemonrows.Daemons(ctx, s.Store.Reader)
 	for _, d := range all {

@@ -31,7 +31,7 @@ type Failure struct {
 	// Account means that After holds for everything the account sends, not only for this lane.
 	Account bool
 	// Other, if not nil, is another form of a part that was refused: the shell sends it at once, as the
-	// same attempt. Remark says in what the form differs; the record of a part that was sent keeps it. An
+	// same attempt. Remark says how the form differs; the record of a part that was sent keeps it. An
 	// Other may be refused with an Other of its own. The failure is the part's only if no form is sent.
 	Other  Part
 	Remark string

@@ -16,7 +16,7 @@ type competing struct {
 }
 
 // Compete records that other programs receive the account's events, 0 for none, as far as the platform shows it. The
-// words say what they are and what an operator is to do. The daemon stays connected: they stand in its row of daemons
+// words name them and tell an operator how to stop them. The daemon stays connected: they stand in its row of daemons
 // from the next Connected on, in the notes of /readyz, and once in the log.
 func (s *Shell) Compete(others int, words string) {
 	if others == 0 {

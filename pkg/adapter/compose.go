@@ -11,44 +11,25 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Composer makes parts of a platform's own type C out of what rows of each kind contain.
+// Composer makes parts of a platform's own type C from the contents of rows of each kind.
 type Composer[C any] interface {
 	// MessageID returns the message that a platform id names, "" if it names none. The ids of
 	// edits and reactions begin with that of their message.
 	MessageID(platformID string) string
-	Texts(markdown string) []C
+	// Texts makes the parts of a text. If the text shows a question, the last part has a button for each option, which
+	// carries msg.ButtonData, where the platform has buttons; the text has the number of each option, too. The same
+	// text and question give the same parts, also once the question has ended.
+	Texts(markdown string, shows *msg.Ask) []C
 	// Files sends files with a text, which may be empty.
 	Files(files []File, markdown string) []C
-	ChangeComposer[C]
-	PollComposer[C]
-	AskComposer[C]
-}
-
-// ChangeComposer makes the parts of changes of messages.
-type ChangeComposer[C any] interface {
 	// Reaction adds or removes the bot's reaction.
 	Reaction(target, emoji string, remove bool) (C, error)
-	// Edit turns the first part of an edited text into the edit of a message.
-	Edit(target string, text C) C
+	// Edit turns a part of an edited text into the edit of a message. If that showed a question which has ended, the
+	// edit takes its buttons away.
+	Edit(target string, text C, ended bool) C
 	Delete(target string) C
-}
-
-// PollComposer makes the parts of polls.
-type PollComposer[C any] interface {
-	Poll(m *msg.Message, p *msg.Poll) ([]C, error)
-	// ClosePoll closes the poll of a message.
-	ClosePoll(target string, p *msg.Poll) []C
-}
-
-// AskComposer makes the parts of questions, which have buttons where the platform has some. The text has the number of
-// each option, too.
-type AskComposer[C any] interface {
-	// Ask makes the parts of the text that shows a question. The last one has a button for each option, which carries
-	// msg.ButtonData. The same text and question give the same parts, also once the question has ended: the edit that
-	// takes the buttons away is a row of its own.
-	Ask(a *msg.Ask, markdown string) []C
-	// TakeButtons takes the buttons of a question away with the edit of its message.
-	TakeButtons(edit C) C
+	// Poll makes the parts of a poll or, with the message of one as target, those that close it.
+	Poll(target string, m *msg.Message, p *msg.Poll) ([]C, error)
 }
 
 // Compose makes the parts of a row. data is the data folder, which holds the attachments. An error
@@ -70,19 +51,15 @@ func Compose[C any](c Composer[C], m *msg.Message, data string) (parts []C, err 
 		if err != nil {
 			return nil, err
 		}
-		if m.TargetID != "" {
-			target := c.MessageID(m.TargetID)
-			if target == "" {
-				return nil, fmt.Errorf("invalid target of this end of a poll: %.40q is not a message id", m.TargetID)
-			}
-			parts = c.ClosePoll(target, poll)
-		} else if parts, err = c.Poll(m, poll); err != nil {
+		target := c.MessageID(m.TargetID)
+		if target == "" && m.TargetID != "" {
+			return nil, fmt.Errorf("invalid target of this end of a poll: %.40q is not a message id", m.TargetID)
+		}
+		if parts, err = c.Poll(target, m, poll); err != nil {
 			return nil, err
 		}
 	default:
-		if parts = c.Texts(m.Content); m.Ask != nil {
-			parts = c.Ask(m.Ask, m.Content)
-		}
+		parts = c.Texts(m.Content, m.Ask)
 	}
 	if len(parts) == 0 {
 		return nil, errors.New("the row is empty")
@@ -108,24 +85,18 @@ func change[C any](c Composer[C], m *msg.Message) ([]C, error) {
 		}
 		return parts, nil
 	}
-	edits := c.Texts(m.Content)
-	shown := min(len(targets), len(edits))
-	edits = editParts(c, targets, edits)
-	for i := 0; m.Ask != nil && i < shown; i++ {
-		edits[i] = c.TakeButtons(edits[i])
-	}
-	return edits, nil
+	return editParts(c, targets, c.Texts(m.Content, nil), m.Ask != nil), nil
 }
 
-// editParts edits the messages of a text, one after another. What does not fit into them follows, and
-// those that are no longer needed are deleted.
-func editParts[C any](c Composer[C], targets []string, texts []C) []C {
+// editParts edits the messages of a text, one after another. More messages follow if the text is longer now, and
+// messages that are no longer needed are deleted.
+func editParts[C any](c Composer[C], targets []string, texts []C, ended bool) []C {
 	if len(texts) == 0 {
 		return nil
 	}
 	for i, target := range targets {
 		if i < len(texts) {
-			texts[i] = c.Edit(target, texts[i])
+			texts[i] = c.Edit(target, texts[i], ended)
 		} else {
 			texts = append(texts, c.Delete(target))
 		}
@@ -179,7 +150,7 @@ func standing[C any](c Composer[C], t *msg.Target, kind msg.Kind) []msg.SentPart
 		}
 	}
 	for _, e := range t.Edits {
-		texts, before := len(c.Texts(e.Content)), now
+		texts, before := len(c.Texts(e.Content, nil)), now
 		now = nil
 		for i := range max(len(before), len(e.Parts)) {
 			sent := i < len(e.Parts) && e.Parts[i].Sent

@@ -21,7 +21,13 @@ func (words) MessageID(id string) string {
 	return id
 }
 
-func (words) Texts(markdown string) []string { return strings.Fields(markdown) }
+func (words) Texts(markdown string, shows *msg.Ask) []string {
+	parts := strings.Fields(markdown)
+	if shows != nil {
+		parts = append(parts, fmt.Sprint(shows.Options))
+	}
+	return parts
+}
 
 func (words) Files(files []File, markdown string) (parts []string) {
 	for _, f := range files {
@@ -33,16 +39,13 @@ func (words) Files(files []File, markdown string) (parts []string) {
 func (words) Reaction(target, emoji string, remove bool) (string, error) {
 	return fmt.Sprintf("react %s %s %v", target, emoji, remove), nil
 }
-func (words) Edit(target, text string) string { return "edit " + target + " " + text }
-func (words) Delete(target string) string     { return "delete " + target }
-
-func (words) Poll(*msg.Message, *msg.Poll) ([]string, error) { return nil, nil }
-func (words) ClosePoll(string, *msg.Poll) []string           { return nil }
-
-func (w words) Ask(a *msg.Ask, markdown string) []string {
-	return append(w.Texts(markdown), fmt.Sprint(a.Options))
+func (words) Edit(target, text string, ended bool) string {
+	return "edit " + target + " " + text + map[bool]string{true: " without buttons"}[ended]
 }
-func (words) TakeButtons(edit string) string { return edit + " without buttons" }
+
+func (words) Delete(target string) string { return "delete " + target }
+
+func (words) Poll(string, *msg.Message, *msg.Poll) ([]string, error) { return nil, nil }
 
 func sentParts(ids ...string) (parts []msg.SentPart) {
 	for _, id := range ids {

@@ -14,7 +14,7 @@ import (
 )
 
 // delivery carries out the table of states.go for one outbound row: it reads the states of the parts, asks next for a
-// step, takes it, and stores the states that follow. The decisions are there; here are the calls and the transactions.
+// step, does it, and stores the states that follow. The decisions are there; here are the calls and the transactions.
 type delivery struct {
 	shell       *Shell
 	lane        *lane
@@ -23,11 +23,11 @@ type delivery struct {
 	renderErr   error // why the parts still open can't be sent, nil if they can
 	parts       []store.Delivery
 	startedPart int    // index of the part that this delivery, not one before a crash, began to send
-	notBefore   bool   // not_before of the first open part is to be obeyed
+	notBefore   bool   // not_before of the first open part must be obeyed
 	permit      bool   // the pacer has given a permit for the next part
-	overtakes   bool   // a preview is to be removed, since the row goes out below it
-	takenOver   string // platform id of the preview that the first part is to become, "" once it was tried
-	givenUp     string // platform id of the preview whose message does not become the first part after all, "" for none
+	overtakes   bool   // a preview must be removed, since the row goes out below it
+	takenOver   string // platform id of the preview that the first part will replace, "" once that was tried
+	givenUp     string // platform id of a preview that did not become the first part after all, "" for none
 }
 
 // verdict is how a row was left.
@@ -387,7 +387,7 @@ func (d *delivery) follow(ctx context.Context, i int) []store.Delivery {
 	return changed
 }
 
-// permitNow takes a permit for a next part, if it is valid at once.
+// permitNow acquires a permit for a next part, if it is valid at once.
 func (s *Shell) permitNow(l store.Lane) bool {
 	if l.Decorations {
 		return s.pacer.spare(l)

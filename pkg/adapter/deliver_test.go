@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -272,18 +271,4 @@ func TestFailure_UnwrapsCause(t *testing.T) {
 	if err := failure(msg.Rate, 0); !errors.Is(err, errCause) || err.Error() != "rate: HTTP 502" {
 		t.Errorf("%v", err)
 	}
-}
-
-func TestDeliver_Remark_IsRecorded(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		r.platform.script("a", fails(fmt.Errorf("sending: %w", &Remark{"without its colours, near " + secret})))
-		id := r.out("", "a|b")
-		r.start(redacting)
-		pass(time.Minute)
-		r.expect(id, "sent: sent sent")
-		r.expectSent("a", "b")
-		if got := r.deliveries(id)[0]; got.Error != "without its colours, near [redacted]" || got.ErrorClass != "" {
-			t.Errorf("the record says %+v", got)
-		}
-	})
 }

@@ -253,102 +253,15 @@ func TestMark_RecordsDoubtBeforeSend(t *testing.T) {
 	})
 }
 
-// Each copy but the first is marked.
-func TestMark_AfterEachCrash(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		r.as = markingPlatform{r.platform}
-		again := marked("b")
-		r.platform.script("b", r.crashing(nil))
-		r.platform.script(again, r.crashing(errCause), r.crashing(nil))
-		id, next := r.out("", "a|b|c"), r.out("", "next")
-		for range 3 {
-			stop := r.start(marking)
-			pass(time.Second)
-			r.crash(stop)
-			r.expect(id, "sending: sent sending queued")
-			r.expect(next, "queued:")
-		}
-		r.start(marking)
-		pass(time.Second)
-		r.expectSent("a", "b", again, again, again, "c", "next")
-		r.expect(id, "sent: sent sent sent")
-	})
-}
-
-// The platform is a Marker.
-func TestMark_SwitchedOff_EndsAmbiguous(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		r.as = markingPlatform{r.platform}
-		r.platform.script("b", fails(errCause))
-		r.platform.script("c", r.crashing(nil))
-		id := r.out("", "a|b|c|d")
-		stop := r.start()
-		pass(time.Second)
-		r.crash(stop)
-		r.start()
-		pass(time.Hour)
-		r.expectSent("a", "b", "c", "d")
-		r.expect(id, "ambiguous: sent ambiguous ambiguous sent")
-		if d := r.deliveries(id)[2]; d.ErrorClass != msg.Ambiguous || d.Error != "the daemon ended while this was being sent" {
-			t.Errorf("part %+v", d)
-		}
-	})
-}
-
 // markingFinder is a platform that can mark a part, and could look for it if it were allowed to.
 type markingFinder struct{ *scriptedFinder }
 
 func (markingFinder) Mark(part Part) Part { return marked(part.(string)) }
 
-// The shell is killed before a part has arrived, after it, and during the search: the part arrives
-// once.
-func TestFind_AfterCrashes(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		crash := r.crashing(nil)
-		e := &scriptedFinder{fake: r.platform, answers: map[string][]func() (string, error){"b": {
-			finds("", nil), // it had not arrived
-			func() (string, error) { return "7", crash(context.Background()) }, // and has now, while the shell dies
-			finds("7", nil),
-		}}}
-		r.as = e
-		r.platform.script("b", r.crashing(errCause), crash)
-		id, next := r.out("", "a|b|c"), r.out("", "next")
-		for range 3 {
-			stop := r.start()
-			pass(time.Second)
-			r.crash(stop)
-			r.expect(id, "sending: sent sending queued")
-		}
-		r.start()
-		pass(time.Second)
-		r.expectSent("a", "b", "b", "c", "next")
-		r.expect(id, "sent: sent sent sent")
-		r.expect(next, "sent: sent")
-		if got := r.deliveries(id)[1].PlatformID; got != "7" || len(e.asked) != 3 {
-			t.Errorf("id %q, asked for %q", got, e.asked)
-		}
-	})
-}
-
 // panickingMarker is a platform whose Mark panics.
 type panickingMarker struct{ *fake }
 
 func (panickingMarker) Mark(Part) Part { panic("no mark near " + secret) }
-
-func TestMark_Panics_EndsAmbiguous(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		r.as = panickingMarker{r.platform}
-		r.platform.script("a", fails(errCause))
-		id := r.out("", "a|b")
-		r.start(marking, redacting)
-		pass(time.Minute)
-		r.expectSent("a", "b")
-		r.expect(id, "ambiguous: ambiguous sent")
-		if d := r.deliveries(id)[0]; d.Error != "panic while marking: no mark near [redacted]" {
-			t.Errorf("part %+v", d)
-		}
-	})
-}
 
 // They are in contents and in errors.
 func TestDeliver_RedactsSecrets(t *testing.T) {

@@ -253,36 +253,41 @@ func TestFetch_WebPage_IsAFile(t *testing.T) {
 	})
 }
 
-func TestFetch_FailsTwice_ThenDownloads(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		l := r.library()
-		tries := 0
-		l.how["a"] = func(_ context.Context, w io.Writer) error {
+func TestFetch_OtherEnds(t *testing.T) {
+	hangs := func(ctx context.Context, _ io.Writer) error { <-ctx.Done(); return ctx.Err() }
+	there := func(i int, name string, size int64) msg.Attachment {
+		return msg.Attachment{Path: fmt.Sprintf("media/200001/1-%d-%s", i, name), Name: name, MIME: "text/plain", Size: size}
+	}
+	tries := 0
+	for name, tt := range map[string]struct {
+		how  func(context.Context, io.Writer) error // of the first file
+		took time.Duration
+		want []msg.Attachment
+	}{
+		"fails twice": {func(_ context.Context, w io.Writer) error {
 			if tries++; tries < 3 {
 				_, _ = io.WriteString(w, "half of it, which is dropped")
 				return io.ErrUnexpectedEOF
 			}
 			_, err := io.WriteString(w, "all")
 			return err
-		}
-		id := r.brings("a")
-		r.fetches(l)
-		pass(4 * time.Second)
-		r.expectFiles(l, id, msg.Attachment{Path: "media/200001/1-0-a", Name: "a", MIME: "text/plain", Size: 3})
-	})
-}
-
-// A file that hangs leaves the others of its message their time.
-func TestFetch_OneFileHangs_OthersAreDownloaded(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		l := r.library()
-		l.how["a"] = func(ctx context.Context, _ io.Writer) error { <-ctx.Done(); return ctx.Err() }
-		id := r.brings("a", "b")
-		r.fetches(l)
-		pass(fetchTimeout)
-		r.expectFiles(l, id, msg.Attachment{Name: "a", MIME: "text/plain", Error: "not downloaded within 1m0s: context deadline exceeded"},
-			msg.Attachment{Path: "media/200001/1-1-b", Name: "b", MIME: "text/plain", Size: 1})
-	})
+		}, 4 * time.Second, []msg.Attachment{there(0, "a", 3), there(1, "b", 1)}},
+		"hangs": {hangs, fetchTimeout, []msg.Attachment{ // and leaves the others their time
+			{Name: "a", MIME: "text/plain", Error: "not downloaded within 1m0s: context deadline exceeded"}, there(1, "b", 1)}},
+		"is of exactly the limit": {func(_ context.Context, w io.Writer) error {
+			_, err := w.Write(make([]byte, mediaMax))
+			return err
+		}, 0, []msg.Attachment{there(0, "a", mediaMax), there(1, "b", 1)}},
+	} {
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			l := r.library()
+			l.how["a"] = tt.how
+			id := r.brings("a", "b")
+			r.fetches(l)
+			pass(tt.took)
+			r.expectFiles(l, id, tt.want...)
+		})
+	}
 }
 
 // fetch is a download that ends so: a file of one byte, or an error.

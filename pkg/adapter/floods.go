@@ -9,23 +9,23 @@ import (
 const (
 	// quietFor is how long nothing was sent to a chat that cannot be at its own limit, of some messages a minute.
 	quietFor = time.Minute
-	// maxBusy is how many chats are remembered before those that have become quiet are forgotten: twice what may be
-	// busy at the 30 messages a second of the fastest platform.
+	// maxBusy is how many chats are remembered before those that have become quiet are forgotten: twice as many as
+	// can be busy at the 30 messages a second of the fastest platform.
 	maxBusy = 2 * 30 * 60
 )
 
 // Floods tells a rate limit of the account from one of a chat, for platforms that answer both alike: it is the
-// account's once two chats are refused, with nothing taken in between, of which one was quiet. Busy chats may all be
+// account's once two chats are refused, one of them quiet, with nothing accepted in between. Busy chats may all be
 // at their own limits. The zero value is ready. It is safe for concurrent use.
 type Floods struct {
 	mu      sync.Mutex
 	refused map[string]refusedChat
-	busy    map[string]time.Time // chats, and when the platform took something for them last
+	busy    map[string]time.Time // chats, and when the platform accepted something for them last
 }
 
 type refusedChat struct {
 	until time.Time
-	quiet bool // the platform had taken nothing for it within quietFor
+	quiet bool // the platform had accepted nothing for it within quietFor
 }
 
 // Refused notes that a chat has to wait, and reports whether the account has to.
@@ -51,8 +51,8 @@ func (f *Floods) forget(now time.Time) {
 	maps.DeleteFunc(f.busy, func(_ string, last time.Time) bool { return now.Sub(last) >= quietFor })
 }
 
-// Taken notes that the platform has taken something for a chat.
-func (f *Floods) Taken(chat string) {
+// Accepted notes that the platform has accepted something for a chat.
+func (f *Floods) Accepted(chat string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.refused)

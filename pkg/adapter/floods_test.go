@@ -19,7 +19,7 @@ func TestFloods_SecondChatRefused_IsTheAccount(t *testing.T) {
 		expect("the first chat", "one", false)
 		expect("the same chat", "one", false)
 		expect("another chat", "two", true)
-		f.Taken("two")
+		f.Accepted("two")
 		expect("after something was taken", "two", false)
 		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble
 		expect("after the wait", "one", false)
@@ -31,8 +31,8 @@ func TestFloods_OnlyBusyChatsRefused_IsNotTheAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for after, want := range map[time.Duration]bool{quietFor - time.Second: false, quietFor: true} {
 			f := &Floods{}
-			f.Taken("one")
-			f.Taken("two")
+			f.Accepted("one")
+			f.Accepted("two")
 			time.Sleep(after) //nolint:forbidigo // in a bubble
 			f.Refused("one", time.Hour)
 			if got := f.Refused("two", time.Hour); got != want {
@@ -49,7 +49,7 @@ func TestFloods_ManyChats_ForgetsQuietOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &Floods{}
 		for i := range 3 * maxBusy {
-			f.Taken(strconv.Itoa(i))
+			f.Accepted(strconv.Itoa(i))
 			time.Sleep(time.Second / 30) //nolint:forbidigo // in a bubble
 		}
 		if len(f.busy) > maxBusy {

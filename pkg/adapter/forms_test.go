@@ -1,7 +1,6 @@
 package adapter
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -55,64 +54,4 @@ func TestDeliver_OtherForm_IsSentInTheSameAttempt(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A platform gives the same form again and again.
-func TestDeliver_OtherForms_AreBounded(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		for range 2 * maxForms {
-			r.platform.script("a", refusedAs("a", "again"))
-		}
-		id := r.out("", "a|b")
-		r.start()
-		pass(time.Minute)
-		r.expect(id, "failed: failed cancelled")
-		if got := len(r.platform.sent()); got != maxForms {
-			t.Errorf("%d forms were sent, want %d", got, maxForms)
-		}
-	})
-}
-
-// The shell is killed while the other form is on its way: the part is in doubt, and its marked copy takes
-// the same way.
-func TestDeliver_CrashBetweenForms_KeepsTheDoubt(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		r.as = markingPlatform{r.platform}
-		r.platform.script("a", refusedAs("A", "louder"))
-		r.platform.script("A", r.crashing(nil))
-		r.platform.script(marked("a"), refusedAs(marked("A"), "louder"))
-		id := r.out("", "a|b")
-		stop := r.start(marking)
-		pass(time.Second)
-		r.crash(stop)
-		r.expect(id, "sending: sending queued")
-		r.start(marking)
-		pass(time.Minute)
-		r.expect(id, "sent: sent sent")
-		r.expectSent("a", "A", marked("a"), marked("A"), "b")
-		if got := r.deliveries(id)[0]; got.Error != remark+"; louder" {
-			t.Errorf("the record says %q", got.Error)
-		}
-	})
-}
-
-// The shell is stopped between two forms: nothing was sent, and the next shell starts over.
-func TestDeliver_StopBetweenForms_StartsOver(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		r.as = markingPlatform{r.platform}
-		r.platform.script("a", func(ctx context.Context) error {
-			Pause(ctx, time.Second)
-			return refusedAs("A", "louder")(ctx)
-		})
-		id := r.out("", "a|b")
-		stop := r.start(marking)
-		pass(0)
-		stop()
-		r.expect(id, "sending: queued queued")
-		r.expectSent("a")
-		r.start(marking)
-		pass(time.Minute)
-		r.expect(id, "sent: sent sent")
-		r.expectSent("a", "a", "b")
-	})
 }

@@ -42,7 +42,7 @@ func NewAttachment(name, mime string, size int64, ref, problem string) msg.Attac
 	return a
 }
 
-// Pending counts the files that have to be downloaded.
+// Pending counts the files that must be downloaded.
 func Pending(files []msg.Attachment) (count int) {
 	for i := range files {
 		if files[i].Error == "" {

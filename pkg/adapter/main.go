@@ -19,7 +19,7 @@ type Config interface {
 	Common() Common
 }
 
-// Common is what the configurations of all adapters contain.
+// Common is the part that the configurations of all adapters have.
 type Common struct {
 	Base     config.Base
 	Settings Settings
@@ -29,7 +29,7 @@ type Common struct {
 	NeedsPort bool
 }
 
-// Identity is what distinguishes the daemons of two accounts of a platform.
+// Identity has the names that distinguish the daemons of two accounts of a platform.
 type Identity struct {
 	Platform string // the first part of its chat addresses: "telegram", of a further account "telegram+work"
 	Daemon   string // "teled", of a further account "teled+work"
@@ -41,9 +41,9 @@ type Program[C Config] struct {
 	Platform string // the first part of that one's chat addresses
 	Pace     Pace
 	Load     func() (C, error)
-	// Check prints what keeps the daemon from working, and what it does not receive.
+	// Check prints the problems that keep the daemon from working, or from receiving some events.
 	Check func(ctx context.Context, cfg C, out io.Writer) error
-	// Build makes what sends and what listens. A listener that is a Mounter also serves HTTP.
+	// Build makes the sender and the listener. A listener that is a Mounter also serves HTTP.
 	Build func(cfg C, p *daemon.Process, as Identity) (Platform, Listener)
 }
 
@@ -63,11 +63,11 @@ func Main[C Config](p Program[C]) {
 	os.Exit(p.Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Run interprets a command line and returns the exit code. What it prints besides the log may
-// contain words of the platform's server: secrets are redacted there, too.
+// Run interprets a command line and returns the exit code. Its output besides the log may
+// contain words of the platform's server, so secrets are redacted there as well.
 func (p Program[C]) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	redactor := p.redactor()
-	cfg, _ := p.Load() // what is wrong with it is returned by each command
+	cfg, _ := p.Load() // each command returns its error
 	return daemon.Program{
 		Name: p.Identity(cfg).Daemon,
 		Serve: func(ctx context.Context) error {
@@ -91,7 +91,7 @@ func (p Program[C]) Run(ctx context.Context, args []string, stdout, stderr io.Wr
 
 // withoutClass is an error as an operator reads it, without the class of a *Failure, which is for retries.
 func withoutClass(err error) error {
-	switch e := err.(type) { //nolint:errorlint // only what is not wrapped in words
+	switch e := err.(type) { //nolint:errorlint // not one that is wrapped in words
 	case *daemon.ExitError:
 		return &daemon.ExitError{Code: e.Code, Err: withoutClass(e.Err)}
 	case *Failure:

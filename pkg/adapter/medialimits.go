@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// mediaLimits bounds what downloads take on the disk: of all chats by MEDIA_QUOTA, of each in a day by
+// mediaLimits bounds the size of downloads on the disk: of all chats by MEDIA_QUOTA, of each in a day by
 // MEDIA_DAILY.
 type mediaLimits struct {
 	shell *Shell
@@ -28,7 +28,7 @@ func newMediaLimits(s *Shell) *mediaLimits {
 	}
 }
 
-// reserve takes room for a file of a chat, of a size in bytes. The caller gives it back with what it has
+// reserve takes room for a file of a chat, of a size in bytes. The caller gives it back with the size that it has
 // written. The error is a *Failure: permanent for the day's limit that is used up, transient for the quota, below which
 // gated removes files.
 func (l *mediaLimits) reserve(ctx context.Context, chatJID string, size int64) (written func(n int64), err error) {
@@ -68,7 +68,7 @@ func (l *mediaLimits) release(chatJID string, size, written int64) {
 	}
 }
 
-// shrink gives back what a file of a chat has not needed of the room that was taken for it, in bytes.
+// shrink gives back the room that was reserved for a file of a chat and that it did not need, in bytes.
 func (l *mediaLimits) shrink(chatJID string, size, to int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

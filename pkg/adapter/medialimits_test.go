@@ -10,25 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"arizuko/pkg/msg"
 )
-
-func TestFetch_FileOfExactlyTheLimit_IsDownloaded(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		l := r.library()
-		l.how["a"] = func(_ context.Context, w io.Writer) error {
-			_, err := w.Write(make([]byte, mediaMax))
-			return err
-		}
-		id := r.bringsFiles(msg.Attachment{Name: "a", Size: mediaMax, Ref: "a"})
-		r.fetches(l)
-		synctest.Wait()
-		r.expectFiles(l, id, msg.Attachment{Path: "media/200001/1-0-a", Name: "a", Size: mediaMax})
-	})
-}
 
 func TestFetch_BeyondTheDaysLimit_RefusesWhatIsTooMuch(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {

@@ -32,7 +32,7 @@ const (
 
 // outbox delivers a platform's outbound rows, with one worker for each row that is being sent. Lanes do
 // not wait for each other; within a lane rows are delivered in order. Lanes take turns: one that has
-// more rows goes to the end of the line. Only the goroutine of Run uses an outbox.
+// more rows goes to the end of the queue. Only the goroutine of Run uses an outbox.
 type outbox struct {
 	shell   *Shell
 	lanes   map[store.Lane]*lane // those with rows to deliver
@@ -150,7 +150,7 @@ func (o *outbox) release() {
 	}
 }
 
-// expire lets the lanes go on whose rows are too old while the platform is out of reach: those rows end
+// expire lets lanes with rows that are too old go on while the platform is out of reach: those rows end
 // without it.
 func (o *outbox) expire(ctx context.Context) {
 	if _, outFor := o.shell.admission.answers(); outFor < expiryGrace {
@@ -267,7 +267,7 @@ func (l *lane) class() int {
 	return 0
 }
 
-// push puts a lane at the end of its line.
+// push puts a lane at the end of its queue.
 func (o *outbox) push(l *lane) { o.ready[l.class()] = append(o.ready[l.class()], l) }
 
 // shift removes the first of some lanes.
@@ -367,12 +367,12 @@ func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
 	return result{lane: l, verdict: v}
 }
 
-// permit takes the pacer's permit for the next part of a lane, and returns how long that has to wait. Decorations take
-// one that answers do not need soon.
+// permit acquires the pacer's permit for the next part of a lane, and returns how long that has to wait. Decorations
+// acquire one that answers do not need soon.
 func (s *Shell) permit(l *lane) (wait time.Duration) {
 	switch {
 	case !l.Decorations:
-		return s.pacer.take(l.Lane, &l.permit)
+		return s.pacer.acquire(l.Lane, &l.permit)
 	case s.pacer.spare(l.Lane):
 		return 0
 	}

@@ -21,7 +21,7 @@ type Pace struct {
 	Lane func(store.Lane) (key string, limits []Limit)
 }
 
-// maxKeys is how many keys of lanes are remembered at least before those whose limits are unused are forgotten.
+// maxKeys is how many keys of lanes are remembered at least before those with unused limits are forgotten.
 const maxKeys = 1000
 
 // pacer gives permits to send parts. It is safe for concurrent use.
@@ -53,8 +53,8 @@ func (m *meter) free(at time.Time) time.Time {
 	return at
 }
 
-// take records a send at a time that is free.
-func (m *meter) take(at time.Time) {
+// count counts a send at a time that is free.
+func (m *meter) count(at time.Time) {
 	if m.full.Before(at) {
 		m.full = at
 	}
@@ -80,11 +80,11 @@ func newPacer(p Pace, clock func() time.Time) *pacer {
 		calls: meter{Limit: p.Account.late()}, keys: map[string][]meter{}, most: maxKeys}
 }
 
-// take takes the next permit to send a part to a lane, and returns the time until it is valid: the caller asks again
-// then, and gets 0 if it may call now. If the lane's limit allows that later than the account's, no permit is taken, so
-// that other lanes don't wait. A permit of before calls were stopped is void, and one of many that are used late waits:
-// all of them together would exceed the limits.
-func (p *pacer) take(l store.Lane, held *permit) (wait time.Duration) {
+// acquire returns the time until the next permit to send a part to a lane is valid: the caller asks again then, and
+// gets 0 if it may call now. If the lane's limit allows that later than the account's, no permit is acquired, so that
+// other lanes don't wait. A permit of before calls were stopped is void, and one of many that are used late waits: all
+// of them together would exceed the limits.
+func (p *pacer) acquire(l store.Lane, held *permit) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.time()
@@ -100,7 +100,7 @@ func (p *pacer) take(l store.Lane, held *permit) (wait time.Duration) {
 	return free.Sub(now)
 }
 
-// permit takes a new permit in place of one that is void. The caller holds the lock.
+// permit acquires a new permit in place of one that is void. The caller holds the lock.
 func (p *pacer) permit(l store.Lane, now time.Time, held *permit) (wait time.Duration) {
 	if limits := p.meters(l, now); held.number > 0 {
 		for i := range limits {
@@ -108,14 +108,14 @@ func (p *pacer) permit(l store.Lane, now time.Time, held *permit) (wait time.Dur
 		}
 	}
 	*held = permit{}
-	wait, taken := p.upTo(l, now, 1<<63-1)
-	if taken {
+	wait, ok := p.upTo(l, now, 1<<63-1)
+	if ok {
 		held.number = p.breaks + 1
 	}
 	return wait
 }
 
-// stop voids the permits that were taken, and lets the account begin again after a wait, one call at a time and not
+// stop voids the permits that were acquired, and lets the account begin again after a wait, one call at a time and not
 // sooner after the last one than its limit allows: calls were stopped for all lanes.
 func (p *pacer) stop(wait time.Duration) {
 	p.mu.Lock()
@@ -128,7 +128,7 @@ func (p *pacer) stop(wait time.Duration) {
 	p.account.full = next.Add(time.Duration(max(p.account.Burst-1, 0)) * p.account.Every)
 }
 
-// now takes a permit if it is valid at once, and late ones need not come first.
+// now acquires a permit if it is valid at once, and late ones need not come first.
 func (p *pacer) now(l store.Lane) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,23 +136,23 @@ func (p *pacer) now(l store.Lane) bool {
 	if used := p.used(); used.free(now).After(now) {
 		return false
 	}
-	_, taken := p.upTo(l, now, 0)
-	if taken {
+	_, ok := p.upTo(l, now, 0)
+	if ok {
 		p.use(now)
 	}
-	return taken
+	return ok
 }
 
 // use counts a call. The caller holds the lock.
 func (p *pacer) use(now time.Time) {
 	p.called = now
-	p.calls.take(now)
+	p.calls.count(now)
 }
 
 // used is the account's limit of the calls that were made: late ones come before others. The caller holds the lock.
 func (p *pacer) used() meter { return meter{Limit: p.account.Limit, full: p.calls.full} }
 
-// spare takes a permit if it is valid at once and leaves half of what each limit allows at once. Rows come first, also
+// spare acquires a permit if it is valid at once and leaves half of the burst of each limit. Rows come first, also
 // those that use their permits late.
 func (p *pacer) spare(l store.Lane) bool {
 	p.mu.Lock()
@@ -176,16 +176,16 @@ func (p *pacer) spareOf(now time.Time, limits []meter) bool {
 			return false
 		}
 	}
-	p.account.take(now)
+	p.account.count(now)
 	p.use(now)
 	for i := range limits {
-		limits[i].take(now)
+		limits[i].count(now)
 	}
 	return true
 }
 
-// upTo takes a permit that is valid after at most maxWait. The caller holds the lock.
-func (p *pacer) upTo(l store.Lane, now time.Time, maxWait time.Duration) (wait time.Duration, taken bool) {
+// upTo acquires a permit that is valid after at most maxWait. The caller holds the lock.
+func (p *pacer) upTo(l store.Lane, now time.Time, maxWait time.Duration) (wait time.Duration, ok bool) {
 	limits := p.meters(l, now)
 	at := p.account.free(now)
 	free := at
@@ -195,9 +195,9 @@ func (p *pacer) upTo(l store.Lane, now time.Time, maxWait time.Duration) (wait t
 	if free.After(at) || free.Sub(now) > maxWait {
 		return free.Sub(now), false
 	}
-	p.account.take(at)
+	p.account.count(at)
 	for i := range limits {
-		limits[i].take(at)
+		limits[i].count(at)
 	}
 	return at.Sub(now), true
 }
@@ -232,7 +232,7 @@ func (p *pacer) meters(l store.Lane, now time.Time) []meter {
 	return meters
 }
 
-// forget removes the keys whose limits are unused.
+// forget removes the keys with unused limits.
 func (p *pacer) forget(now time.Time) {
 	for key, limits := range p.keys {
 		full := true

@@ -201,12 +201,12 @@ func TestPace_UsedLate_NoBurst(t *testing.T) {
 	p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}}, func() time.Time { return now })
 	held := make([]permit, 10)
 	for i := range held {
-		p.take(inChat(fmt.Sprint(i)), &held[i])
+		p.acquire(inChat(fmt.Sprint(i)), &held[i])
 	}
 	now = now.Add(time.Minute)
 	var waits []time.Duration
 	for i := range held {
-		waits = append(waits, p.take(inChat(fmt.Sprint(i)), &held[i]))
+		waits = append(waits, p.acquire(inChat(fmt.Sprint(i)), &held[i]))
 	}
 	if want := []time.Duration{0, 0, 0, time.Second, time.Second}; !slices.Equal(waits[:5], want) {
 		t.Errorf("waits %v, want to begin with %v", waits, want)
@@ -226,7 +226,7 @@ func TestPace_UsedLate_OthersCountToo(t *testing.T) {
 		p := newPacer(Pace{Account: account}, func() time.Time { return now })
 		held := make([]permit, 20)
 		for i := range held {
-			p.take(inChat(fmt.Sprint(i)), &held[i])
+			p.acquire(inChat(fmt.Sprint(i)), &held[i])
 		}
 		now = now.Add(time.Minute)
 		var calls []time.Time
@@ -235,7 +235,7 @@ func TestPace_UsedLate_OthersCountToo(t *testing.T) {
 			if call(p) {
 				calls, others = append(calls, now), others+1
 			}
-			if p.take(inChat(fmt.Sprint(len(held)-1)), &held[len(held)-1]) == 0 {
+			if p.acquire(inChat(fmt.Sprint(len(held)-1)), &held[len(held)-1]) == 0 {
 				calls, held = append(calls, now), held[:len(held)-1]
 			}
 		}
@@ -251,11 +251,11 @@ func TestPace_Stop_GivesTheLanesTheirPermitsBack(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 5}, Lane: each(Limit{Every: time.Minute, Burst: 2})}, func() time.Time { return now })
 	var held permit
-	p.take(inChat("chat"), &held)
+	p.acquire(inChat("chat"), &held)
 	p.stop(10 * time.Second)
 	var waits []time.Duration
 	for range 4 {
-		waits = append(waits, p.take(inChat("chat"), &held))
+		waits = append(waits, p.acquire(inChat("chat"), &held))
 		if now = now.Add(waits[len(waits)-1]); waits[len(waits)-1] == 0 {
 			held = permit{}
 		}
@@ -263,7 +263,7 @@ func TestPace_Stop_GivesTheLanesTheirPermitsBack(t *testing.T) {
 	if want := []time.Duration{10 * time.Second, 0, time.Second, 0}; !slices.Equal(waits, want) {
 		t.Errorf("waits %v, want %v", waits, want)
 	}
-	if wait := p.take(inChat("chat"), &held); wait != 59*time.Second {
+	if wait := p.acquire(inChat("chat"), &held); wait != 59*time.Second {
 		t.Errorf("the lane's next permit is %v away", wait)
 	}
 }
@@ -333,13 +333,13 @@ func TestPace_ForgetsUnusedChats(t *testing.T) {
 		}}, time.Now)
 		free := []bool{p.now(inChat("busy")), p.now(inChat("busy"))}
 		for i := range maxKeys - 1 {
-			p.take(inChat(fmt.Sprint("quiet ", i)), new(permit))
+			p.acquire(inChat(fmt.Sprint("quiet ", i)), new(permit))
 		}
 		if len(p.keys) != maxKeys {
 			t.Errorf("%d chats are remembered", len(p.keys))
 		}
 		pass(time.Minute)
-		p.take(inChat("one more"), new(permit))
+		p.acquire(inChat("one more"), new(permit))
 		if len(p.keys) != 2 {
 			t.Errorf("%d chats are remembered, want the busy one and the new one", len(p.keys))
 		}
@@ -354,7 +354,7 @@ func TestPace_NoLimits(t *testing.T) {
 	for _, p := range []Pace{{}, {Lane: each()}, {Lane: each(Limit{}, Limit{})}, {Account: Limit{Every: time.Hour}}} {
 		pc := newPacer(p, time.Now)
 		for range 100 {
-			if wait := pc.take(inChat("chat"), new(permit)); wait != 0 || !pc.now(inChat("chat")) {
+			if wait := pc.acquire(inChat("chat"), new(permit)); wait != 0 || !pc.now(inChat("chat")) {
 				t.Fatalf("%+v: wait %v", p, wait)
 			}
 		}
@@ -366,13 +366,13 @@ func TestPace_ClockSet_DelaysNoLongerThanLimits(t *testing.T) {
 		now := time.Unix(1e9, 0)
 		p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}, Lane: each(Limit{Every: time.Minute, Burst: 1})},
 			func() time.Time { return now })
-		p.take(inChat("chat"), new(permit))
-		p.take(inChat("other"), new(permit))
+		p.acquire(inChat("chat"), new(permit))
+		p.acquire(inChat("other"), new(permit))
 		now = now.Add(jump)
-		if wait := p.take(inChat("chat"), new(permit)); wait > time.Minute {
+		if wait := p.acquire(inChat("chat"), new(permit)); wait > time.Minute {
 			t.Errorf("set by %v: %v for the chat", jump, wait)
 		}
-		if wait := p.take(inChat("new"), new(permit)); wait > 2*time.Second {
+		if wait := p.acquire(inChat("new"), new(permit)); wait > 2*time.Second {
 			t.Errorf("set by %v: %v for the account", jump, wait)
 		}
 	}

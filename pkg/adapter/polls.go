@@ -28,7 +28,7 @@ const (
 // Ballot is a vote, or the end of a poll, as the platform sends it.
 type Ballot struct {
 	ChatJID string          `json:"chat_jid"` // where the poll is, "" if the platform does not say
-	Ref     string          `json:"ref"`      // what names the poll
+	Ref     string          `json:"ref"`      // names the poll
 	Event   json.RawMessage `json:"event"`    // for Ballots.Make
 }
 
@@ -68,7 +68,7 @@ func (w *Ballots) Load(ctx context.Context, s *Shell) error {
 	return err
 }
 
-// Waiting reports whether votes wait, so that Retry is to be called soon.
+// Waiting reports whether votes wait, so that Retry must be called soon.
 func (w *Ballots) Waiting() bool { return len(w.waiting) > 0 }
 
 // Receive makes the rows of a vote. They are none in a poll of others, and none yet if the vote waits: it

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// maxNotice is how long the answer to a press may be, in bytes: what Telegram takes.
+// maxNotice is how long the answer to a press may be, in bytes: Telegram's limit.
 const maxNotice = 200
 
 // These answer presses that do not count: of a button whose question is not open, and of one that stops a turn that has
@@ -22,8 +22,8 @@ const (
 )
 
 // ReceivePress stores the press of a button of a question, or of one that stops a turn, as ReceiveAlways does; its row
-// has the verb answer and a msg.Press. It returns what only the user who pressed is to read: "" if the press counts as
-// far as is known by now, and gated runs. A press that does not count is stored, too: gated decides, and the record
+// has the verb answer and a msg.Press. It returns a notice for the user who pressed, "" if the press counts as
+// far as is known by now, and gated runs. A press that does not count is also stored: gated decides, and the record
 // shows who tried.
 //
 // A crash between sending a question and storing its message's id leaves a copy that nothing names. The press of one
@@ -52,24 +52,49 @@ func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, er
 
 // endCopy takes the buttons of an ended question away from a message. The next press tries again if that fails.
 func (s *Shell) endCopy(ctx context.Context, a *msg.Ask, platformID string) {
-	err := s.Store.Write(ctx, func(tx *store.Tx) error {
-		return rows.EndCopy(tx, a, platformID,
-			s.Now().UnixMilli())
-	})
+	err := s.Store.Write(ctx, func(tx *store.Tx) error { return rows.EndCopy(tx, a, platformID, s.Now().UnixMilli()) })
 	if s.writes.Note(ctx, err) == nil {
 		s.Log.Info("buttons of a copied question are removed", "row", a.MessageID)
 	}
 }
 
-// examinePress adds to the row of a press the text of the option, and the place of the question. What a button carries
-// may be forged: the question's own message has to be the one that was pressed. copied is the question, which has
-// ended, if that message has no row and may be a copy of it.
+// examinePress judges a press as gated will, and adds to its row the text of the option and the place of the question.
+// copied is the question, which has ended, if the message that was pressed has no row and may be a copy of it.
 func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string, copied *msg.Ask, err error) {
 	press, _ := msg.ParsePress(m.Content)
 	if press.Stop > 0 {
 		notice, err = s.examineStop(ctx, m, press.Stop)
 		return notice, nil, err
 	}
+	a, option, err := s.Store.Pressed(ctx, m)
+	if err == nil && a == nil {
+		return s.examineCopy(ctx, m, press)
+	}
+	reason := a.Judge(m.Sender, m.IsBot, option, s.Now().UnixMilli())
+	if err != nil || reason == msg.ReasonChoiceUnknown {
+		return closedNotice, nil, err
+	}
+	row, err := s.Store.Message(ctx, a.MessageID)
+	if err != nil || row == nil {
+		return closedNotice, nil, err
+	}
+	press.Text = a.Options[option-1]
+	m.Content, m.ThreadID, m.Topic = press.JSON(), row.ThreadID, row.Topic
+	switch {
+	case reason == msg.ReasonChoiceDenied:
+		return agentproto.Truncate(a.Who.Only(), maxNotice), nil, nil
+	case a.State == msg.AskAnswered && a.AnsweredBy == m.Sender && a.Option == press.Text: // pressed twice
+		return "", nil, nil
+	case reason == msg.ReasonChoiceLate:
+		return closedNotice, nil, nil
+	}
+	return "", nil, nil
+}
+
+// examineCopy answers the press of a button that is about no question. If its message has no row, it may be a copy of
+// the question that the button names. A preview has no row either, and no such button.
+func (s *Shell) examineCopy(ctx context.Context, m *msg.Message, press msg.Press) (notice string, copied *msg.Ask,
+	err error) {
 	a, err := s.Store.Ask(ctx, press.Ask)
 	if err != nil || a == nil || press.Option < 1 || press.Option > len(a.Options) {
 		return closedNotice, nil, err
@@ -79,35 +104,14 @@ func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string
 		return closedNotice, nil, err
 	}
 	shown, err := s.Store.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
-	switch {
-	case err != nil:
-		return "", nil, err
-	case shown == nil && row.OutState != msg.OutQueued && row.OutState != msg.OutSending:
-		return s.examineCopy(ctx, m, a)
-	case shown != nil && shown.ID != row.ID:
-		return closedNotice, nil, nil // without a message the button may be pressed before its id is stored
+	if err != nil || shown != nil {
+		return closedNotice, nil, err
 	}
-	press.Text = a.Options[press.Option-1]
-	m.Content, m.ThreadID, m.Topic = press.JSON(), row.ThreadID, row.Topic
-	switch {
-	case !a.Who.May(m.Sender):
-		return agentproto.Truncate(a.Who.Only(), maxNotice), nil, nil
-	case a.State == msg.AskAnswered && a.AnsweredBy == m.Sender && a.Option == press.Text: // pressed twice
-		return "", nil, nil
-	case !a.Takes(s.Now().UnixMilli()):
-		return closedNotice, nil, nil
-	}
-	return "", nil, nil
-}
-
-// examineCopy answers the press of a button of a message without a row. A preview has none either, and no such button.
-func (s *Shell) examineCopy(ctx context.Context, m *msg.Message, a *msg.Ask) (notice string, copied *msg.Ask,
-	err error) {
 	preview, err := rows.ShownPreview(ctx, s.Store.Reader, m.ChatJID, m.TargetID)
 	switch {
 	case err != nil:
 		return "", nil, err
-	case a.State == msg.AskOpen && a.Takes(s.Now().UnixMilli()):
+	case a.Takes(s.Now().UnixMilli()):
 		return copyNotice, nil, nil
 	case preview != nil:
 		return closedNotice, nil, nil
@@ -115,16 +119,16 @@ func (s *Shell) examineCopy(ctx context.Context, m *msg.Message, a *msg.Ask) (no
 	return closedNotice, a, nil
 }
 
-// examineStop adds to the row of a press that stops a turn the place of its preview. The message that was pressed has
-// to be that preview, and the turn must not have ended.
+// examineStop adds to the row of a press that stops a turn the place of its preview. The message that was pressed must
+// be that preview, and the turn must not have ended.
 func (s *Shell) examineStop(ctx context.Context, m *msg.Message, turn int64) (notice string, err error) {
 	shown, err := rows.ShownPreview(ctx, s.Store.Reader, m.ChatJID, m.TargetID)
 	if err != nil || shown == nil || shown.TurnID != turn {
 		return finishedNotice, err
 	}
 	m.ThreadID, m.Topic = shown.Lane.ThreadID, shown.Lane.ThreadID
-	t, err := s.Store.Turn(ctx, turn)
-	if err != nil || t == nil || !t.State.IsOpen() {
+	t, err := s.Store.Stoppable(ctx, m.ChatJID, turn)
+	if err != nil || t == nil {
 		return finishedNotice, err
 	}
 	return "", nil

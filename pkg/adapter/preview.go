@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
 )
 
@@ -19,7 +19,7 @@ type Previewer interface {
 	// of the line PreviewStart alone, so that one which a crash leaves behind says nothing; its content comes with the
 	// next call, and so does a button that stops the turn, see msg.StopData, if a message can have one. An error is a
 	// *Failure. After a permanent one the message is removed, if there is one, and the turn gets no other. After an
-	// ambiguous one it is removed, too, and the turn gets another.
+	// ambiguous one it is also removed, and the turn gets another.
 	ShowPreview(ctx context.Context, p *Preview) (platformID string, err error)
 	// RemovePreview deletes the message of a preview. An error is a *Failure. After a permanent one, which is no error
 	// if the message is gone already, it is not tried again.
@@ -34,31 +34,32 @@ type Previewer interface {
 // PreviewStart is the whole text of a preview that was just made.
 const PreviewStart = "Working on it…"
 
-// Preview is what is shown of a turn. All texts are redacted.
+// Preview is the content of a turn's preview. All texts are redacted.
 type Preview struct {
 	Turn       int64 // its id
 	In         store.Lane
-	ReplyTo    string               // platform id of the message that a new preview answers, "" for none
-	Mode       groupconfig.Progress // live or status
-	PlatformID string               // of the message that shows the preview, "" if none does yet
-	BeganAt    int64                // when the turn began, unix ms
+	ReplyTo    string           // platform id of the message that a new preview answers, "" for none
+	Mode       rows.PreviewMode // not off
+	PlatformID string           // of the message that shows the preview, "" if none does yet
+	BeganAt    int64            // when the turn began, unix ms
 
 	Text string // the answer so far, in markdown, which may end anywhere; "" in mode status
-	Line string // what the agent does at the moment, one line of plain text; "" if Text says it all
+	Line string // the agent's present action, one line of plain text; "" if Text says it all
 
-	// What Line was made of, for platforms that show more.
+	// Line is made from these; some platforms show more of them.
 	State agentproto.Status
 	Plan  []agentproto.Step
 	Tools []agentproto.Tool
 }
 
-// LineMarkdown is Line in markdown that forges nothing.
-func (p *Preview) LineMarkdown() string { return escapeMarkdown(p.Line) }
-
-// escapeMarkdown returns a line of plain text as markdown.
-func escapeMarkdown(line string) string {
+// LineMarkdown is Line in markdown that forges nothing, with a sign before it; "" without a line.
+func (p *Preview) LineMarkdown() string {
+	if p.Line == "" {
+		return ""
+	}
 	var b strings.Builder
-	for _, r := range line {
+	b.WriteString("⏳ ")
+	for _, r := range p.Line {
 		if r < 0x80 && strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", r) {
 			b.WriteByte('\\')
 		}

@@ -16,41 +16,78 @@ import (
 	"arizuko/pkg/store"
 )
 
-func TestPreview_Live_BecomesTheAnswer(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.previewer(messages)
-		r.start()
-		a := r.agent(room, "", groupconfig.ProgressLive)
-		a.says("On", "")
-		pass(2 * time.Second)
-		a.says("One", "")
-		a.says("One two", "Read notes.md")
-		pass(5 * time.Second)
-		a.says("One two", "Read notes.md") // no news
-		pass(3 * time.Second)
-		a.answers("One two three", true)
-		pass(time.Hour)
-		expectCalls(t, p, "show in irc:room: Working on it… @1s", "show p1 in irc:room: One two / Read notes.md… @4s", "edit p1: One two three @10.004s")
-		expectTexts(t, p, map[string]string{"p1": "One two three"})
-		r.expectEnded("final 1")
-	})
-}
+func TestPreview_Calls(t *testing.T) {
+	const quiet = " / No sign of the agent or its model for over a minute…"
+	made := func(after string) string { return "show in irc:room: Working on it… @" + after }
+	silent := func(events bool) func(*agent) {
+		return func(a *agent) {
+			a.r.look()
+			if events {
+				a.says("", "")
+			}
+			pass(50 * time.Second)
+			a.answers("late", true)
+		}
+	}
+	for name, tt := range map[string]struct {
+		mode groupconfig.Progress
+		act  func(*agent)
+		want []string
+	}{
+		"a text that grows": {groupconfig.ProgressLive, func(a *agent) {
+			a.says("On", "")
+			pass(2 * time.Second)
+			a.says("One", "")
+			a.says("One two", "Read notes.md")
+			pass(5 * time.Second)
+			a.says("One two", "Read notes.md") // no news
+			pass(3 * time.Second)
+			a.answers("One two three", true)
+		}, []string{made("1s"), "show p1 in irc:room: One two / Read notes.md… @4s", "edit p1: One two three @10.004s"}},
+		"a line after a while": {groupconfig.ProgressStatus, func(a *agent) {
+			a.says("secret thoughts", "Read notes.md")
+			pass(14 * time.Second)
+			a.says("secret thoughts go on", "")
+			pass(10 * time.Second)
+			a.answers("done", true)
+		}, []string{made("10s"), "show p1 in irc:room: Read notes.md… @13s", "show p1 in irc:room: Writing the answer… @16s", "edit p1: done @24.002s"}},
 
-func TestPreview_Status_IsALineAfterAWhile(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.previewer(messages)
-		r.start()
-		a := r.agent(room, "", groupconfig.ProgressStatus)
-		a.says("secret thoughts", "Read notes.md")
-		pass(14 * time.Second)
-		a.says("secret thoughts go on", "")
-		pass(10 * time.Second)
-		a.answers("done", true)
-		pass(time.Hour)
-		expectCalls(t, p, "show in irc:room: Working on it… @10s", "show p1 in irc:room: Read notes.md… @13s",
-			"show p1 in irc:room: Writing the answer… @16s", "edit p1: done @24.002s")
-		r.expectEnded("final 1")
-	})
+		// Of an agent without events, or whose events say nothing, a line says after ten seconds that it works.
+		"no events": {groupconfig.ProgressLive, silent(false), []string{made("10s"), "show p1 in irc:room: Working on it… @13s", "edit p1: late @50s"}},
+		"no events, a line": {groupconfig.ProgressStatus, silent(false),
+			[]string{made("10s"), "show p1 in irc:room: Working on it… @13s", "edit p1: late @50s"}},
+		"empty events": {groupconfig.ProgressLive, silent(true),
+			[]string{made("10s"), "show p1 in irc:room: Working on it… @13s", "edit p1: late @50.001s"}},
+		"empty events, a line": {groupconfig.ProgressStatus, silent(true),
+			[]string{made("10s"), "show p1 in irc:room: Working on it… @13s", "edit p1: late @50.001s"}},
+
+		// Users read once about a minute without a sign, unless a tool may take that long.
+		"quiet": {groupconfig.ProgressLive, func(a *agent) {
+			a.says("One", "")
+			pass(20 * time.Minute)
+			a.says("One two", "Read notes.md")
+			pass(20 * time.Minute)
+			a.says("One two", "")
+		}, []string{made("1s"), "show p1 in irc:room: One @4s", "show p1 in irc:room: One" + quiet + " @1m0s",
+			"show p1 in irc:room: One two / Read notes.md… @20m0.001s", "show p1 in irc:room: One two @40m0.002s",
+			"show p1 in irc:room: One two" + quiet + " @41m0.002s"}},
+		"secrets": {groupconfig.ProgressLive, func(a *agent) {
+			a.says("it is "+secret, "Print "+secret)
+			pass(10 * time.Second)
+			a.answers("done", true)
+		}, []string{made("1s"), "show p1 in irc:room: it is [redacted] / Print [redacted]… @4s", "edit p1: done @10.001s"}},
+	} {
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			p := r.previewer(messages)
+			r.start(redacting)
+			tt.act(r.agent(room, "", tt.mode))
+			pass(time.Hour)
+			expectCalls(t, p, tt.want...)
+			if len(p.texts) != 1 {
+				t.Errorf("left: %q", p.texts)
+			}
+		})
+	}
 }
 
 func TestPreview_ShortTurn_HasNone(t *testing.T) {
@@ -73,46 +110,6 @@ func TestPreview_ShortTurn_HasNone(t *testing.T) {
 		if p.made != 0 {
 			t.Errorf("calls %q", p.log())
 		}
-	})
-}
-
-// Of an agent without events, or whose events say nothing, a line says after ten seconds that it works.
-func TestPreview_SilentAgent_HasALine(t *testing.T) {
-	for _, mode := range []groupconfig.Progress{groupconfig.ProgressLive, groupconfig.ProgressStatus} {
-		for _, events := range []bool{false, true} {
-			runInBubble(t, fmt.Sprint(mode, " ", events), func(t *testing.T, r *fixture) {
-				p := r.previewer(messages)
-				r.start()
-				a := r.agent(room, "", mode)
-				r.look()
-				if events {
-					a.says("", "")
-				}
-				pass(50 * time.Second)
-				a.answers("late", true)
-				pass(time.Hour)
-				expectCalls(t, p, "show in irc:room: Working on it… @10s", "show p1 in irc:room: Working on it… @13s", "edit p1: late @"+map[bool]string{true: "50.001s", false: "50s"}[events])
-			})
-		}
-	}
-}
-
-// Users read once about a minute without a sign, unless a tool may take that long.
-func TestPreview_QuietAgent_SaysSo(t *testing.T) {
-	const quiet = " / No sign of the agent or its model for over a minute…"
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.previewer(messages)
-		r.start()
-		a := r.agent(room, "", groupconfig.ProgressLive)
-		a.says("One", "")
-		pass(20 * time.Minute)
-		a.says("One two", "Read notes.md")
-		pass(20 * time.Minute)
-		a.says("One two", "")
-		pass(2 * time.Minute)
-		expectCalls(t, p, "show in irc:room: Working on it… @1s", "show p1 in irc:room: One @4s",
-			"show p1 in irc:room: One"+quiet+" @1m0s", "show p1 in irc:room: One two / Read notes.md… @20m0.001s",
-			"show p1 in irc:room: One two @40m0.002s", "show p1 in irc:room: One two"+quiet+" @41m0.002s")
 	})
 }
 
@@ -208,19 +205,6 @@ func TestPreview_NeverAfterTheAnswer(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestPreview_SecretsAreHidden(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.previewer(messages)
-		r.start(redacting)
-		a := r.agent(room, "", groupconfig.ProgressLive)
-		a.says("it is "+secret, "Print "+secret)
-		pass(10 * time.Second)
-		if got := p.texts["p1"]; got != "it is [redacted] / Print [redacted]…" {
-			t.Errorf("the chat shows %q", got)
-		}
-	})
 }
 
 // Answers never wait for a permit that a preview has taken.

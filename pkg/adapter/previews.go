@@ -9,7 +9,6 @@ import (
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -26,7 +25,7 @@ type previews struct {
 
 	mu    sync.Mutex
 	known map[int64]knownPreview // by turn
-	busy  map[int64]bool         // turns about whose preview a call is made; true: there may be news meanwhile
+	busy  map[int64]bool         // turns whose preview is being called for; true: there may be news meanwhile
 }
 
 func (s *Shell) previews() *previews {
@@ -113,9 +112,7 @@ func (p *previews) forget(facts map[int64]*previewFacts) {
 func (p *previews) factsOf(t *rows.PreviewTurn, shown *rows.Preview) *previewFacts {
 	f := &previewFacts{now: p.shell.Now(), turn: t, open: shown}
 	if t != nil {
-		config, _ := groupconfig.Parse(t.Config) // gated reports an invalid one; no agent runs then
-		f.mode = config.Progress.In(t.ChatKind == msg.ChatDM || t.ChatKind == msg.ChatWeb || t.Lane.ThreadID != "")
-		f.every, f.waiting = p.shell.previewer.PreviewEvery(t.Lane), t.Waiting
+		f.mode, f.every, f.waiting = t.Mode, p.shell.previewer.PreviewEvery(t.Lane), t.Waiting
 	}
 	return f
 }
@@ -161,7 +158,7 @@ func laneOf(f *previewFacts) store.Lane {
 }
 
 // act makes the call that is due about the preview of a turn, as the rows say while the lane is locked. It returns the
-// known state of the preview then, and whether nothing is to be done before the rows change.
+// known state of the preview then, and whether there is nothing more to do before the rows change.
 func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known knownPreview) (now knownPreview,
 	upToDate bool) {
 	unlock, free := p.shell.lanes.tryLock(lane)
@@ -241,7 +238,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	}
 	var row *rows.Preview
 	stored := p.write(ctx, func(tx *store.Tx) (err error) {
-		row, err = rows.BeginPreview(tx, f.turn.ID, p.shell.Now().UnixMilli())
+		row, err = rows.BeginPreview(tx, f.turn.ID, p.nowMS())
 		return err
 	})
 	if !stored {
@@ -255,8 +252,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	switch failure := failureOf(err); {
 	case err == nil && id != "":
 		kept := p.write(ctx, func(tx *store.Tx) error {
-			return rows.KeepPreview(tx, row, id,
-				p.shell.Now().UnixMilli())
+			return rows.KeepPreview(tx, row, id, p.nowMS())
 		})
 		if !kept { // the chat was moved meanwhile, or the daemon stops
 			p.end(ctx, row, rows.PreviewLost)
@@ -288,8 +284,7 @@ func (p *previews) change(ctx context.Context, f *previewFacts) {
 		// The message may be there all the same. A change without an answer may even be carried out later, and must not
 		// replace an answer that has taken the message over.
 		p.write(ctx, func(tx *store.Tx) error {
-			return rows.OvertakePreview(tx, f.open.ID,
-				p.shell.Now().UnixMilli())
+			return rows.OvertakePreview(tx, f.open.ID, p.nowMS())
 		})
 		f.known.waitUntil = time.Time{}
 	}
@@ -303,13 +298,13 @@ func (f *previewFacts) shown() {
 	}
 }
 
-// permit takes a permit of the pacer that no row needs soon.
+// permit acquires a permit of the pacer that no row needs soon.
 func (p *previews) permit(f *previewFacts) bool {
-	taken := p.shell.pacer.spare(f.turn.Lane)
-	if !taken {
+	ok := p.shell.pacer.spare(f.turn.Lane)
+	if !ok {
 		f.known.waitUntil = p.shell.Now().Add(previewBusy)
 	}
-	return taken
+	return ok
 }
 
 // show calls the platform, and notes how that ended.
@@ -342,7 +337,7 @@ func (p *previews) show(ctx context.Context, f *previewFacts, c content) (id str
 
 // remove deletes the message of a preview. It gets its turn among rows: users must not see it for long after its end.
 func (p *previews) remove(ctx context.Context, f *previewFacts) {
-	if wait := p.shell.pacer.take(f.open.Lane, &f.known.permit); wait > 0 {
+	if wait := p.shell.pacer.acquire(f.open.Lane, &f.known.permit); wait > 0 {
 		f.known.waitUntil = p.shell.Now().Add(wait)
 		return
 	}
@@ -378,10 +373,7 @@ func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lan
 
 // end stores how a preview has ended.
 func (p *previews) end(ctx context.Context, row *rows.Preview, state rows.PreviewState) {
-	if p.write(ctx, func(tx *store.Tx) error {
-		return rows.EndPreview(tx, row.ID, state,
-			p.shell.Now().UnixMilli())
-	}) {
+	if p.write(ctx, func(tx *store.Tx) error { return rows.EndPreview(tx, row.ID, state, p.nowMS()) }) {
 		p.shell.counters.previewEnded(state)
 	}
 }
@@ -390,3 +382,5 @@ func (p *previews) end(ctx context.Context, row *rows.Preview, state rows.Previe
 func (p *previews) write(ctx context.Context, fn func(*store.Tx) error) bool {
 	return p.shell.writeAlways(ctx, nil, fn) == nil
 }
+
+func (p *previews) nowMS() int64 { return p.shell.Now().UnixMilli() }

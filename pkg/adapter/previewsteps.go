@@ -6,11 +6,10 @@ import (
 
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
 )
 
-// The preview of a turn is a table of states. nextPreview says what to do about it; it is pure.
+// The preview of a turn is a table of states. nextPreview returns the next step; it is pure.
 //
 //	a preview that is                             | is
 //	open without an id                            | lost: a crash, or a call without an answer, left it
@@ -27,7 +26,7 @@ import (
 const (
 	// liveDelay is how long a turn runs before its answer is shown as it grows: shorter ones need no preview.
 	liveDelay = time.Second
-	// statusDelay is the same of the line that says what the agent does.
+	// statusDelay is the same for a line about the agent's work.
 	statusDelay = 10 * time.Second
 	// quietDelay is how long an agent says nothing before its users hear that: its model may be overloaded, or gone.
 	quietDelay = time.Minute
@@ -37,65 +36,65 @@ const (
 	previewOld = "old:"
 )
 
-// previewDo is what to do about a preview.
+// previewDo is an action on a preview.
 type previewDo int
 
 // The actions.
 const (
 	previewLeave  previewDo = iota // nothing, until previewStep.wait has passed, if it is not 0
 	previewBegin                   // make it
-	previewChange                  // show what has changed
+	previewChange                  // show the changes
 	previewRemove                  // delete its message
 	previewLose                    // store that nothing more can be done about it
 )
 
-// previewStep is what to do about a preview, and when to look again if that is nothing yet.
+// previewStep is the next action on a preview, and when to look again if there is none yet.
 type previewStep struct {
 	do   previewDo
 	wait time.Duration
 }
 
-// previewFacts are what the next step depends on.
+// previewFacts are all that the next step depends on.
 type previewFacts struct {
 	now     time.Time
 	turn    *rows.PreviewTurn // nil if it does not run
 	open    *rows.Preview     // nil if there is none
 	waiting bool              // the lane has rows to deliver; not known if turn and open are nil
 	every   time.Duration     // see Previewer
-	mode    groupconfig.Progress
+	mode    rows.PreviewMode
 	known   knownPreview
 
 	progress *store.Progress // nil if the agent has said nothing, or if it was not read
 	asked    string          // who may answer the question that the agent waits for, "" for none
 }
 
-// knownPreview is what this process remembers of the preview of a turn. It is nothing after a start.
+// knownPreview is this process's memory of the preview of a turn. It is empty after a start.
 type knownPreview struct {
 	calledAt   time.Time // of the last call for it
 	waitUntil  time.Time // no call before
 	permit     permit    // of the pacer, to remove it
 	progressAt int64     // of the progress that it shows, or that has nothing to show
-	given      content   // what it shows
+	given      content   // of the preview
 	quietSince time.Time // the last sign of the agent, once users have heard that there is none since
 	refused    bool      // the platform shows none for this turn
 }
 
-// nextPreview decides what to do about the preview of a turn.
+// nextPreview decides the next step for the preview of a turn.
 func nextPreview(f *previewFacts) previewStep {
 	if p := f.open; p != nil {
 		switch {
 		case p.PlatformID == "", strings.HasPrefix(p.PlatformID, previewOld):
 			return f.once(previewLose, f.known.waitUntil)
-		case p.Ending, f.turn != nil && (f.mode == groupconfig.ProgressOff || f.every == 0),
+		case p.Ending, f.turn != nil && (f.mode == rows.PreviewOff || f.every == 0),
 			f.turn == nil && !f.waiting:
 			return f.once(previewRemove, f.known.waitUntil)
 		}
 	}
-	if f.turn == nil || f.waiting || f.mode == groupconfig.ProgressOff || f.every == 0 || f.known.refused {
+	if f.turn == nil || f.waiting || f.mode == rows.PreviewOff || f.every == 0 || f.known.refused {
 		return previewStep{}
 	}
 	delay := liveDelay
-	if f.mode == groupconfig.ProgressStatus {
+	if f.mode == rows.PreviewLine {
 		delay = statusDelay
 	}
 	if f.known.calledAt.After(f.now) { // the clock was set back
@@ -136,7 +135,7 @@ func (f *previewFacts) lastSign() time.Time {
 // quiet reports whether the agent has given no sign for long.
 func (f *previewFacts) quiet() bool { return !f.now.Before(f.lastSign().Add(quietDelay)) }
 
-// content is what a preview shows now.
+// content returns the content of the preview now.
 func (f *previewFacts) content() content {
 	c := contentOf(f.progress, f.mode)
 	switch {
@@ -171,17 +170,17 @@ const waitingLine = "Waiting for an answer…"
 // quietLine is the line of a turn whose agent gives no sign.
 const quietLine = "No sign of the agent or its model for over a minute…"
 
-// busy reports whether it is known what an agent waits for: a user, or a tool, which may take long.
+// busy reports whether an agent is known to wait for a user, or for a tool, which may take long.
 func busy(p *store.Progress) bool {
 	return p.State == agentproto.StatusRequiresAction || toolLine(p.Tools) != ""
 }
 
-// content is what a preview shows.
+// content is the content of a preview.
 type content struct{ text, line string }
 
-// contentOf says in a few words what an agent does, with the answer so far in mode live. p is nil if it has said
+// contentOf describes the agent's work in a few words, with the answer so far in mode live. p is nil if it has said
 // nothing.
-func contentOf(p *store.Progress, mode groupconfig.Progress) content {
+func contentOf(p *store.Progress, mode rows.PreviewMode) content {
 	if p == nil {
 		return content{}
 	}
@@ -195,10 +194,10 @@ func contentOf(p *store.Progress, mode groupconfig.Progress) content {
 	case doing != "":
 	case p.Text == "" && len(p.Tools)+len(p.Plan) > 0:
 		doing = PreviewStart
-	case p.Text != "" && mode == groupconfig.ProgressStatus:
+	case p.Text != "" && mode == rows.PreviewLine:
 		doing = "Writing the answer…"
 	}
-	if mode == groupconfig.ProgressStatus {
+	if mode == rows.PreviewLine {
 		return content{line: doing}
 	}
 	return content{text: p.Text, line: doing}

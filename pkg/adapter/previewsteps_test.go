@@ -6,7 +6,6 @@ import (
 
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
 )
 
@@ -17,7 +16,7 @@ func TestNextPreview(t *testing.T) {
 	running := func(since time.Duration) *rows.PreviewTurn {
 		return &rows.PreviewTurn{ID: 1, StartedAt: ago(since), ProgressAt: 7}
 	}
-	open, live, status := &rows.Preview{PlatformID: "p"}, groupconfig.ProgressLive, groupconfig.ProgressStatus
+	open, live, status := &rows.Preview{PlatformID: "p"}, rows.PreviewText, rows.PreviewLine
 	for name, tt := range map[string]struct {
 		facts previewFacts
 		want  previewStep
@@ -26,7 +25,7 @@ func TestNextPreview(t *testing.T) {
 		"of before a move":              {previewFacts{turn: running(time.Hour), open: &rows.Preview{PlatformID: "old:5"}, every: messages, mode: live}, previewStep{do: previewLose}},
 		"overtaken":                     {previewFacts{turn: running(time.Hour), open: &rows.Preview{PlatformID: "p", Ending: true}, every: messages, mode: live}, previewStep{do: previewRemove}},
 		"overtaken, while a row waits":  {previewFacts{waiting: true, open: &rows.Preview{PlatformID: "p", Ending: true}}, previewStep{do: previewRemove}},
-		"switched off":                  {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: groupconfig.ProgressOff}, previewStep{do: previewRemove}},
+		"switched off":                  {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: rows.PreviewOff}, previewStep{do: previewRemove}},
 		"of a turn that is over":        {previewFacts{open: open}, previewStep{do: previewRemove}},
 		"of one that is over, retried":  {previewFacts{open: open, known: knownPreview{waitUntil: now.Add(time.Second)}}, previewStep{wait: time.Second}},
 		"of one that is over, waiting":  {previewFacts{open: open, waiting: true}, previewStep{}},
@@ -82,7 +81,7 @@ func TestContentOf(t *testing.T) {
 		"tools ended":   {&store.Progress{Tools: []agentproto.Tool{tool("Read", agentproto.ToolDone)}}, content{line: PreviewStart}, content{line: PreviewStart}},
 		"waits for all": {&store.Progress{State: agentproto.StatusRequiresAction, Plan: []agentproto.Step{step}}, content{line: "Waiting for an answer…"}, content{line: "Waiting for an answer…"}},
 	} {
-		if live, status := contentOf(tt.p, groupconfig.ProgressLive), contentOf(tt.p, groupconfig.ProgressStatus); live != tt.live || status != tt.status {
+		if live, status := contentOf(tt.p, rows.PreviewText), contentOf(tt.p, rows.PreviewLine); live != tt.live || status != tt.status {
 			t.Errorf("%s: %+v and %+v, want %+v and %+v", name, live, status, tt.live, tt.status)
 		}
 	}

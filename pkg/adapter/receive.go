@@ -16,17 +16,17 @@ import (
 // the 2.5 s in which slakd answers a post.
 const maxRefusals = 3
 
-// Inbound is what an adapter has read and stores in one transaction, before it acknowledges
+// Inbound has events that an adapter has read and stores in one transaction, before it acknowledges
 // anything to the platform.
 type Inbound struct {
 	Messages []*msg.Message
-	// Quoted are posts that the platform sent along: what a message answers, quotes or forwards, what was written
-	// before it in its thread, or what a thread was made from. Those that came with messages of which Options.Bots
-	// accepts none are left out. Those whose platform ids are unknown in their chats are stored before Messages, as
+	// Quoted are posts that the platform sent along: those that a message answers, quotes or forwards, earlier ones of
+	// its thread, or the one that a thread was made from. If Options.Bots accepts none of the messages that they came
+	// with, they are left out. Those whose platform ids are unknown in their chats are stored before Messages, as
 	// rows that start nothing: observed, with the reason quoted. A bot's post is stored whatever Options.Bots says,
 	// with IsBot; the bot's own too.
 	Quoted  []*msg.Message
-	Chats   []msg.Chat // what is known of the chats; their pins are not changed
+	Chats   []msg.Chat // their pins are not changed
 	Threads []msg.Thread
 	Moved   *Moved  // a chat has another address now
 	Cursor  *Cursor // how far the platform has been read, nil to leave it
@@ -38,7 +38,7 @@ type Moved struct{ From, To string }
 // Cursor is a daemon's own bookmark; the value "" removes it.
 type Cursor struct{ Key, Value string }
 
-// Receive stores what came in; each message then has its row id. Messages of bots that Options.Bots
+// Receive stores events; each message then has its row id. Messages of bots that Options.Bots
 // excludes are not stored. Direction, source and receiving time are filled in, the timestamp if it
 // is missing, and so is the thread of a reaction, an edit or a deletion if its target is in one. A
 // message that is stored already changes nothing, and takes the id of its row.
@@ -176,7 +176,7 @@ func (s *Shell) storeCursor(ctx context.Context, c *Cursor) error {
 	return s.Store.Write(ctx, func(tx *store.Tx) error { return c.write(tx, s.Daemon) })
 }
 
-// event names for the log what came in.
+// event names the event for the log.
 func (in *Inbound) event() string {
 	switch {
 	case len(in.Messages) > 0:

@@ -9,8 +9,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Settings are what every adapter takes from the environment; it is embedded in each one's
-// configuration.
+// Settings are the variables of every adapter; it is embedded in each one's configuration.
 type Settings struct {
 	PollInterval   time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is polled without being poked"`
 	Bots           Bots          `env:"BOTS" envDefault:"none" doc:"which messages of other bots are stored: none, only those that mention this bot, or all"`
@@ -42,7 +41,7 @@ func (s *Settings) Problems() []error {
 // Account is the name of a further account of a platform, "" for the first one.
 type Account string
 
-// UnmarshalText returns an error for what cannot be part of addresses and file names.
+// UnmarshalText returns an error for a name that cannot be part of addresses and file names.
 func (a *Account) UnmarshalText(text []byte) error {
 	if name := string(text); name != "" && !msg.IsAccount(name) {
 		return errors.New("cannot be the name of an account: want at most 32 of a-z, 0-9, _ and -, beginning with a letter or digit")
@@ -76,7 +75,7 @@ func (b Bots) Accepts(m *msg.Message) bool {
 	return !m.IsBot || b == AllBots || b == BotMentions && m.Verb == msg.VerbMention
 }
 
-// Resend says what happens to a message that may have arrived.
+// Resend says whether a message that may have arrived is sent again.
 type Resend string
 
 // The choices.

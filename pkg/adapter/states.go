@@ -12,8 +12,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// The delivery of a part is a table of states. next says what to do with a part, and after says what
-// becomes of it once that was done; both are pure. A part that is queued has not arrived, unless its error
+// The delivery of a part is a table of states. next returns the action for a part, and afterSend and afterSearch the
+// part's state after it; all are pure. A part that is queued has not arrived, unless its error
 // class is ambiguous: then it is in doubt, as is one that an earlier process left as sending.
 //
 //	a part that is             | is
@@ -50,7 +50,7 @@ import (
 
 const (
 	// maxAttempts bounds the retries of a part while its platform answers; with their pauses about 80
-	// minutes. What an outage uses up does not count.
+	// minutes. Attempts in an outage do not count.
 	maxAttempts = 24
 	// maxDecorationAttempts and maxDecorationWait are the same of a decoration, which is tried for seconds.
 	maxDecorationAttempts = 5
@@ -79,7 +79,7 @@ const (
 	crashedRecord = "the daemon ended while this was being sent"
 )
 
-// conditions are what a part's next step depends on besides the part. Times are unix milliseconds.
+// conditions are all that a part's next step depends on besides the part. Times are unix milliseconds.
 type conditions struct {
 	now, queuedAt int64
 	maxAge        time.Duration
@@ -112,7 +112,7 @@ const (
 	doSearch               // search for the part
 )
 
-// step is what to do with a part next.
+// step is the next action on a part.
 type step struct {
 	do   action
 	wait time.Duration
@@ -130,7 +130,7 @@ func (c *conditions) tooOld() bool {
 	return c.queuedAt > 0 && c.now-c.queuedAt > c.maxAge.Milliseconds()
 }
 
-// next decides what to do with a part that has not ended.
+// next decides the next step of a part that has not ended.
 func next(p store.Delivery, c conditions) step {
 	doubtful := c.doubtful(&p) && !c.repeatable
 	switch {
@@ -289,7 +289,7 @@ func retried(p store.Delivery, c conditions, f *Failure, doubted bool) store.Del
 	return p
 }
 
-// afterDoubt is a part of which one more send may have arrived.
+// afterDoubt is a part after one more send that may have arrived.
 func afterDoubt(p store.Delivery, c conditions, why string) store.Delivery {
 	if !c.searchable && !c.markable {
 		return ended(p, msg.OutAmbiguous, msg.Ambiguous, why)

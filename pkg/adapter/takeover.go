@@ -10,7 +10,7 @@ import (
 )
 
 // The first part of an answer takes over the message of its turn's preview: in the transaction that claims the row, the
-// preview becomes final and the part gets the message's platform id, while it still is to be sent. Such a part is sent
+// preview becomes final and the part gets the message's platform id, while it is not sent yet. Such a part is sent
 // as an edit of that message, after a crash once more. If the edit fails, the part loses the id in the rows first; then
 // it is a message of its own, as if there had been no preview, and the preview is removed. The same happens where users
 // would miss the edit: no platform notifies them of edits.
@@ -19,7 +19,7 @@ import (
 const maxTakeOver = time.Minute
 
 // takeOver lets the row that is being claimed take over a preview. All other previews of its lane, which would stand
-// above the row, are to be removed.
+// above the row, must be removed.
 func (d *delivery) takeOver(tx *store.Tx) error {
 	if d.shell.previewer == nil || d.lane.Decorations {
 		return nil
@@ -99,7 +99,7 @@ func (d *delivery) movedAway(ctx context.Context) bool {
 	return err == nil && chat != d.row.ChatJID
 }
 
-// giveUpPreview lets the preview be removed whose message does not become the answer.
+// giveUpPreview lets a preview be removed that did not become the answer.
 func (d *delivery) giveUpPreview(tx *store.Tx) error {
 	if d.givenUp == "" {
 		return nil

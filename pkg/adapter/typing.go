@@ -12,18 +12,11 @@ import (
 
 // Typist is a platform that can show that the bot is typing.
 type Typist interface {
-	// Type shows the indicator for a while in a thread of a chat. An error is only logged.
-	Type(ctx context.Context, in store.Lane) error
-	// TypingFor is how often the indicator has to be shown again.
+	// Type shows the indicator for a while in a thread of a chat where agents work. Once none works there, it removes
+	// one that would not expire by itself. An error is only logged.
+	Type(ctx context.Context, in store.Lane, works bool) error
+	// TypingFor is how often the indicator must be shown again.
 	TypingFor() time.Duration
-}
-
-// TypingEnder is a Typist whose indicator does not expire by itself.
-type TypingEnder interface {
-	Typist
-	// EndTyping removes the indicator when no agent works in a thread of a chat. An error is only
-	// logged.
-	EndTyping(ctx context.Context, in store.Lane) error
 }
 
 // typingRetry is the pause before an indicator for which the account was busy.
@@ -36,7 +29,6 @@ const typingTimeout = 3 * time.Second
 type typing struct {
 	shell  *Shell
 	typist Typist
-	ender  TypingEnder // nil if the indicator expires by itself
 	calls  sync.WaitGroup
 	shown  map[store.Lane]time.Time // when it was last shown in each lane where agents work
 	busy   bool                     // the account had no call to spare for one
@@ -47,11 +39,10 @@ func (s *Shell) typing() *typing {
 	if !ok {
 		return nil
 	}
-	ender, _ := typist.(TypingEnder)
-	return &typing{shell: s, typist: typist, ender: ender}
+	return &typing{shell: s, typist: typist}
 }
 
-// due fires when an indicator has to be shown again.
+// due fires when an indicator must be shown again.
 func (t *typing) due() <-chan time.Time {
 	if t == nil || len(t.shown) == 0 {
 		return nil
@@ -115,7 +106,7 @@ func (t *typing) look(ctx context.Context) {
 	}
 	for lane := range t.shown {
 		switch _, still := working[lane]; {
-		case still || t.ender == nil:
+		case still:
 		case mayCall:
 			t.calls.Go(func() { t.end(ctx, lane) })
 		default:
@@ -147,12 +138,8 @@ func (t *typing) update(ctx context.Context, lane store.Lane, works bool) {
 	if err != nil || slices.Contains(lanes, lane) != works {
 		return
 	}
+	err = t.call(ctx, lane, works)
 	log := t.shell.Log.With("chat", lane.ChatJID, "thread", lane.ThreadID)
-	if works {
-		err = t.call(ctx, lane, t.typist.Type)
-	} else {
-		err = t.call(ctx, lane, t.ender.EndTyping)
-	}
 	switch {
 	case err == nil, ctx.Err() != nil:
 	case works:
@@ -162,9 +149,9 @@ func (t *typing) update(ctx context.Context, lane store.Lane, works bool) {
 	}
 }
 
-func (t *typing) call(ctx context.Context, lane store.Lane, do func(context.Context, store.Lane) error) (err error) {
+func (t *typing) call(ctx context.Context, lane store.Lane, works bool) (err error) {
 	defer t.shell.recoverPanic("typing", &err, "chat", lane.ChatJID)
 	ctx, cancel := context.WithTimeout(ctx, typingTimeout)
 	defer cancel()
-	return do(ctx, lane)
+	return t.typist.Type(ctx, lane, works)
 }

@@ -25,19 +25,29 @@ const refresh = 4 * time.Second
 // typist is a platform that notes what it shows, among what it sends.
 type typist struct {
 	*fake
-	how   outcome // of each Type; nil succeeds
-	began time.Time
+	how    outcome // of each indicator that is shown; nil succeeds
+	stays  bool    // the indicator does not expire
+	ending outcome // of each that is removed; nil succeeds
+	began  time.Time
 }
 
 func (p *typist) TypingFor() time.Duration { return refresh }
 
-func (p *typist) Type(ctx context.Context, in store.Lane) error {
-	p.note("type " + strings.TrimSuffix(in.ChatJID+" "+in.ThreadID, " "))
-	if p.how == nil {
+func (p *typist) Type(ctx context.Context, in store.Lane, works bool) error {
+	verb, how := "type ", p.how
+	if !works {
+		verb, how = "end ", p.ending
+	}
+	if works || p.stays {
+		p.note(verb + strings.TrimSuffix(in.ChatJID+" "+in.ThreadID, " "))
+	}
+	if how == nil {
 		return nil
 	}
-	defer p.note("typed")
-	return p.how(ctx)
+	if works {
+		defer p.note("typed")
+	}
+	return how(ctx)
 }
 
 func (p *typist) note(text string) {
@@ -62,6 +72,13 @@ func (r *fixture) typist(how outcome) *typist {
 	return p
 }
 
+// endTypist is a typist whose indicator stays until it is removed.
+func (r *fixture) endTypist(ending outcome) *typist {
+	p := r.typist(nil)
+	p.stays, p.ending = true, ending
+	return p
+}
+
 func expectShown(t *testing.T, p *typist, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, p.shown()); diff != "" {
@@ -69,62 +86,154 @@ func expectShown(t *testing.T, p *typist, want ...string) {
 	}
 }
 
-func TestTyping_ShownWhileAgentWorks(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.typist(nil)
-		r.start()
-		pass(time.Second)
-		end := r.works(room, "")
-		r.look()
-		for range 9 { // pokes don't put it off
-			pass(900 * time.Millisecond)
-			r.look()
-		}
-		end("done")
-		r.look()
-		pass(time.Hour)
-		expectShown(t, p, "type irc:room 1s", "type irc:room 5s", "type irc:room 9s", "done 9.1s")
-	})
+// typingStory is what users see while agents work.
+type typingStory struct {
+	stays  bool // the indicator stays until it is removed
+	script map[string]outcome
+	act    func(*fixture)
+	want   []string // in any order, by their text
 }
 
-func TestTyping_InThreads(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.typist(nil)
-		ends := []func(string){r.works(room, ""), r.works(room, "t"), r.works(room, "t"), r.works("irc:other", "")}
-		r.works("ircs:room", "")
-		r.works("web:acme", "")
-		r.start()
-		pass(time.Second)
-		ends[1]("") // one of two agents that work for the thread
-		ends[3]("")
-		pass(refresh)
-		ends[2]("")
-		pass(refresh)
-		got := p.shown()
-		slices.Sort(got)
-		want := []string{"type irc:other 0s", "type irc:room 0s", "type irc:room 4s", "type irc:room 8s", "type irc:room t 0s", "type irc:room t 4s"}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("shown (-want +got):\n%s", diff)
-		}
-	})
-}
-
-func TestTyping_OnlyForRunningTurns(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.typist(nil)
-		r.works(room, "ended")("")
-		seen := &msg.Message{ChatJID: room, Direction: msg.In, Content: "observed"}
-		r.write(func(tx *store.Tx) error {
-			if _, _, err := tx.PutMessage(seen); err != nil {
-				return err
+func TestTyping_Stories(t *testing.T) {
+	tick := func(r *fixture, d time.Duration) { r.look(); pass(d) }
+	for name, tt := range map[string]typingStory{
+		"shown while an agent works": {act: func(r *fixture) {
+			r.start()
+			pass(time.Second)
+			end := r.works(room, "")
+			for range 9 { // pokes don't put it off
+				tick(r, 900*time.Millisecond)
 			}
-			_, err := gatedtest.PutTurn(tx, &msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: room, ThreadID: "waits", TriggerMessageID: seen.ID, CreatedAt: 1}, 0)
-			return err
+			r.look()
+			end("done")
+			r.look()
+		}, want: []string{"done 9.1s", "type irc:room 1s", "type irc:room 5s", "type irc:room 9s"}},
+		"in threads, until the last agent is done": {act: func(r *fixture) {
+			ends := []func(string){r.works(room, ""), r.works(room, "t"), r.works(room, "t"), r.works("irc:other", "")}
+			r.works("ircs:room", "")
+			r.works("web:acme", "")
+			r.start()
+			pass(time.Second)
+			ends[1]("") // one of two agents that work for the thread
+			ends[3]("")
+			pass(refresh)
+			ends[0]("")
+			ends[2]("")
+		}, want: []string{"type irc:other 0s", "type irc:room 0s", "type irc:room 4s", "type irc:room t 0s", "type irc:room t 4s"}},
+		"not for turns that wait or have ended": {act: func(r *fixture) {
+			r.works(room, "ended")("")
+			seen := &msg.Message{ChatJID: room, Direction: msg.In, Content: "observed"}
+			r.write(func(tx *store.Tx) error {
+				if _, _, err := tx.PutMessage(seen); err != nil {
+					return err
+				}
+				_, err := gatedtest.PutTurn(tx, &msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: room, ThreadID: "waits", TriggerMessageID: seen.ID, CreatedAt: 1}, 0)
+				return err
+			})
+			r.start()
+		}},
+		"not while a part is sent": {script: map[string]outcome{"slow": takes(30*time.Second + time.Second)}, act: func(r *fixture) {
+			r.start()
+			r.out("", "slow")
+			r.look()
+			pass(time.Second)
+			end := r.works(room, "")
+			tick(r, 29*time.Second+2*refresh)
+			end("")
+		}, want: []string{"slow 0s", "type irc:room 33s", "type irc:room 37s"}},
+		"not if the turn ends before the call": {act: func(r *fixture) {
+			end := r.works(room, "")
+			shown := r.shell().typing()
+			shown.show(r.t.Context(), store.Lane{ChatJID: room})
+			end("")
+			shown.show(r.t.Context(), store.Lane{ChatJID: room})
+		}, want: []string{"type irc:room 0s"}},
+
+		"removed after the turn": {stays: true, act: func(r *fixture) {
+			end, other := r.works(room, ""), r.works(room, "t")
+			r.start()
+			pass(time.Second)
+			end("")
+			tick(r, refresh)
+			other("")
+		}, want: []string{"end irc:room 1s", "end irc:room t 8s", "type irc:room 0s", "type irc:room t 0s", "type irc:room t 4s"}},
+		// It begins before the shell looks, and then after it has looked.
+		"kept for the next turn": {stays: true, act: func(r *fixture) {
+			end := r.works(room, "")
+			stop := r.start()
+			pass(time.Second)
+			end("")
+			r.works(room, "")
+			tick(r, refresh)
+			stop()
+			r.running.typing().end(r.t.Context(), store.Lane{ChatJID: room})
+		}, want: []string{"type irc:room 0s", "type irc:room 4s"}},
+		// No indicator can appear in between.
+		"removed after a part is sent": {stays: true, script: map[string]outcome{"slow": takes(10 * time.Second)}, act: func(r *fixture) {
+			end := r.works(room, "")
+			r.start()
+			pass(time.Second)
+			r.out("", "slow")
+			r.look()
+			end("")
+			r.look()
+		}, want: []string{"end irc:room 11s", "slow 1s", "type irc:room 0s"}},
+	} {
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			p := r.typist(nil)
+			p.stays = tt.stays
+			for text, how := range tt.script {
+				r.platform.script(text, how)
+			}
+			tt.act(r)
+			pass(time.Hour)
+			got := p.shown()
+			slices.Sort(got)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("shown and sent (-want +got):\n%s", diff)
+			}
 		})
-		r.start()
-		pass(time.Hour)
-		expectShown(t, p)
-	})
+	}
+}
+
+// A call that fails is logged, without secrets, and delays no row for longer than its timeout.
+func TestTyping_CallFails(t *testing.T) {
+	for name, how := range map[string]outcome{
+		"error":      fails(errors.New("no " + secret)),
+		"panic":      func(context.Context) error { panic("no fingers") },
+		"never ends": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		late := map[bool]time.Duration{true: typingTimeout}[name == "never ends"]
+		for _, removes := range []bool{false, true} {
+			runInBubble(t, fmt.Sprint(name, ", removes ", removes), func(t *testing.T, r *fixture) {
+				var log strings.Builder
+				p, began, logs := r.typist(nil), time.Duration(0), ""
+				if removes {
+					p.stays, p.ending, began, logs = true, how, time.Second, "typing indicator not removed"
+				} else {
+					p.how = how
+				}
+				end := r.works(room, "")
+				r.start(logged(&log), redacting)
+				pass(time.Second)
+				other := r.outIn("irc:other", "", "other")
+				end(map[bool]string{false: "done"}[removes])
+				r.look()
+				r.expect(other, "sent: sent") // at once
+				if removes {
+					r.out("", "done")
+					r.look()
+				}
+				pass(time.Hour)
+				if want := "done " + max(began+late, time.Second).String(); !slices.Contains(p.shown(), want) {
+					t.Errorf("shown and sent: %q, want %q", p.shown(), want)
+				}
+				if removes && !slices.Contains(p.shown(), "end irc:room 1s") || !strings.Contains(log.String(), logs) || strings.Contains(log.String(), secret) {
+					t.Errorf("shown and sent: %q, logged %s", p.shown(), log.String())
+				}
+			})
+		}
+	}
 }
 
 // Type takes some time, and answers come at every moment of it.
@@ -144,57 +253,6 @@ func TestTyping_NeverAfterTheAnswer(t *testing.T) {
 			if typed := len(shown) - 2; typed < 2 || typed%2 != 0 || !strings.HasPrefix(shown[typed], "a ") ||
 				!strings.HasPrefix(shown[typed-1], "typed ") || !strings.HasPrefix(shown[typed+1], "b ") {
 				t.Errorf("shown and sent: %q", shown)
-			}
-		})
-	}
-}
-
-func TestTyping_DuringSend_ShowsNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.typist(nil)
-		r.platform.script("slow", takes(30*time.Second+time.Second))
-		end := r.works(room, "")
-		r.out("", "slow")
-		r.start()
-		pass(30*time.Second + 2*refresh)
-		end("")
-		pass(time.Hour)
-		got := p.shown()
-		if first := slices.Index(got, "slow 0s"); first < 0 || first > 1 {
-			t.Fatalf("shown and sent: %q", got)
-		}
-		if diff := cmp.Diff([]string{"type irc:room 32s", "type irc:room 36s"}, got[len(got)-2:]); diff != "" || len(got) > 4 {
-			t.Errorf("shown and sent: %q (-want +got):\n%s", got, diff)
-		}
-	})
-}
-
-func TestTyping_Fails_TakesAtMostTheTimeout(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		how  outcome
-		sent string // when the answer is
-	}{
-		{"error", fails(errors.New("no " + secret)), "done 1s"},
-		{"panic", func(context.Context) error { panic("no fingers") }, "done 1s"},
-		{"never ends", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, "done 3s"},
-	} {
-		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
-			var log strings.Builder
-			p := r.typist(tt.how)
-			end := r.works(room, "")
-			r.start(logged(&log), redacting)
-			pass(time.Second)
-			other := r.outIn("irc:other", "", "other")
-			end("done")
-			r.look()
-			r.expect(other, "sent: sent") // at once
-			pass(time.Hour)
-			if got := p.shown(); !slices.Contains(got, tt.sent) {
-				t.Errorf("shown and sent: %q, want %q", got, tt.sent)
-			}
-			if strings.Contains(log.String(), secret) {
-				t.Errorf("logged %s", log.String())
 			}
 		})
 	}
@@ -273,125 +331,9 @@ func TestLaneLocks(t *testing.T) {
 	})
 }
 
-func TestTyping_TurnEndsBeforeCall_ShowsNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.typist(nil)
-		end := r.works(room, "")
-		shown := r.shell().typing()
-		shown.show(t.Context(), store.Lane{ChatJID: room})
-		end("")
-		shown.show(t.Context(), store.Lane{ChatJID: room})
-		expectShown(t, p, "type irc:room 0s")
-	})
-}
-
-// ender is a typist whose sign stays.
-type ender struct {
-	*typist
-	ending outcome // of each EndTyping; nil succeeds
-}
-
-func (p *ender) EndTyping(ctx context.Context, in store.Lane) error {
-	p.note("end " + strings.TrimSuffix(in.ChatJID+" "+in.ThreadID, " "))
-	if p.ending == nil {
-		return nil
-	}
-	return p.ending(ctx)
-}
-
-func (r *fixture) ender(ending outcome) *ender {
-	p := &ender{typist: r.typist(nil), ending: ending}
-	r.as = p
-	return p
-}
-
-func TestEndTyping_AfterTurn(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.ender(nil)
-		end, other := r.works(room, ""), r.works(room, "t")
-		r.start()
-		pass(time.Second)
-		end("")
-		r.look()
-		pass(refresh)
-		other("")
-		pass(time.Hour)
-		got := p.shown()
-		slices.Sort(got)
-		want := []string{"end irc:room 1s", "end irc:room t 8s", "type irc:room 0s", "type irc:room t 0s", "type irc:room t 4s"}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("shown (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// The next turn begins before the shell looks, and then after it has looked.
-func TestEndTyping_NextTurn_KeepsIndicator(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.ender(nil)
-		end := r.works(room, "")
-		r.start()
-		pass(time.Second)
-		end("")
-		end = r.works(room, "")
-		r.look()
-		pass(refresh)
-		expectShown(t, p.typist, "type irc:room 0s", "type irc:room 4s")
-		shown := r.running.typing()
-		shown.end(t.Context(), store.Lane{ChatJID: room})
-		expectShown(t, p.typist, "type irc:room 0s", "type irc:room 4s")
-		end("")
-	})
-}
-
-// No indicator can appear in between.
-func TestEndTyping_WaitsForSend(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.ender(nil)
-		end := r.works(room, "")
-		r.platform.script("slow", takes(10*time.Second))
-		r.start()
-		pass(time.Second)
-		r.out("", "slow")
-		r.look()
-		end("")
-		r.look()
-		pass(time.Hour)
-		expectShown(t, p.typist, "type irc:room 0s", "slow 1s", "end irc:room 11s")
-	})
-}
-
-func TestEndTyping_Fails_IsLogged(t *testing.T) {
-	for name, how := range map[string]outcome{
-		"error":      fails(errors.New("no " + secret)),
-		"panic":      func(context.Context) error { panic("no fingers") },
-		"never ends": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-	} {
-		runInBubble(t, name, func(t *testing.T, r *fixture) {
-			var log strings.Builder
-			p := r.ender(how)
-			end := r.works(room, "")
-			r.start(logged(&log), redacting)
-			pass(time.Second)
-			end("")
-			r.look()
-			r.out("", "next")
-			r.look()
-			pass(time.Hour)
-			got := p.shown()
-			if at := slices.Index(got, "end irc:room 1s"); at != 1 || len(got) != 3 || got[2] != "next 1s" && got[2] != "next 4s" {
-				t.Errorf("shown and sent: %q", got)
-			}
-			if !strings.Contains(log.String(), "typing indicator not removed") || strings.Contains(log.String(), secret) {
-				t.Errorf("logged %s", log.String())
-			}
-		})
-	}
-}
-
 func TestTyping_AccountHasToWait_ShowsAndEndsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.ender(nil)
+		p := r.endTypist(nil)
 		ends := r.works(room, "")
 		r.start()
 		pass(time.Second)
@@ -401,7 +343,7 @@ func TestTyping_AccountHasToWait_ShowsAndEndsNothing(t *testing.T) {
 		r.works("irc:other", "")
 		ends("")
 		pass(29 * time.Second)
-		expectShown(t, p.typist, "type irc:room 0s", "flood 1s")
+		expectShown(t, p, "type irc:room 0s", "flood 1s")
 		pass(refresh)
 		r.look()
 		got := p.shown()[2:]

@@ -42,7 +42,7 @@ type FileError struct {
 
 func (e *FileError) Error() string { return e.text }
 
-// ReadError wraps what the reader of an uploaded file returned.
+// ReadError wraps the error of the reader of an uploaded file.
 type ReadError struct{ Err error }
 
 func (e *ReadError) Error() string { return fmt.Sprintf("the file did not arrive whole: %v", e.Err) }
@@ -98,7 +98,7 @@ func (u *Uploads) Begin(ctx context.Context, chatJID string) (f *UploadedFiles, 
 // Count is the number of files so far.
 func (f *UploadedFiles) Count() int { return len(f.files) }
 
-// Add stores a file under a name and of a type that the client states. largest is what it can have, in bytes,
+// Add stores a file under a name and of a type that the client states. largest is its greatest possible size in bytes,
 // as far as the client says. The error is a *FileError, a *ReadError of r, or one of the disk or the database.
 func (f *UploadedFiles) Add(ctx context.Context, name, kind string, largest int64, r io.Reader) error {
 	limits, limit := f.all.limits, f.all.shell.MediaMax
@@ -176,7 +176,7 @@ func (f *UploadedFiles) End(ctx context.Context, row int64) error {
 	}
 	f.all.limits.release(f.chatJID, f.kept, written)
 	if err != nil {
-		return err // what the row does not name is removed at the next start, or by gated after a day
+		return err // files that the row does not name are removed at the next start, or by gated after a day
 	}
 	if !named {
 		for _, a := range f.files[:f.moved] {
@@ -198,7 +198,7 @@ func (f *UploadedFiles) names(ctx context.Context, row int64) (bool, error) {
 	return slices.ContainsFunc(m.Attachments, func(a msg.Attachment) bool { return a.Path == f.files[0].Path }), nil
 }
 
-// Clean removes what uploads of an earlier process have left. It is called before the first Begin.
+// Clean removes the files that uploads of an earlier process have left. It is called before the first Begin.
 func (u *Uploads) Clean(ctx context.Context) error {
 	root, err := os.OpenRoot(u.shell.Data)
 	if err != nil {
@@ -290,7 +290,7 @@ func noSpace(err error) error {
 	return err
 }
 
-// uploadType returns the type of a file: pictures are what their content says, all else is what the client states.
+// uploadType returns the type of a file: of pictures by their content, else as the client states it.
 func uploadType(name, stated string, head []byte) string {
 	content, _, _ := strings.Cut(http.DetectContentType(head), ";")
 	if strings.HasPrefix(content, "image/") {

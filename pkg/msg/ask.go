@@ -19,7 +19,7 @@ type Ask struct {
 	// Question has the question in its first line. The other lines are shown below it, unchanged.
 	Question    string
 	Options     []string
-	PayloadHash string // of a permission request: the hash of the action that runs if it is allowed; "" for other questions
+	PayloadHash string // of a permission request: the hash of the action that it is about; "" for other questions
 	Who         Who
 	State       AskState
 	Option      string // the chosen one, once it is answered
@@ -93,6 +93,20 @@ func (a *Ask) IsPermission() bool { return a.PayloadHash != "" }
 
 // Takes reports whether an answer that came at a time, in unix ms, counts.
 func (a *Ask) Takes(at int64) bool { return a.State == AskOpen && at < a.ExpiresAt }
+
+// Judge decides whether an answer counts, given by a sender at a time, in unix ms. option counts from 1. A nil question
+// is none that the sender can mean. The reason is ReasonChosen, or why the answer does not count.
+func (a *Ask) Judge(sender string, isBot bool, option int, at int64) Reason {
+	switch {
+	case a == nil, option < 1, option > len(a.Options):
+		return ReasonChoiceUnknown
+	case !a.Who.May(sender), isBot:
+		return ReasonChoiceDenied
+	case !a.Takes(at):
+		return ReasonChoiceLate
+	}
+	return ReasonChosen
+}
 
 // label is the mark before an option: its number, or a letter if an option is a number itself, which may be that of
 // another one.

@@ -67,11 +67,13 @@ func (c *Chat) checkAnswer(r *http.Request, g *msg.Group, given answer, sender s
 		return nil, err
 	case row == nil || a == nil || row.ChatJID != JID(g.Folder):
 		return nil, apierr.New(apierr.NotFound, "id: no message of this chat is a question with that id")
-	case given.Option < 1 || given.Option > len(a.Options):
+	}
+	switch a.Judge(sender, false, given.Option, c.Shell.Now().UnixMilli()) {
+	case msg.ReasonChoiceUnknown:
 		return nil, apierr.New(apierr.BadRequest, "option: must be a number from 1 to %d", len(a.Options))
-	case !a.Who.May(sender):
+	case msg.ReasonChoiceDenied:
 		return nil, apierr.New(apierr.Forbidden, "%s", a.Who.Only())
-	case !a.Takes(c.Shell.Now().UnixMilli()):
+	case msg.ReasonChoiceLate:
 		return nil, apierr.New(apierr.Conflict, "the question is closed")
 	}
 	return a, nil

@@ -21,7 +21,7 @@ type Error struct {
 	sends      bool          // the call was to make something
 }
 
-// ofOneMessage reports whether status 429 has a code of its own: it is about what the call was to do, such as one edit
+// ofOneMessage reports whether status 429 has a code of its own: it is about the call's own effect, such as one edit
 // more of an old message (30046), or one in a channel of announcements (20022), not about how often the bot calls. It
 // may lack the time to wait, and the headers of rate limits.
 func (e *Error) ofOneMessage() bool { return e.Status == http.StatusTooManyRequests && e.Code != 0 }

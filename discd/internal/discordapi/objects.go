@@ -53,8 +53,8 @@ type Message struct {
 	MentionRoles    []string     `json:"mention_roles"`
 	MentionChannels []Channel    `json:"mention_channels"` // some of those in a post of another server
 	Reference       *Reference   `json:"message_reference"`
-	Referenced      *Message     `json:"referenced_message"` // what it replies to, nil if that is deleted
-	Snapshots       []Snapshot   `json:"message_snapshots"`  // what is forwarded
+	Referenced      *Message     `json:"referenced_message"` // it replies to this one, nil if that is deleted
+	Snapshots       []Snapshot   `json:"message_snapshots"`  // of forwarded messages
 	Attachments     []Attachment `json:"attachments"`
 	Embeds          []Embed      `json:"embeds"`
 	Components      Components   `json:"components"`
@@ -172,7 +172,7 @@ func (c *Channel) IsThread() bool {
 	return false
 }
 
-// Overwrite is what a role, or a member, may do in one channel. For everyone its ID is that of the guild.
+// Overwrite has the permissions of a role, or a member, in one channel. For everyone its ID is that of the guild.
 type Overwrite struct {
 	ID    string `json:"id"`
 	Allow int64  `json:"allow,string"` // bits
@@ -197,7 +197,7 @@ type Role struct {
 	} `json:"tags"`
 }
 
-// Guild is what Discord's users call a server.
+// Guild is a server, as Discord's users say.
 type Guild struct {
 	ID              string    `json:"id"`
 	Name            string    `json:"name"`

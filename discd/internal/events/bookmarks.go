@@ -31,7 +31,7 @@ const (
 )
 
 // bookmarks are the ids of the last messages that were read, by channel. That of a channel with a gap stands
-// where the gap begins, and moves with what is read of it, so that a crash loses none of it.
+// where the gap begins, and moves as the gap is read, so that a crash loses none of it.
 type bookmarks struct {
 	last    map[string]string // by key
 	parents map[string]string // of threads, by id
@@ -39,10 +39,10 @@ type bookmarks struct {
 	archive map[string]string // the last message before those that archived threads may have, by channel
 	since   map[string]string // the last message that was read before the session, by guild
 	gaps    map[string]*gap   // by key
-	line    int               // the last place in the line of gaps
+	queued  int               // the last order of a gap
 }
 
-// newBookmarks makes them from what is stored, by key.
+// newBookmarks makes them from the stored values, by key.
 func newBookmarks(kept map[string]string) *bookmarks {
 	b := &bookmarks{last: map[string]string{}, parents: map[string]string{}, hidden: map[string]string{},
 		gaps: map[string]*gap{}, archive: map[string]string{}, since: map[string]string{}}
@@ -108,7 +108,7 @@ func (b *bookmarks) lacking(channel string, active []discordapi.Channel) (first 
 	return first
 }
 
-// begin makes bookmarks for the channels of a guild, or for new ones, and returns what to store before
+// begin makes bookmarks for the channels of a guild, or for new ones, and returns those to store before
 // anything else is read there. A bookmark begins at the channel's last message, or, if the guild was read
 // before, where that ended, and before the first message of a channel that was made since. What was read last
 // in the guild before is "" for nothing.

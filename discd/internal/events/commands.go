@@ -11,15 +11,22 @@ import (
 	"arizuko/pkg/store"
 )
 
-// registerCommands registers the application's commands, until that is done, Discord refuses it or ctx ends. Discord
-// takes only some at once: those that are there already are not sent again. What is left to do goes on with the next
-// connection.
-func (l *Listener) registerCommands(ctx context.Context, s *adapter.Shell) {
+// commandMenu are the commands that Discord offers to users.
+type commandMenu struct {
+	api         *discordapi.Client
+	store       *store.Store
+	application string // whose commands are to be registered, "" once they are
+}
+
+// register registers the application's commands, until that is done, Discord refuses it or ctx ends. Discord
+// takes only some at once: those that are there already are not sent again. The next connection
+// goes on with the rest.
+func (c *commandMenu) register(ctx context.Context, s *adapter.Shell) {
 	for delay := firstReadDelay; ; delay = min(2*delay, maxReadDelay) {
-		err := l.offerCommands(ctx, s.Daemon)
+		err := c.offer(ctx, s.Daemon)
 		switch {
 		case err == nil:
-			l.application = ""
+			c.application = ""
 			return
 		case ctx.Err() != nil:
 			return
@@ -39,21 +46,21 @@ func (l *Listener) registerCommands(ctx context.Context, s *adapter.Shell) {
 	}
 }
 
-// offerCommands registers the commands, and keeps what was offered: later versions change only that.
-func (l *Listener) offerCommands(ctx context.Context, daemon string) error {
+// offer registers the commands, and keeps a record of them: later versions change only those.
+func (c *commandMenu) offer(ctx context.Context, daemon string) error {
 	const key = "commands"
-	kept, err := l.store.DaemonCursor(ctx, daemon, key)
+	kept, err := c.store.DaemonCursor(ctx, daemon, key)
 	if err != nil {
 		return err
 	}
 	var offered []discordapi.Command
 	_ = json.Unmarshal([]byte(kept), &offered) // nothing before the first time
-	if err := l.api.RegisterCommands(ctx, l.application, inbound.Commands(), offered); err != nil {
+	if err := c.api.RegisterCommands(ctx, c.application, inbound.Commands(), offered); err != nil {
 		return err
 	}
 	value, err := json.Marshal(inbound.Commands())
 	if err != nil || string(value) == kept {
 		return err
 	}
-	return l.store.Write(ctx, func(tx *store.Tx) error { return tx.PutCursor(daemon, key, string(value)) })
+	return c.store.Write(ctx, func(tx *store.Tx) error { return tx.PutCursor(daemon, key, string(value)) })
 }

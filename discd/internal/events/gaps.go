@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxReads bounds the calls that read missed messages at once, and readInterval is the shortest time
-	// between two of them, so that most of the bot's calls are left for what it sends.
+	// between two of them, so that most of the bot's calls are left for sending.
 	maxReads     = 3
 	readInterval = 100 * time.Millisecond
 	// firstReadDelay is the pause after a call that fails; it doubles with each, up to maxReadDelay.
@@ -40,7 +40,7 @@ type gap struct {
 	blocked  bool // Discord does not show the channel; its bookmark stays
 	failures int
 	count    int // messages that were read
-	place    int // in the line
+	order    int // in the queue of gaps
 }
 
 // key names a gap: a channel may also have archived threads.
@@ -57,8 +57,8 @@ func (g *gap) key() string {
 // open notes a gap.
 func (b *bookmarks) open(g *gap) {
 	if b.gaps[g.key()] == nil {
-		b.line++
-		g.place = b.line
+		b.queued++
+		g.order = b.queued
 		b.gaps[g.key()] = g
 	}
 }
@@ -79,7 +79,7 @@ func (b *bookmarks) next(now time.Time, waits func(channel string) bool) (first 
 		if g.reading || g.blocked || g.due.After(now) {
 			continue
 		}
-		if first == nil || rank(g) < rank(first) || rank(g) == rank(first) && g.place < first.place {
+		if first == nil || rank(g) < rank(first) || rank(g) == rank(first) && g.order < first.order {
 			first = g
 		}
 	}
@@ -95,10 +95,10 @@ func (b *bookmarks) unblock(channel string, held time.Time) {
 	}
 }
 
-// again puts a gap at the end of the line.
+// again puts a gap at the end of the queue.
 func (b *bookmarks) again(g *gap) {
-	b.line++
-	g.place = b.line
+	b.queued++
+	g.order = b.queued
 }
 
 // dueAt is when the next page may be read, if there is one that is not being read.

@@ -173,7 +173,7 @@ func (g *Gateway) handshake(ctx context.Context, address string) (*websocket.Con
 	return ws, nil
 }
 
-// Greeted returns an error unless what is at an address greets as the gateway does. It begins no session.
+// Greeted returns an error unless the server at an address greets as the gateway does. It begins no session.
 func (g *Gateway) Greeted(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
 	defer cancel()
@@ -251,15 +251,15 @@ func (g *Gateway) dialer(ctx context.Context, gone chan struct{}) *websocket.Dia
 			if err != nil {
 				return nil, err
 			}
-			l := &line{Conn: conn, gone: gone, refused: &g.refused, begun: &g.starts}
+			l := &boundedConn{Conn: conn, gone: gone, refused: &g.refused, begun: &g.starts}
 			context.AfterFunc(ctx, func() { _ = l.Close() })
 			return l, nil
 		},
 	}
 }
 
-// line is a connection with a read timeout, and with a bound of the sessions that begin on it.
-type line struct {
+// boundedConn is a connection with a read timeout, and with a bound of the sessions that begin on it.
+type boundedConn struct {
 	net.Conn
 	gone    chan struct{}
 	once    sync.Once
@@ -273,12 +273,12 @@ type line struct {
 
 // SetDeadline is called by the websocket library: with a time before the handshake, and without one
 // after it.
-func (l *line) SetDeadline(t time.Time) error {
+func (l *boundedConn) SetDeadline(t time.Time) error {
 	l.upgraded.Store(t.IsZero())
 	return l.Conn.SetDeadline(t)
 }
 
-func (l *line) Read(p []byte) (n int, err error) {
+func (l *boundedConn) Read(p []byte) (n int, err error) {
 	if !l.upgraded.Load() {
 		return l.Conn.Read(p)
 	}
@@ -295,7 +295,7 @@ func (l *line) Read(p []byte) (n int, err error) {
 }
 
 // Write sends a frame. The one that would begin a session too often ends the connection instead.
-func (l *line) Write(p []byte) (n int, err error) {
+func (l *boundedConn) Write(p []byte) (n int, err error) {
 	if l.upgraded.Load() && len(p) > maxHeartbeat {
 		now := time.Now()
 		l.starts = slices.DeleteFunc(l.starts, func(at time.Time) bool { return now.Sub(at) > identifyInterval })
@@ -311,7 +311,7 @@ func (l *line) Write(p []byte) (n int, err error) {
 }
 
 // Close is called by the library after it has delivered all events.
-func (l *line) Close() error {
+func (l *boundedConn) Close() error {
 	l.once.Do(func() { close(l.gone) })
 	return l.Conn.Close()
 }

@@ -4,10 +4,8 @@ package events
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -37,48 +35,37 @@ const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discord
 	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent |
 	discordgo.IntentGuildMessagePolls | discordgo.IntentDirectMessagePolls
 
-// Listener implements adapter.Listener.
+// Listener implements adapter.Listener. Its goroutine alone stores rows; calls beside it hand over their results.
 type Listener struct {
-	api     *discordapi.Client
-	store   *store.Store
-	gateway *Gateway
-	guilds  *inbound.Guilds
-	ballots *adapter.Ballots
-	convert func(*discordapi.Update, inbound.Self, *inbound.Guilds) (adapter.Inbound, error)
+	api      *discordapi.Client
+	store    *store.Store
+	gateway  *Gateway
+	decoder  *decoder
+	backfill *backfill
+	votes    *voteReader
+	pastes   *pasteReader
+	commands *commandMenu
+	waiting  waiting
 
-	application string // whose commands are to be registered, "" once they are
-
-	// Of a session.
-	session string // of the gateway, in which its events are numbered
-	me      inbound.Self
-	read    *bookmarks
-	heard   map[heardVote]bool           // from the session's start until the voters of polls are read, nil otherwise
-	missed  map[heardVote]msg.VoteChange // votes that were stored because their voters were read
-	hidden  map[int64]bool               // polls whose voters Discord does not show
-
-	// Of a connection, but for what waits.
-	waiting
-	calls    sync.WaitGroup // that run beside the receive loop
-	pages    chan page
-	found    chan foundChannel
-	voters   chan pollVoters // nil while none are read
-	reads    int             // calls for pages that run
-	forgot   string          // the session in which old threads were forgotten
-	nextRead time.Time
-	// nextPaste is when the next text that came as a file may be downloaded.
-	nextPaste time.Time
+	calls  sync.WaitGroup  // that run beside the receive loop
+	beside context.Context //nolint:containedctx // of the calls of one connection
+	found  chan foundChannel
 }
 
 // NewListener makes a listener for a bot's token, whose gateway is on a network.
 func NewListener(api *discordapi.Client, st *store.Store, token string, n adapter.Network) *Listener {
-	gateway := NewGateway(token)
-	gateway.network = n
-	return &Listener{
-		api: api, store: st, gateway: gateway, guilds: inbound.NewGuilds(), convert: inbound.Convert,
-		read:   newBookmarks(nil),
-		hidden: map[int64]bool{}, ballots: ballots(st), waiting: newWaiting(),
-		pages: make(chan page, maxReads), found: make(chan foundChannel),
+	l := &Listener{
+		api: api, store: st, gateway: NewGateway(token), pastes: &pasteReader{api: api},
+		decoder:  &decoder{guilds: inbound.NewGuilds(), ballots: ballots(st), convert: inbound.Convert},
+		commands: &commandMenu{api: api, store: st}, waiting: newWaiting(), found: make(chan foundChannel),
 	}
+	l.gateway.network = n
+	l.votes = &voteReader{api: api, store: st, decoder: l.decoder, hidden: map[int64]bool{}}
+	l.backfill = &backfill{
+		api: api, store: st, decoder: l.decoder, pastes: l.pastes, read: newBookmarks(nil), calls: &l.calls,
+		pages: make(chan page, maxReads),
+	}
+	return l
 }
 
 // Listen implements adapter.Listener.
@@ -87,7 +74,7 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if err != nil {
 		return ConnectionError(err)
 	}
-	if err := l.ballots.Load(ctx, s); err != nil {
+	if err := l.decoder.ballots.Load(ctx, s); err != nil {
 		return err
 	}
 	broken, err := l.gateway.open(ctx, wanted)
@@ -101,41 +88,40 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if err := l.resumeCalls(ctx, beside, s); err != nil {
 		return err
 	}
-	l.calls.Go(func() { l.watchStarts(beside, s) })
-	if l.application != "" {
-		l.calls.Go(func() { l.registerCommands(beside, s) })
+	l.calls.Go(func() { watchStarts(beside, s, l.api, l.gateway) })
+	if l.commands.application != "" {
+		l.calls.Go(func() { l.commands.register(beside, s) })
 	}
 	return l.loop(ctx, beside, s, broken)
 }
 
-// resumeCalls makes what waits for calls of the connection before wait for those of this one.
+// resumeCalls prepares for the calls of a connection, in place of those of the one before.
 func (l *Listener) resumeCalls(ctx, beside context.Context, s *adapter.Shell) error {
-	l.pages, l.reads, l.voters, l.beside = make(chan page, maxReads), 0, nil, beside
-	for _, g := range l.read.gaps {
-		g.reading = false
-	}
-	clear(l.lookups)
+	l.beside = beside
+	l.backfill.resume()
+	l.votes.read = nil
+	clear(l.waiting.lookups)
 	return l.releaseAll(ctx, s)
 }
 
-// loop receives events until the connection is broken. What calls beside it have read is stored between them.
+// loop receives events until the connection is broken. Results of the calls beside it are stored between them.
 func (l *Listener) loop(ctx, beside context.Context, s *adapter.Shell, broken <-chan struct{}) error {
 	probe := time.NewTicker(probeInterval)
 	defer probe.Stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	for {
-		again, err := l.ballots.Retry(ctx, s)
+		again, err := l.decoder.ballots.Retry(ctx, s)
 		if err != nil {
 			return err
 		}
-		l.readMissed(beside, s)
+		l.backfill.start(beside, s, l.waiting.holds)
 		wake.Reset(l.wakeAfter(s.Now()))
-		queue, voters := l.gateway.queue(), l.voters
+		queue, voters := l.gateway.queue(), l.votes.read
 		if len(queue) > 0 { // live events first
 			voters = nil
 		}
-		if l.full() {
+		if l.waiting.full() {
 			queue = nil
 		}
 		select {
@@ -146,15 +132,15 @@ func (l *Listener) loop(ctx, beside context.Context, s *adapter.Shell, broken <-
 			err = l.releaseDue(ctx, s)
 		case <-probe.C:
 			s.Connected()
-			err = l.forgetThreads(ctx, s)
+			err = l.backfill.forgetThreads(ctx, s)
 		case e := <-queue:
 			err = l.receive(ctx, s, e)
-		case p := <-l.pages:
+		case p := <-l.backfill.pages:
 			err = l.storePage(ctx, s, p)
 		case f := <-l.found:
 			err = l.addFound(ctx, s, f)
 		case v, more := <-voters:
-			err = l.storeVoters(ctx, s, v, more)
+			err = l.votes.storePoll(ctx, s, v, more)
 		case <-broken:
 			if len(queue) == 0 { // earlier events are received first
 				return errors.New("the connection to Discord's gateway has ended")
@@ -166,13 +152,13 @@ func (l *Listener) loop(ctx, beside context.Context, s *adapter.Shell, broken <-
 	}
 }
 
-// storeVoters stores the votes in a poll that were missed; there are no more if more is false.
-func (l *Listener) storeVoters(ctx context.Context, s *adapter.Shell, v pollVoters, more bool) error {
-	if !more {
-		l.voters, l.heard = nil, nil
-		return nil
+// storePage stores a page of missed messages. The events of a channel pass once nothing is missed there any more.
+func (l *Listener) storePage(ctx context.Context, s *adapter.Shell, p page) error {
+	channel, err := l.backfill.storePage(ctx, s, p)
+	if err != nil || channel == "" {
+		return err
 	}
-	return l.storeMissed(ctx, s, v)
+	return l.release(ctx, s, channel)
 }
 
 // prepare checks, before a session begins, that it may begin, and returns the intents that are allowed.
@@ -193,7 +179,7 @@ func (l *Listener) prepare(ctx context.Context) (discordgo.Intent, error) {
 	if err != nil {
 		return 0, err
 	}
-	l.application = app.ID
+	l.commands.application = app.ID
 	if app.HearsMembers() {
 		return intents | discordgo.IntentGuildMembers, nil
 	}
@@ -202,11 +188,8 @@ func (l *Listener) prepare(ctx context.Context) (discordgo.Intent, error) {
 
 // receive stores one event, or lets it wait for something that comes before it.
 func (l *Listener) receive(ctx context.Context, s *adapter.Shell, e *discordgo.Event) error {
-	var u *discordapi.Update
-	if !s.Decode(eventName(e), func() (err error) {
-		u, err = discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData)
-		return err
-	}) {
+	u, ok := l.decoder.parse(s, e)
+	if !ok {
 		return nil
 	}
 	if l.waits(s, u) {
@@ -221,28 +204,21 @@ func (l *Listener) handle(ctx context.Context, s *adapter.Shell, u *discordapi.U
 	if err := l.beginSession(ctx, s, u); err != nil {
 		return err
 	}
-	l.readPastes(ctx, s, u.Message)
-	var in adapter.Inbound
-	var err error
-	if !s.Decode(eventName(e), func() (err error) { in, err = l.convert(u, l.me, l.guilds); return err }) {
+	l.pastes.readNew(ctx, s, u.Message)
+	in, ok := l.decoder.rows(s, u, e)
+	if !ok {
 		return nil
 	}
-	if l.hear(u) {
+	if l.votes.hear(u) {
 		in.Messages = nil
 	}
-	if err := l.receiveBallot(ctx, s, &in); err != nil {
+	if err := l.decoder.receiveBallot(ctx, s, &in); err != nil {
 		return err
 	}
-	if m := u.Message; m != nil { // the bot's own messages move the bookmark too
-		private := l.guilds.Private(m.GuildID, m.ChannelID)
-		key, value := l.read.move(m.ChannelID, m.ID, private)
-		in.Cursor = &adapter.Cursor{Key: key, Value: value}
-		// it has no permissions that may change: the next session asks again
-		if private && l.read.hidden[m.ChannelID] != "" {
-			delete(l.read.hidden, m.ChannelID)
-			if err := l.storeCursors(ctx, s, map[string]string{hiddenPrefix + m.ChannelID: ""}); err != nil {
-				return err
-			}
+	var err error
+	if u.Message != nil { // the bot's own messages move the bookmark too
+		if in.Cursor, err = l.backfill.pass(ctx, s, u.Message); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -254,64 +230,10 @@ func (l *Listener) handle(ctx context.Context, s *adapter.Shell, u *discordapi.U
 	if err != nil {
 		return err
 	}
-	l.readVotes(s, u.Type)
+	if l.votes.lacks(u.Type) {
+		l.calls.Go(l.votes.reading(l.beside, s))
+	}
 	return l.learnAndCatchUp(ctx, s, u)
-}
-
-// decode makes rows of a message that was missed, or reports that it is skipped. Texts that came as files are given by
-// the URLs of these.
-func (l *Listener) decode(s *adapter.Shell, e *discordgo.Event, pasted map[string]string) (u *discordapi.Update,
-	in adapter.Inbound, ok bool) {
-	ok = s.Decode(eventName(e), func() (err error) {
-		if u, err = discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData); err != nil {
-			return err
-		}
-		for _, of := range inbound.Pastes(u.Message) {
-			of.Pasted = pasted[of.Attachments[0].URL]
-		}
-		in, err = l.convert(u, l.me, l.guilds)
-		return err
-	})
-	return u, in, ok
-}
-
-// learn caches what an event contains about guilds.
-func (l *Listener) learn(s *adapter.Shell, u *discordapi.Update) {
-	s.Decode(u.Type, func() error { l.guilds.Learn(u, l.me); return nil })
-}
-
-func eventName(e *discordgo.Event) string { return fmt.Sprint(e.Type, " ", e.Sequence) }
-
-// receiveBallot drops votes in polls of others, and the ends of those. A vote in a poll that is being sent
-// waits for its id.
-func (l *Listener) receiveBallot(ctx context.Context, s *adapter.Shell, in *adapter.Inbound) error {
-	if len(in.Messages) != 1 || in.Messages[0].Verb != msg.VerbVote && in.Messages[0].Verb != msg.VerbPollEnd {
-		return nil
-	}
-	event, err := json.Marshal(in)
-	if err != nil {
-		s.SkipUndecoded("vote", err)
-		in.Messages = nil
-		return nil
-	}
-	m := in.Messages[0]
-	*in, err = l.ballots.Receive(ctx, s, adapter.Ballot{ChatJID: m.ChatJID, Ref: m.ChatJID + " " + m.TargetID,
-		Event: event}, nil)
-	return err
-}
-
-// ballots finds the polls of votes by their messages.
-func ballots(st *store.Store) *adapter.Ballots {
-	return &adapter.Ballots{
-		Find: func(ctx context.Context, b *adapter.Ballot) (*msg.Message, error) {
-			chat, id, _ := strings.Cut(b.Ref, " ")
-			return st.MessageByPlatformID(ctx, chat, id)
-		},
-		Make: func(b *adapter.Ballot, _ *msg.Message) (in adapter.Inbound, err error) {
-			err = json.Unmarshal(b.Event, &in)
-			return in, err
-		},
-	}
 }
 
 // beginSession handles the events that begin or resume a session.
@@ -323,18 +245,13 @@ func (l *Listener) beginSession(ctx context.Context, s *adapter.Shell, u *discor
 		return nil
 	}
 	s.Connected()
-	for _, g := range l.read.gaps { // the new session reads them again
-		g.held = s.Now()
-	}
+	l.backfill.holdNothing(s.Now()) // the new session reads the gaps again
 	if err := l.releaseAll(ctx, s); err != nil {
 		return err
 	}
-	l.session, l.me = u.Ready.SessionID, inbound.Self{Platform: s.Platform, ID: u.Ready.User.ID}
-	return s.Retry(ctx, "reading bookmarks failed; retrying", func() error {
-		stored, err := l.store.DaemonCursors(ctx, s.Daemon, "")
-		l.read = newBookmarks(stored)
-		return err
-	})
+	l.decoder.session = u.Ready.SessionID
+	l.decoder.me = inbound.Self{Platform: s.Platform, ID: u.Ready.User.ID}
+	return l.backfill.load(ctx, s)
 }
 
 // receiveInteraction stores a command or the press of a button, then confirms that to its user: the reply to a command
@@ -364,7 +281,7 @@ func (l *Listener) receiveInteraction(ctx context.Context, s *adapter.Shell, i *
 	return nil
 }
 
-// ConnectionError says why a connection ended, and what an operator can do about it.
+// ConnectionError says why a connection ended, with advice for operators.
 func ConnectionError(err error) error {
 	var refused *discordapi.Error
 	if discordapi.TokenRefused(err) && errors.As(err, &refused) {

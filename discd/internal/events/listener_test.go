@@ -41,8 +41,8 @@ func TestReceive_ConversionPanics_SkipsEvent(t *testing.T) {
 	var log strings.Builder
 	st := storetest.OpenAt(t, storetest.Path(t), nil)
 	l := NewListener(nil, st, "token", adapter.Network{})
-	l.me.Platform = "discord"
-	l.convert = func(u *discordapi.Update, me inbound.Self, known *inbound.Guilds) (adapter.Inbound, error) {
+	l.decoder.me.Platform = "discord"
+	l.decoder.convert = func(u *discordapi.Update, me inbound.Self, known *inbound.Guilds) (adapter.Inbound, error) {
 		if u.Message.Content == "bad" {
 			panic("no such case")
 		}

@@ -20,26 +20,33 @@ const (
 	pasteDelay = time.Minute
 )
 
-// readPastes downloads the texts of a new message that came as files.
-func (l *Listener) readPastes(ctx context.Context, s *adapter.Shell, m *discordapi.Message) {
+// pasteReader downloads the texts of messages that came as files.
+type pasteReader struct {
+	api *discordapi.Client
+	// next is when the next text of a new message may be downloaded.
+	next time.Time
+}
+
+// readNew downloads the texts of a new message that came as files.
+func (p *pasteReader) readNew(ctx context.Context, s *adapter.Shell, m *discordapi.Message) {
 	pastes := inbound.Pastes(m)
-	if len(pastes) == 0 || s.Now().Before(l.nextPaste) {
+	if len(pastes) == 0 || s.Now().Before(p.next) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, pasteTimeout)
 	defer cancel()
 	for _, of := range pastes {
 		var err error
-		if of.Pasted, err = l.paste(ctx, &of.Attachments[0]); err != nil {
+		if of.Pasted, err = p.read(ctx, &of.Attachments[0]); err != nil {
 			s.Log.Warn("text that came as a file not read; the message has the file", "channel", m.ChannelID, "err",
 				err)
-			l.nextPaste = s.Now().Add(pasteDelay)
+			p.next = s.Now().Add(pasteDelay)
 		}
 	}
 }
 
-// pastes downloads the texts of missed messages that came as files, by the URLs of these.
-func (l *Listener) pastes(ctx context.Context, messages []json.RawMessage) map[string]string {
+// readMissed downloads the texts of missed messages that came as files, by the URLs of these.
+func (p *pasteReader) readMissed(ctx context.Context, messages []json.RawMessage) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, pastesTimeout)
 	defer cancel()
 	texts := map[string]string{}
@@ -50,16 +57,16 @@ func (l *Listener) pastes(ctx context.Context, messages []json.RawMessage) map[s
 		}
 		for _, of := range inbound.Pastes(&m) {
 			f := &of.Attachments[0]
-			texts[f.URL], _ = l.paste(ctx, f) // without it there is the file
+			texts[f.URL], _ = p.read(ctx, f) // without it there is the file
 		}
 	}
 	return texts
 }
 
-// paste is the text in a file.
-func (l *Listener) paste(ctx context.Context, f *discordapi.Attachment) (string, error) {
+// read returns the text in a file.
+func (p *pasteReader) read(ctx context.Context, f *discordapi.Attachment) (string, error) {
 	var text pasted
-	if err := l.api.Download(ctx, f.URL, &text); err != nil {
+	if err := p.api.Download(ctx, f.URL, &text); err != nil {
 		return "", err
 	}
 	if int64(len(text)) != f.Size {

@@ -21,7 +21,7 @@ import (
 func TestReceive_VoteBeforeItsPollIsKnown_WaitsBesideEvents(t *testing.T) {
 	st := storetest.OpenAt(t, storetest.Path(t), nil)
 	l := NewListener(nil, st, "token", adapter.Network{})
-	l.me.Platform = "discord"
+	l.decoder.me.Platform = "discord"
 	s := adapter.New(nil, adapter.Options{
 		Platform: "discord", Daemon: "discd", Listener: l, Store: st, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now,
 		Heartbeat: daemon.NewHeartbeat("discd", "", slog.New(slog.DiscardHandler), func(context.Context, rows.Daemon) error { return nil }),
@@ -43,12 +43,12 @@ func TestReceive_VoteBeforeItsPollIsKnown_WaitsBesideEvents(t *testing.T) {
 	write(func(tx *store.Tx) error { return tx.ClaimOutbound(poll.ID, 1, 1) })
 	receive("MESSAGE_POLL_VOTE_ADD", `{"user_id":"7","channel_id":"5","message_id":"61","answer_id":2}`)
 	receive("MESSAGE_CREATE", `{"id":"62","channel_id":"5","content":"hi","author":{"id":"7","username":"alice"}}`)
-	if m, err := st.Message(t.Context(), poll.ID+1); err != nil || m == nil || m.Content != "hi" || !l.ballots.Waiting() {
+	if m, err := st.Message(t.Context(), poll.ID+1); err != nil || m == nil || m.Content != "hi" || !l.decoder.ballots.Waiting() {
 		t.Fatalf("stored %+v, %v while the vote waits", m, err)
 	}
 
 	write(func(tx *store.Tx) error { return tx.SettleOutbound(poll.ID, msg.OutSent, "61") })
-	if _, err := l.ballots.Retry(t.Context(), s); err != nil || l.ballots.Waiting() {
+	if _, err := l.decoder.ballots.Retry(t.Context(), s); err != nil || l.decoder.ballots.Waiting() {
 		t.Fatalf("the vote waits on, %v", err)
 	}
 	m, err := st.Message(t.Context(), poll.ID+2)

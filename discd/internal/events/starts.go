@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 )
 
@@ -25,8 +26,8 @@ type sessionStarts struct {
 	left int   // at the last look, -1 if that is not to be compared
 }
 
-// look compares what is left with the last look. A look shortly after a start of discd's own is not compared with:
-// Discord may not have counted that yet.
+// look compares the number that is left with the last one. A look shortly after a start of discd's own is not compared
+// with: Discord may not have counted that yet.
 func (c *sessionStarts) look(left int, own int64) (others bool) {
 	quiet := own == c.own
 	others = quiet && left < c.left
@@ -38,18 +39,18 @@ func (c *sessionStarts) look(left int, own int64) (others bool) {
 }
 
 // watchStarts names another program that begins a session with the bot's token, until ctx ends.
-func (l *Listener) watchStarts(ctx context.Context, s *adapter.Shell) {
-	seen := sessionStarts{own: l.gateway.starts.Load(), left: -1}
+func watchStarts(ctx context.Context, s *adapter.Shell, api *discordapi.Client, g *Gateway) {
+	seen := sessionStarts{own: g.starts.Load(), left: -1}
 	for {
 		adapter.Pause(ctx, startsInterval)
 		if ctx.Err() != nil {
 			return
 		}
-		gateway, err := l.api.Gateway(ctx)
+		gateway, err := api.Gateway(ctx)
 		if err != nil {
 			continue // the next look compares with the last answer
 		}
-		if seen.look(gateway.Left, l.gateway.starts.Load()) {
+		if seen.look(gateway.Left, g.starts.Load()) {
 			s.CompeteFor(startsNamed, anotherSession)
 		}
 	}

@@ -68,7 +68,7 @@ func TestWatchStarts_AnotherSession_IsNamedForADay(t *testing.T) {
 		defer running.Wait()
 		defer cancel()
 		left.Store(999)
-		running.Go(func() { l.watchStarts(ctx, s) })
+		running.Go(func() { watchStarts(ctx, s, l.api, l.gateway) })
 		<-time.After(time.Minute)
 		for _, step := range []struct {
 			what  string

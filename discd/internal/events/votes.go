@@ -13,11 +13,12 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 const (
-	// maxVotePolls and maxVoteCalls bound what a session reads of the votes that were missed. A poll takes
-	// a call for each of its answers, at most ten, and one more for each hundred voters.
+	// maxVotePolls and maxVoteCalls bound how many polls with missed votes a session reads, and by how many calls. A
+	// poll takes a call for each of its answers, at most ten, and one more for each hundred voters.
 	maxVotePolls = 100
 	maxVoteCalls = 1000
 	// maxVoteDelay is the longest pause after a call that fails.
@@ -39,38 +40,46 @@ type heardVote struct {
 	answer        int
 }
 
-// lacksVotes reports whether the voters of polls are to be read after an event: at the start of a session,
-// and again if it is resumed before they were.
-func (l *Listener) lacksVotes(event string) bool {
-	if event == "READY" {
-		l.heard, l.missed = map[heardVote]bool{}, map[heardVote]msg.VoteChange{}
-	}
-	return l.heard != nil && (event == "READY" || event == "RESUMED")
+// voteReader reads the votes that were missed: Discord does not repeat them.
+type voteReader struct {
+	api     *discordapi.Client
+	store   *store.Store
+	decoder *decoder
+	read    chan pollVoters              // nil while none are read
+	heard   map[heardVote]bool           // from the session's start until the voters of polls are read, nil otherwise
+	missed  map[heardVote]msg.VoteChange // votes that were stored because their voters were read
+	hidden  map[int64]bool               // polls whose voters Discord does not show
 }
 
-// readVotes starts to read the voters of polls, beside the receive loop, if an event begins a session.
-func (l *Listener) readVotes(s *adapter.Shell, event string) {
-	if !l.lacksVotes(event) {
-		return
+// lacks reports whether the voters of polls must be read after an event: at the start of a session, and again if it is
+// resumed before they were.
+func (v *voteReader) lacks(event string) bool {
+	if event == "READY" {
+		v.heard, v.missed = map[heardVote]bool{}, map[heardVote]msg.VoteChange{}
 	}
-	ctx, read := l.beside, make(chan pollVoters)
-	l.voters = read
-	l.calls.Go(func() { l.readVoters(ctx, s, read) })
+	return v.heard != nil && (event == "READY" || event == "RESUMED")
+}
+
+// reading returns the call that reads the voters of polls, beside the receive loop.
+func (v *voteReader) reading(ctx context.Context, s *adapter.Shell) func() {
+	read := make(chan pollVoters)
+	v.read = read
+	return func() { v.readVoters(ctx, s, read) }
 }
 
 // hear remembers a vote that the session sends while the voters are read: it is newer than those. It reports
 // whether the vote is stored already: who votes in that time is among the voters that are read, and may be read first.
-func (l *Listener) hear(u *discordapi.Update) (stored bool) {
-	for change, v := range map[msg.VoteChange]*discordapi.PollVote{msg.VoteAdds: u.Vote, msg.VoteRemoves: u.VoteGone} {
-		if v == nil {
+func (v *voteReader) hear(u *discordapi.Update) (stored bool) {
+	for change, of := range map[msg.VoteChange]*discordapi.PollVote{msg.VoteAdds: u.Vote, msg.VoteRemoves: u.VoteGone} {
+		if of == nil {
 			continue
 		}
-		vote := heardVote{v.MessageID, v.UserID, v.AnswerID}
-		if l.heard != nil {
-			l.heard[vote] = true
+		vote := heardVote{of.MessageID, of.UserID, of.AnswerID}
+		if v.heard != nil {
+			v.heard[vote] = true
 		}
-		stored = l.missed[vote] == change
-		delete(l.missed, vote)
+		stored = v.missed[vote] == change
+		delete(v.missed, vote)
 	}
 	return stored
 }
@@ -78,27 +87,27 @@ func (l *Listener) hear(u *discordapi.Update) (stored bool) {
 // readVoters reads the voters of open polls, the newest first, since Discord does not repeat votes. It
 // runs beside the receive loop, which stores them. Polls that Discord refuses to show are not read again.
 // It closes read at its end.
-func (l *Listener) readVoters(ctx context.Context, s *adapter.Shell, read chan<- pollVoters) {
+func (v *voteReader) readVoters(ctx context.Context, s *adapter.Shell, read chan<- pollVoters) {
 	defer close(read)
 	var open []*msg.StoredPoll
 	if s.Retry(ctx, "reading open polls failed; retrying", func() (err error) {
-		open, err = rows.PollsOpen(ctx, l.store.Reader, s.Platform, maxVotePolls)
+		open, err = rows.PollsOpen(ctx, v.store.Reader, s.Platform, maxVotePolls)
 		return err
 	}) != nil {
 		return
 	}
 	calls := maxVoteCalls
 	for i, p := range open {
-		if l.hidden[p.ID] {
+		if v.hidden[p.ID] {
 			continue
 		}
-		v := pollVoters{poll: p}
+		found := pollVoters{poll: p}
 		err := s.Retry(ctx, "reading poll failed; retrying", func() (err error) {
-			v.message, err = l.store.Message(ctx, p.MessageID)
+			found.message, err = v.store.Message(ctx, p.MessageID)
 			return err
 		})
-		if err == nil && v.message != nil {
-			v.voters, err = l.votersOf(ctx, v.message, len(p.Poll.Options), &calls)
+		if err == nil && found.message != nil {
+			found.voters, err = v.votersOf(ctx, found.message, len(p.Poll.Options), &calls)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -107,11 +116,11 @@ func (l *Listener) readVoters(ctx context.Context, s *adapter.Shell, read chan<-
 			s.Log.Warn("votes not read: too many calls; the next session retries", "count", len(open)-i, "err", err)
 			return
 		case err != nil:
-			l.hidden[p.ID] = true
+			v.hidden[p.ID] = true
 			s.Log.Warn("votes that were missed cannot be read", "chat", p.ChatJID, "row", p.MessageID, "err", err)
-		case v.message != nil:
+		case found.message != nil:
 			select {
-			case read <- v:
+			case read <- found:
 			case <-ctx.Done():
 				return
 			}
@@ -121,7 +130,7 @@ func (l *Listener) readVoters(ctx context.Context, s *adapter.Shell, read chan<-
 
 // votersOf reads the voters of each answer of a poll. It retries failures that may pass while it may make
 // calls, which it counts down.
-func (l *Listener) votersOf(ctx context.Context, m *msg.Message, answers int, calls *int) (map[int][]discordapi.User,
+func (v *voteReader) votersOf(ctx context.Context, m *msg.Message, answers int, calls *int) (map[int][]discordapi.User,
 	error) {
 	channel := m.ThreadID
 	if channel == "" {
@@ -136,7 +145,7 @@ func (l *Listener) votersOf(ctx context.Context, m *msg.Message, answers int, ca
 				return nil, fmt.Errorf("a session makes at most %d calls", maxVoteCalls)
 			}
 			*calls--
-			page, err := l.api.Voters(ctx, channel, m.PlatformID, answer, after)
+			page, err := v.api.Voters(ctx, channel, m.PlatformID, answer, after)
 			if err != nil {
 				f := discordapi.Failure(err)
 				if f.Class == msg.Permanent || *calls == 0 || ctx.Err() != nil {
@@ -159,39 +168,42 @@ func (l *Listener) votersOf(ctx context.Context, m *msg.Message, answers int, ca
 	return voters, nil
 }
 
-// storeMissed stores the votes in a poll that were missed. Its error is ctx's.
-func (l *Listener) storeMissed(ctx context.Context, s *adapter.Shell, v pollVoters) error {
+// storePoll stores the votes in a poll that were missed; there are no more if more is false. Its error is ctx's.
+func (v *voteReader) storePoll(ctx context.Context, s *adapter.Shell, p pollVoters, more bool) error {
+	if !more {
+		v.read, v.heard = nil, nil
+		return nil
+	}
 	var stored map[string]msg.PollVote
 	err := s.Retry(ctx, "reading votes failed; retrying", func() (err error) {
-		stored, err = l.store.PollVotesStored(ctx, v.poll.ID, v.message)
+		stored, err = v.store.PollVotesStored(ctx, p.poll.ID, p.message)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	rows := inbound.MissedVotes(v.message, v.voters, stored, l.session, l.me, func(user string, answer int) bool {
-		return l.heard[heardVote{v.message.PlatformID, user, answer}]
-	})
+	heard := func(user string, answer int) bool { return v.heard[heardVote{p.message.PlatformID, user, answer}] }
+	rows := inbound.MissedVotes(p.message, p.voters, stored, v.decoder.session, v.decoder.me, heard)
 	for some := range slices.Chunk(rows, maxVoteRows) {
 		if err := s.ReceiveAlways(ctx, adapter.Inbound{Messages: some}); err != nil {
 			return err
 		}
-		l.rememberMissed(v.message.PlatformID, some)
+		v.rememberMissed(p.message.PlatformID, some)
 	}
 	if len(rows) > 0 {
-		s.Log.Info("missed votes stored", "chat", v.message.ChatJID, "row", v.message.ID, "count", len(rows))
+		s.Log.Info("missed votes stored", "chat", p.message.ChatJID, "row", p.message.ID, "count", len(rows))
 	}
 	return nil
 }
 
 // rememberMissed remembers rows of votes that were missed in the poll that a message is.
-func (l *Listener) rememberMissed(message string, rows []*msg.Message) {
+func (v *voteReader) rememberMissed(message string, rows []*msg.Message) {
 	for _, m := range rows {
 		vote, err := msg.ParseVote(m.Content)
 		if err != nil {
 			continue
 		}
 		_, user := msg.SplitJID(m.Sender)
-		l.missed[heardVote{message, user, vote.Options[0]}] = vote.Change
+		v.missed[heardVote{message, user, vote.Options[0]}] = vote.Change
 	}
 }

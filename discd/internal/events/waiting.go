@@ -21,12 +21,14 @@ type waiting struct {
 	held    map[string][]*discordgo.Event
 	count   int
 	lookups map[string]bool // channels that are being looked up
-	beside  context.Context //nolint:containedctx // of the calls of one connection
 }
 
 func newWaiting() waiting {
 	return waiting{held: map[string][]*discordgo.Event{}, lookups: map[string]bool{}}
 }
+
+// holds reports whether events of a channel wait.
+func (w *waiting) holds(channel string) bool { return len(w.held[channel]) > 0 }
 
 // full reports whether no more events can wait, so that the gateway has to.
 func (w *waiting) full() bool { return w.count >= maxHeld }
@@ -43,9 +45,9 @@ func (l *Listener) waits(s *adapter.Shell, u *discordapi.Update) bool {
 	if channel == "" {
 		return false
 	}
-	if l.guilds.Lacks(u) != "" {
-		if !l.lookups[channel] {
-			l.lookups[channel] = true
+	if l.decoder.guilds.Lacks(u) != "" {
+		if !l.waiting.lookups[channel] {
+			l.waiting.lookups[channel] = true
 			ctx, found := l.beside, l.found
 			l.calls.Go(func() { l.lookUp(ctx, s, guild, channel, found) })
 		}
@@ -54,18 +56,16 @@ func (l *Listener) waits(s *adapter.Shell, u *discordapi.Update) bool {
 	if u.Interaction != nil { // its user waits for seconds only
 		return false
 	}
-	g := l.read.gaps[channel]
-	return len(l.held[channel]) > 0 || g != nil && g.held.After(s.Now())
+	g := l.backfill.read.gaps[channel]
+	return l.waiting.holds(channel) || g != nil && g.held.After(s.Now())
 }
 
 // hold lets an event wait. If too many wait, those that wait for missed messages no longer do.
 func (l *Listener) hold(s *adapter.Shell, u *discordapi.Update, e *discordgo.Event) {
 	_, channel := u.Place()
-	l.held[channel] = append(l.held[channel], e)
-	if l.count++; l.full() {
-		for _, g := range l.read.gaps {
-			g.held = s.Now()
-		}
+	l.waiting.held[channel] = append(l.waiting.held[channel], e)
+	if l.waiting.count++; l.waiting.full() {
+		l.backfill.holdNothing(s.Now())
 	}
 }
 
@@ -102,11 +102,11 @@ func (l *Listener) addFound(ctx context.Context, s *adapter.Shell, f foundChanne
 		s.Log.Warn("channel not visible; if it is a thread, its messages are stored in no thread", "channel",
 			f.channel.ID, "err", f.err)
 	}
-	delete(l.lookups, f.channel.ID)
-	l.guilds.Add(f.channel)
+	delete(l.waiting.lookups, f.channel.ID)
+	l.decoder.guilds.Add(f.channel)
 	// a thread that was archived when the session began
-	if f.err == nil && l.read.last[bookmarkPrefix+f.channel.ID] != "" {
-		if err := l.catchUp(ctx, s, f.channel); err != nil {
+	if f.err == nil && l.backfill.read.last[bookmarkPrefix+f.channel.ID] != "" {
+		if err := l.backfill.catchUp(ctx, s, f.channel); err != nil {
 			return err
 		}
 	}
@@ -115,13 +115,13 @@ func (l *Listener) addFound(ctx context.Context, s *adapter.Shell, f foundChanne
 
 // release lets the events of a channel pass, as far as they do not wait for something else.
 func (l *Listener) release(ctx context.Context, s *adapter.Shell, channel string) error {
-	events := l.held[channel]
-	delete(l.held, channel)
-	l.count -= len(events)
+	events := l.waiting.held[channel]
+	delete(l.waiting.held, channel)
+	l.waiting.count -= len(events)
 	for i, e := range events {
 		if err := l.receive(ctx, s, e); err != nil {
-			l.held[channel] = append(l.held[channel], events[i:]...)
-			l.count += len(events[i:])
+			l.waiting.held[channel] = append(l.waiting.held[channel], events[i:]...)
+			l.waiting.count += len(events[i:])
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func (l *Listener) release(ctx context.Context, s *adapter.Shell, channel string
 
 // releaseAll lets all events pass, as far as they do not wait for something else.
 func (l *Listener) releaseAll(ctx context.Context, s *adapter.Shell) error {
-	for _, channel := range slices.Sorted(maps.Keys(l.held)) {
+	for _, channel := range slices.Sorted(maps.Keys(l.waiting.held)) {
 		if err := l.release(ctx, s, channel); err != nil {
 			return err
 		}
@@ -141,8 +141,8 @@ func (l *Listener) releaseAll(ctx context.Context, s *adapter.Shell) error {
 // releaseDue lets events pass that have waited for missed messages for long enough.
 func (l *Listener) releaseDue(ctx context.Context, s *adapter.Shell) error {
 	now := s.Now()
-	for _, channel := range slices.Sorted(maps.Keys(l.held)) {
-		if g := l.read.gaps[channel]; g == nil || g.held.After(now) || l.lookups[channel] {
+	for _, channel := range slices.Sorted(maps.Keys(l.waiting.held)) {
+		if g := l.backfill.read.gaps[channel]; g == nil || g.held.After(now) || l.waiting.lookups[channel] {
 			continue
 		}
 		if err := l.release(ctx, s, channel); err != nil {
@@ -152,17 +152,14 @@ func (l *Listener) releaseDue(ctx context.Context, s *adapter.Shell) error {
 	return nil
 }
 
-// wakeAfter is how long readMissed and releaseDue have nothing to do, unless something happens.
+// wakeAfter is how long backfill.start and releaseDue have nothing to do, unless something happens.
 func (l *Listener) wakeAfter(now time.Time) time.Duration {
 	wait := probeInterval
-	if due, some := l.read.dueAt(); some && l.reads < maxReads {
-		if l.nextRead.After(due) {
-			due = l.nextRead
-		}
-		wait = min(wait, due.Sub(now))
+	if due, some := l.backfill.dueIn(now); some {
+		wait = min(wait, due)
 	}
-	for channel := range l.held {
-		if g := l.read.gaps[channel]; g != nil && !l.lookups[channel] {
+	for channel := range l.waiting.held {
+		if g := l.backfill.read.gaps[channel]; g != nil && !l.waiting.lookups[channel] {
 			wait = min(wait, g.held.Sub(now))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // maxBeside bounds the words that stand beside the text of a message, in bytes. Discord allows 6,000 characters in
-// embeds, or 4,000 in components, in it and in what it forwards.
+// embeds, or 4,000 in components, in it and in the messages that it forwards.
 const maxBeside = 64 << 10
 
 // words collects the words of a message: its text first, then all that stands beside it.
@@ -26,7 +26,7 @@ type words struct {
 	addressed bool
 }
 
-// bodyOf makes the content of a message: its text, what else it has, then what it forwards.
+// bodyOf makes the content of a message: its text, all else that it has, then the messages that it forwards.
 func bodyOf(m *discordapi.Message, p *place, me Self, known *Guilds) adapter.Body {
 	w := &words{me: me, place: p, known: known}
 	w.message(m)
@@ -97,7 +97,7 @@ func (w *words) add(text string) {
 	w.lines = append(w.lines, text)
 }
 
-// embed is the text of an embed, without what stands in the message's own text. Mentions in it reach no user.
+// embed is the text of an embed, without words that stand in the message's own text. Mentions in it reach no user.
 func (w *words) embed(e *discordapi.Embed, beside string) string {
 	var lines []string
 	above := append(strings.Split(beside, "\n"), beside)
@@ -161,8 +161,8 @@ func picture(m discordapi.Media, description string) string {
 	return plaintext.Bracket(kind, description, address)
 }
 
-// component adds the words of a component, not those of what it holds. One of a newer kind has the words that it shares
-// with others.
+// component adds the words of a component, not those of the components in it. One of a newer kind has the words that it
+// shares with others.
 func (w *words) component(c *discordapi.Component) {
 	switch {
 	case c.Type == discordapi.ComponentButton:

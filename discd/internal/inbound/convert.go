@@ -18,7 +18,7 @@ type Self struct {
 	ID       string
 }
 
-// Convert converts an event, given what is known of the guilds before it; Guilds.Lacks must return "".
+// Convert converts an event, given the facts about guilds before it; Guilds.Lacks must return "".
 // An event that makes no row gives an empty result; one that lacks a required field gives an error that
 // names it. The shell sets direction, source and receiving time of the rows, and the timestamp if the
 // event has none.
@@ -135,7 +135,7 @@ func (p *place) with(row *msg.Message) {
 // isDM reports whether the place is a private chat.
 func (p *place) isDM() bool { return p.chat.Kind == msg.ChatDM }
 
-// threadOf is what is known of a thread.
+// threadOf is the row of a thread.
 func threadOf(c *discordapi.Channel, me Self, known *Guilds) msg.Thread {
 	t := msg.Thread{ChatJID: me.jid(c.ParentID), ID: c.ID, Title: plaintext.Line(c.Name), Kind: "public_thread"}
 	switch parent := known.channels[c.ParentID]; {

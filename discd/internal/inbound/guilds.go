@@ -11,7 +11,7 @@ import (
 // maxNames bounds the names of users that are cached.
 const maxNames = 10_000
 
-// Guilds caches what the gateway has sent about guilds, since later events contain only ids. It is not
+// Guilds caches the gateway's facts about guilds, since later events contain only ids. It is not
 // safe for concurrent use.
 type Guilds struct {
 	guilds   map[string]*guild
@@ -61,7 +61,7 @@ func (g *Guilds) Add(c discordapi.Channel) {
 	}
 }
 
-// Learn caches what an event contains about guilds.
+// Learn caches an event's facts about guilds.
 func (g *Guilds) Learn(u *discordapi.Update, me Self) {
 	switch {
 	case u.Ready != nil:

@@ -15,7 +15,7 @@ const MaxPaste = 64 << 10
 // pasteName is the name that Discord's clients give to the file of a text above 2,000 characters.
 const pasteName = "message.txt"
 
-// Pastes are those of a user's message, of what it forwards and of what it answers that have a file in place of a text:
+// Pastes are those of a user's message, and of messages that it forwards or answers, with a file in place of a text:
 // the file is the only one.
 func Pastes(m *discordapi.Message) (all []*discordapi.Message) {
 	if m == nil || !byUser(m) {

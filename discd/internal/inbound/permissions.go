@@ -9,10 +9,10 @@ import (
 	"arizuko/discd/internal/discordapi"
 )
 
-// Hidden is what Permissions returns of a channel whose messages the bot may not read.
+// Hidden is the result of Permissions for a channel whose messages the bot may not read.
 const Hidden = "hidden"
 
-// Permissions are Hidden, or a text that changes with what decides on what the bot may do in a channel: its
+// Permissions are Hidden, or a text that changes with the bot's permissions in a channel: its
 // roles, and those of the channel. Of a channel that is not known they are "".
 func (g *Guilds) Permissions(channel string, me Self) string {
 	c, known := g.channels[channel]
@@ -38,7 +38,7 @@ func (g *Guilds) Permissions(channel string, me Self) string {
 	return fmt.Sprintf("%x", sum.Sum64())
 }
 
-// permissions are those of the bot in a channel, as Discord computes them: those of its roles, then what the channel
+// permissions are those of the bot in a channel, as Discord computes them: those of its roles, then as the channel
 // changes for everyone, for its roles, and for itself.
 func (g *guild) permissions(c *discordapi.Channel, me Self) int64 {
 	may := g.roles[c.GuildID].Permissions

@@ -39,7 +39,7 @@ func vote(u *discordapi.Update, v *discordapi.PollVote, change msg.VoteChange, m
 }
 
 // MissedVotes makes the rows of votes in the poll of an outbound row that were cast, or taken back, while
-// no session was there to send them: what differs between the voters of each answer and the votes that are
+// no session was there to send them: the differences between the voters of each answer and the votes that are
 // stored, by sender. The session, in which they are read once, makes the ids of the rows unique. skip
 // excludes votes that a session has sent since.
 func MissedVotes(

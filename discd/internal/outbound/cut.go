@@ -69,7 +69,7 @@ type call struct {
 	target    string // the message it is for
 	endsPoll  bool   // the target is a poll that is closed
 	respelled bool
-	entry     entry // what comes before it in its thread
+	entry     entry // its thread's first message comes before it
 }
 
 // route is the call's path in the API.
@@ -164,9 +164,14 @@ type composer struct{}
 
 func (composer) MessageID(platformID string) string { return messageID(platformID) }
 
-func (composer) Texts(markdown string) (calls []call) {
+// Texts puts rows of buttons under the last part of a question.
+func (composer) Texts(markdown string, shows *msg.Ask) (calls []call) {
 	for _, part := range render.Discord(markdown, maxText-markRoom) {
 		calls = append(calls, call{method: http.MethodPost, body: discordapi.Params{"content": part}})
+	}
+	if len(calls) > 0 && shows != nil {
+		last := &calls[len(calls)-1]
+		*last = last.with(buttonsField, buttonsOf(shows))
 	}
 	return calls
 }
@@ -176,7 +181,7 @@ func (composer) Texts(markdown string) (calls []call) {
 func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 	for _, f := range files {
 		if f.Size > maxUpload {
-			calls = append(calls, c.Texts(f.TooLarge(maxUpload, "Discord takes from bots"))...)
+			calls = append(calls, c.Texts(f.TooLarge(maxUpload, "Discord takes from bots"), nil)...)
 			continue
 		}
 		calls = append(calls, call{method: http.MethodPost, body: discordapi.Params{}, file: &f})
@@ -186,7 +191,7 @@ func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 		calls[0].body["content"] = text[0]
 		return calls
 	}
-	return append(calls, c.Texts(markdown)...)
+	return append(calls, c.Texts(markdown, nil)...)
 }
 
 // Reaction takes an emoji, or one of a guild as "name:id".
@@ -211,16 +216,26 @@ func (c call) respell() call {
 	return c
 }
 
-func (composer) Edit(target string, text call) call {
+func (composer) Edit(target string, text call, ended bool) call {
 	text.method, text.path = http.MethodPatch, "/"+target
+	if ended {
+		return text.withoutButtons()
+	}
 	return text
 }
+
+// withoutButtons empties the rows of buttons: an edit without them leaves those of its message.
+func (c call) withoutButtons() call { return c.with(buttonsField, []map[string]any{}) }
 
 func (composer) Delete(target string) call {
 	return call{method: http.MethodDelete, path: "/" + target}
 }
 
-func (composer) Poll(m *msg.Message, p *msg.Poll) ([]call, error) {
+// Poll closes a poll itself; Discord shows the result.
+func (composer) Poll(target string, m *msg.Message, p *msg.Poll) ([]call, error) {
+	if target != "" {
+		return []call{{method: http.MethodPost, target: target, endsPoll: true}}, nil
+	}
 	poll := discordapi.Poll{
 		Question: discordapi.PollMedia{Text: p.Question}, Answers: []discordapi.PollAnswer{}, Multiple: p.Multiple,
 		Duration: pollHours(m.ReceivedAt, p.ClosesAt),
@@ -229,11 +244,6 @@ func (composer) Poll(m *msg.Message, p *msg.Poll) ([]call, error) {
 		poll.Answers = append(poll.Answers, discordapi.PollAnswer{Media: discordapi.PollMedia{Text: text}})
 	}
 	return []call{{method: http.MethodPost, body: discordapi.Params{"poll": poll}}}, nil
-}
-
-// ClosePoll closes the poll itself; Discord shows the result.
-func (composer) ClosePoll(target string, _ *msg.Poll) []call {
-	return []call{{method: http.MethodPost, target: target, endsPoll: true}}
 }
 
 // pollHours is how long a poll made at a time, in unix ms, is open: in whole hours, at most maxPoll.
@@ -254,13 +264,9 @@ const (
 	buttonsField = "components"
 )
 
-// Ask puts rows of buttons under the last part.
-func (c composer) Ask(a *msg.Ask, markdown string) []call {
-	calls := c.Texts(markdown)
-	if len(calls) == 0 {
-		return nil
-	}
-	var buttons, rows []map[string]any
+// buttonsOf are rows with a button for each option of a question.
+func buttonsOf(a *msg.Ask) (rows []map[string]any) {
+	var buttons []map[string]any
 	for i, option := range a.Options {
 		buttons = append(buttons, map[string]any{"type": button, "style": secondary, "label": option,
 			"custom_id": msg.ButtonData(a.ID, i+1)})
@@ -268,15 +274,10 @@ func (c composer) Ask(a *msg.Ask, markdown string) []call {
 	for row := range slices.Chunk(buttons, maxInRow) {
 		rows = append(rows, buttonRow(row...)...)
 	}
-	last := &calls[len(calls)-1]
-	*last = last.with(buttonsField, rows)
-	return calls
+	return rows
 }
 
 // buttonRow is the rows of a message whose buttons stand in one.
 func buttonRow(buttons ...map[string]any) []map[string]any {
 	return []map[string]any{{"type": actionRow, "components": buttons}}
 }
-
-// TakeButtons empties the rows: an edit without them leaves those of its message.
-func (composer) TakeButtons(edit call) call { return edit.with(buttonsField, []map[string]any{}) }

@@ -33,7 +33,7 @@ func (s *Sender) Find(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 	id, err := s.Send(ctx, m, p)
 	var f *adapter.Failure
 	if errors.As(err, &f) && f.Class == msg.Permanent {
-		return "", nil // it is refused; Send will return why, and in what other form it is sent
+		return "", nil // it is refused; Send will return why, and the other form in which it is sent
 	}
 	return id, err
 }

@@ -13,12 +13,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-const (
-	// editEvery is how often the message of a preview is changed: a channel takes five edits in five seconds.
-	editEvery = 2 * time.Second
-	// doing begins the line about what the agent does.
-	doing = "⏳ "
-)
+// editEvery is how often the message of a preview is changed: a channel takes five edits in five seconds.
+const editEvery = 2 * time.Second
 
 // PreviewEvery implements adapter.Previewer.
 func (s *Sender) PreviewEvery(store.Lane) time.Duration { return editEvery }
@@ -54,10 +50,7 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 
 // previewText is the text of a preview.
 func previewText(p *adapter.Preview) string {
-	line := ""
-	if p.Line != "" {
-		line = render.DiscordTail(doing+p.LineMarkdown(), maxText/2)
-	}
+	line := render.DiscordTail(p.LineMarkdown(), maxText/2)
 	text := render.DiscordTail(p.Text, maxText-utf8.RuneCountInString(line)-2)
 	if text == "" || line == "" {
 		return text + line
@@ -85,7 +78,7 @@ func (s *Sender) TakeOver(part adapter.Part, platformID string) (adapter.Part, b
 	if !ok || !c.sends() || c.file != nil || c.body["content"] == nil || !discordapi.IsID(platformID) {
 		return nil, false
 	}
-	c = composer{}.TakeButtons(c)
+	c = c.withoutButtons()
 	c.method, c.path = http.MethodPatch, "/"+platformID
 	for _, field := range []string{"nonce", "enforce_nonce", referenceField} {
 		delete(c.body, field)

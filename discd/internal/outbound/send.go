@@ -176,7 +176,10 @@ func (s *Sender) Mark(p adapter.Part) adapter.Part {
 }
 
 // Type implements adapter.Typist.
-func (s *Sender) Type(ctx context.Context, in store.Lane) error {
+func (s *Sender) Type(ctx context.Context, in store.Lane, works bool) error {
+	if !works { // it expires by itself
+		return nil
+	}
 	channel, err := s.channelOf(in.ChatJID, in.ThreadID)
 	if err != nil {
 		return err

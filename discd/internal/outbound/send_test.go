@@ -312,7 +312,7 @@ func TestSend_ReplyRefused_SendsWithoutReference(t *testing.T) {
 func TestType_InChatAndThread(t *testing.T) {
 	b := newSenderFixture(t)
 	for _, lane := range []store.Lane{{ChatJID: b.address(b.dm.ChannelID)}, {ChatJID: b.address(b.channel.ChannelID), ThreadID: b.thread.ChannelID}} {
-		if err := b.Type(t.Context(), lane); err != nil {
+		if err := b.Type(t.Context(), lane, true); err != nil {
 			t.Error(err)
 		}
 	}

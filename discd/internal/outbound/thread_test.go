@@ -66,65 +66,50 @@ func TestSend_ForkWithoutThread_Retries(t *testing.T) {
 	}
 }
 
-// The row goes to the channel, says so, and is found there after a crash. The fork is over, and its group reads of it.
-func TestSend_ForkThreadRefused_GoesToTheChannel(t *testing.T) {
-	for name, refuse := range map[string]func(b *senderFixture){
-		"message deleted": func(b *senderFixture) { b.channel.Delete(b.channel.Messages()[0].ID) },
-		"no permission": func(b *senderFixture) {
-			b.InjectFault(fake.Fault{Route: fake.StartThreadFromMessage, Status: http.StatusForbidden, Code: noPermission})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newSenderFixture(t)
-			m, part := b.forked(t, true)
-			refuse(b)
-			id, err := adaptertest.Send(t.Context(), b, m, part)
-			var remark *adapter.Remark
-			if !errors.As(err, &remark) || !strings.HasPrefix(remark.Text, "sent to the channel: the thread could not be opened: ") {
-				t.Fatalf("%v", err)
-			}
-			all := b.channel.Messages()
-			if last := all[len(all)-1]; last.ID != id || last.Content != "(the thread could not be opened) when then?" {
-				t.Errorf("%+v", last)
-			}
-			fork, err := b.Store.Fork(t.Context(), m.ChatJID, "#deploy#fix")
-			if err != nil || fork.EndedAt == 0 {
-				t.Errorf("the fork: %+v, %v", fork, err)
-			}
-			b.time = b.time.Add(nonceLifetime + time.Minute)
-			b.find(t, m, part, id, 1)
-		})
-	}
-}
-
-// The row goes to the channel of the thread, and says so.
+// The row goes to the channel of the thread, says so, and is found there after a crash. A fork is over, and its group
+// reads of it.
 func TestSend_ThreadTakesNothing_GoesToItsChannel(t *testing.T) {
+	forked := func(refuse func(b *senderFixture)) func(*testing.T, *senderFixture) string {
+		return func(t *testing.T, b *senderFixture) string {
+			m, _ := b.forked(t, true)
+			refuse(b)
+			return m.ThreadID
+		}
+	}
+	closed := func(archived bool) func(*testing.T, *senderFixture) string {
+		return func(_ *testing.T, b *senderFixture) string {
+			b.thread.Archive(archived, true)
+			return b.thread.ChannelID
+		}
+	}
 	for name, test := range map[string]struct {
-		thread func(b *senderFixture) string
-		note   string
+		thread       func(*testing.T, *senderFixture) string
+		remark, note string
 	}{
-		"unknown": {func(b *senderFixture) string { return b.channel.Messages()[0].ID }, "(the thread is gone) "},
-		"locked": {func(b *senderFixture) string {
-			b.thread.Archive(false, true)
-			return b.thread.ChannelID
-		}, "is closed) "},
-		"locked and archived": {func(b *senderFixture) string {
-			b.thread.Archive(true, true)
-			return b.thread.ChannelID
-		}, "is closed) "},
+		"unknown": {func(_ *testing.T, b *senderFixture) string { return b.channel.Messages()[0].ID }, "the thread is ", "(the thread is gone) "},
+		"locked":  {closed(false), "the thread is ", "is closed) "}, "locked and archived": {closed(true), "the thread is ", "is closed) "},
+		"fork, its message deleted": {forked(func(b *senderFixture) { b.channel.Delete(b.channel.Messages()[0].ID) }),
+			"the thread could not be opened: ", "(the thread could not be opened) "},
+		"fork, no permission": {forked(func(b *senderFixture) {
+			b.InjectFault(fake.Fault{Route: fake.StartThreadFromMessage, Status: http.StatusForbidden, Code: noPermission})
+		}), "the thread could not be opened: ", "(the thread could not be opened) "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newSenderFixture(t)
-			m, part := b.row(t, msg.Message{Content: "an answer", ThreadID: test.thread(b), ReplyToID: "5"})
+			m, part := b.row(t, msg.Message{Content: "an answer", ThreadID: test.thread(t, b), ReplyToID: "5"})
 			id, err := adaptertest.Send(t.Context(), b, m, part)
 			var remark *adapter.Remark
-			if !errors.As(err, &remark) || !strings.HasPrefix(remark.Text, "sent to the channel: the thread is ") {
+			if !errors.As(err, &remark) || !strings.HasPrefix(remark.Text, "sent to the channel: "+test.remark) {
 				t.Fatalf("%v", err)
 			}
 			all := b.channel.Messages()
 			last := all[len(all)-1]
 			if last.ID != id || !strings.HasSuffix(last.Content, test.note+"an answer") || last.Reference != nil || len(b.channel.Threads()) != 1 {
 				t.Errorf("%+v", last)
+			}
+			fork, err := b.Store.Fork(t.Context(), m.ChatJID, "#deploy#fix")
+			if err != nil || fork != nil && fork.EndedAt == 0 {
+				t.Errorf("the fork: %+v, %v", fork, err)
 			}
 			b.time = b.time.Add(nonceLifetime + time.Minute)
 			b.find(t, m, part, id, 1)

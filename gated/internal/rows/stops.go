@@ -10,7 +10,6 @@ import (
 	"time"
 
 	adapterrows "arizuko/pkg/adapter/rows"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -451,8 +450,7 @@ func halfAnswer(tx *store.Tx, s *Stop, t *msg.Turn, now int64) (*msg.Message, er
 	}
 	replyTo := shown.ReplyTo
 	if platform, _ := msg.SplitJID(t.ChatJID); platform != msg.PlatformWeb { // which has no previews to store
-		config, _ := groupconfig.Parse(shown.Config)
-		if config.Progress.In(shown.ChatKind == msg.ChatDM || t.ThreadID != "") != groupconfig.ProgressLive {
+		if shown.Mode != adapterrows.PreviewText {
 			return nil, nil
 		}
 		open, err := adapterrows.LanePreviews(store.Uncancelled(), tx.Reader, shown.Lane)

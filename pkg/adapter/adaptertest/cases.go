@@ -310,7 +310,7 @@ func secrets(b *fixture) {
 	}
 }
 
-// massMentions are what agents may be talked into saying.
+// massMentions are texts that agents may be talked into writing.
 func massMentions(b *fixture) {
 	hostile := []string{
 		"@everyone", "@here", "@channel", "@all", "hello @everyone and @here", "**@everyone**", "`@everyone`",

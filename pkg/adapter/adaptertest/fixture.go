@@ -48,7 +48,7 @@ type fixture struct {
 	connection daemon.Connection
 }
 
-// logText is what adapters log.
+// logText is the log of adapters.
 type logText struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -244,7 +244,7 @@ func (b *fixture) ends(want msg.OutState, ids ...int64) {
 
 func isEnd(s msg.OutState) bool { return s != msg.OutQueued && s != msg.OutSending }
 
-// received lists what arrived in a chat.
+// received lists the texts that arrived in a chat.
 func (b *fixture) received(chatJID string) (texts []string) {
 	for _, r := range b.remote.Received() {
 		if r.ChatJID == chatJID {
@@ -254,7 +254,7 @@ func (b *fixture) received(chatJID string) (texts []string) {
 	return texts
 }
 
-// expect compares what arrived in the first chat with what should.
+// expect compares the texts that arrived in the first chat with those that should.
 func (b *fixture) expect(want ...string) {
 	b.Helper()
 	if got := b.received(b.platform.Chats[0]); !slices.Equal(got, want) {
@@ -275,7 +275,7 @@ func (b *fixture) copies(text string) (bare, marked int) {
 	return bare, marked
 }
 
-// policy is what the adapter does with a part that may have arrived.
+// policy is the adapter's way with a part that may have arrived.
 type policy struct{ finds, marks, repeats bool }
 
 func (b *fixture) policy() (p policy) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// inboundCases are the cases of what users write.
+// inboundCases are the cases of users' messages.
 func inboundCases() []testCase {
 	writes := func(p Platform) bool { return p.Writes }
 	return []testCase{
@@ -64,7 +64,7 @@ func refusedEvent(b *fixture, o Outage) {
 	}
 }
 
-// written lists what Write wrote, in the order of the rows.
+// written lists the texts of Write, in the order of the rows.
 func (b *fixture) written() (texts []string) {
 	b.Helper()
 	last, err := b.store.LastMessageID(context.Background())

@@ -76,7 +76,7 @@ func outageCases() []testCase {
 	}
 }
 
-// outage checks what becomes of the rows queued before and during an outage. sure means that no part of them can have
+// outage checks the fate of rows queued before and during an outage. sure means that no part of them can have
 // arrived, so that each is sent once and unmarked.
 func outage(b *fixture, o Outage, lasts time.Duration, sure bool) {
 	b.listening = true
@@ -165,7 +165,7 @@ func (b *fixture) resolved(ids []int64, texts []string, o Outage, sure bool) {
 		b.within(limit, "the end of a row", func() bool { return isEnd(b.row(id).OutState) })
 	}
 	if !sure {
-		b.pass(maxResolve) // until what is late is there, too
+		b.pass(maxResolve) // until late messages are there, too
 	}
 	b.eachArrived(texts, sure)
 	for _, id := range ids {
@@ -202,7 +202,7 @@ func (b *fixture) eachArrived(texts []string, sure bool) {
 	}
 }
 
-// resolves reports whether the adapter sends on what may have arrived, instead of ending it as ambiguous.
+// resolves reports whether the adapter sends a part that may have arrived, instead of ending it as ambiguous.
 func (b *fixture) resolves() bool {
 	p := b.policy()
 	return p.repeats || p.finds || p.marks

@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// refusalCases are the cases of what the platform does not take as it is.
+// refusalCases are the cases of parts that the platform does not take as they are.
 func refusalCases() []testCase {
 	return []testCase{
 		{"flood wait of the account", func(p Platform) bool { return p.Floods && p.Lane != nil }, accountFlood},

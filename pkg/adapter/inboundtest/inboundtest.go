@@ -1,5 +1,5 @@
 // Package inboundtest tests converters of platform events: it compares their rows with golden files
-// and checks what the messages table requires of every row.
+// and checks each row against the rules of the messages table.
 package inboundtest
 
 import (
@@ -47,11 +47,11 @@ func Read[E any](t testing.TB, path string) (examples []E) {
 	return examples
 }
 
-// Result is what a converter made of an example.
+// Result is the result of a converter for an example.
 type Result struct {
 	What    string          `json:"what"`
 	Why     string          `json:"why"`   // the agent gets nothing, or less than was sent
-	Lacks   string          `json:"lacks"` // what has to be known before it can be converted
+	Lacks   string          `json:"lacks"` // facts that must be known before it can be converted
 	Inbound adapter.Inbound `json:"result"`
 	Error   string          `json:"error"`
 }
@@ -148,7 +148,7 @@ func CheckConversion(t *testing.T, platform string, convert func() (adapter.Inbo
 	return in
 }
 
-// CheckRow checks what the messages table requires of a row of a platform.
+// CheckRow checks a row of a platform against the rules of the messages table.
 func CheckRow(t testing.TB, platform string, m *msg.Message) {
 	t.Helper()
 	pending := 0

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Rows are outbound rows by what they show.
+// Rows are outbound rows by a description.
 type Rows map[string]*msg.Message
 
 // AddForEachSource adds a copy of each row for every source of outbound rows, since the parts must

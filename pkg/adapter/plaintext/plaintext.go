@@ -1,4 +1,4 @@
-// Package plaintext makes text of what users wrote on a platform: names that cannot forge lines, and
+// Package plaintext makes plain text from users' input on a platform: names that cannot forge lines, and
 // removals that leave no extra blanks.
 package plaintext
 
@@ -45,7 +45,7 @@ func invisible(r rune) bool {
 	return 0x202A <= r && r <= 0x202E || 0x2060 <= r && r <= 0x206F
 }
 
-// Bracket names a thing with what is known of it: "[venue: Louvre, Paris]".
+// Bracket names a thing with its details: "[venue: Louvre, Paris]".
 func Bracket(thing string, details ...string) string {
 	var known []string
 	for _, d := range details {
@@ -78,8 +78,8 @@ type Change struct {
 }
 
 // Apply makes changes, which are in the order of the text. A change that overlaps an earlier one does not
-// bring back what that has removed. What names us is removed with the blanks around it, unless another is
-// named beside it: the sentence needs both names.
+// bring back text that the earlier one has removed. Our own name is removed with the blanks around it, unless another
+// is named beside it: the sentence needs both names.
 func Apply(text string, changes []Change) string {
 	var out []byte
 	done := 0 // how much of the text is written or removed
@@ -124,7 +124,7 @@ func accompanied(text string, changes []Change, i int) bool {
 	return Beside(between)
 }
 
-// What may stand between two names that belong together.
+// Limits of the text between two names that belong together.
 const (
 	maxBetween     = 64 // bytes
 	maxConjunction = 3  // characters of a word such as "and", in any language
@@ -151,7 +151,7 @@ func CloseUp(out []byte, text string) (joined []byte, rest string) {
 	return append(left, blank(left, before, after, rest)...), rest
 }
 
-// blank is what remains of the blanks around a word that was removed between left and right: none at the
+// blank returns the blanks that stay where a word was removed between left and right: none at the
 // ends of the text, before a comma or after an opening bracket.
 func blank(left []byte, before, after, right string) string {
 	last, _ := utf8.DecodeLastRune(left)

@@ -59,14 +59,11 @@ func Thread(ctx context.Context, r store.Reader, chatJID, id string) (*msg.Threa
 // RecentThreads lists the threads of a chat whose newest message was stored since a time, in unix ms, the
 // one with the oldest such message first.
 func RecentThreads(ctx context.Context, r store.Reader, chatJID string, since int64) ([]string, error) {
-	return store.All(ctx, r, func(scan store.Scan) (id string, err error) {
-		err = scan(&id)
-		return id, err
-	}, queryRecentThreads, chatJID, since)
+	return store.All(ctx, r, store.One[string], queryRecentThreads, chatJID, since)
 }
 
-// AbandonFork ends a fork whose own thread cannot be opened, if it is open: the group's next prompt says so. what
-// became of the message for it is a sentence of that.
+// AbandonFork ends a fork whose own thread cannot be opened, if it is open. The group's next prompt says so; what is a
+// sentence of it, on the message for that thread.
 func AbandonFork(tx *store.Tx, fork *msg.Fork, what string, now int64) error {
 	if fork.EndedAt != 0 {
 		return nil
@@ -78,6 +75,12 @@ func AbandonFork(tx *store.Tx, fork *msg.Fork, what string, now int64) error {
 	return tx.PutSystemMessage(fork.Folder, "gated", "fork_failed", body, now)
 }
 
+// scanThread reads a thread of a chat as its lane of answers.
+func scanThread(scan store.Scan) (l store.Lane, err error) {
+	err = scan(&l.ChatJID, &l.ThreadID)
+	return l, err
+}
+
 func scanLane(scan store.Scan) (l store.Lane, err error) {
 	err = scan(&l.ChatJID, &l.ThreadID, &l.Decorations)
 	return l, err
@@ -85,10 +88,7 @@ func scanLane(scan store.Scan) (l store.Lane, err error) {
 
 // OutboxLanes lists the threads of a platform with outbound rows to deliver, each as a lane of answers.
 func OutboxLanes(ctx context.Context, r store.Reader, platform string) ([]store.Lane, error) {
-	lanes, err := store.All(ctx, r, func(scan store.Scan) (l store.Lane, err error) {
-		err = scan(&l.ChatJID, &l.ThreadID)
-		return l, err
-	}, queryOutboxLanes, platform)
+	lanes, err := store.All(ctx, r, scanThread, queryOutboxLanes, platform)
 	if err != nil {
 		return nil, err
 	}
@@ -118,18 +118,12 @@ func OldOutbound(ctx context.Context, r store.Reader, platform string, before in
 
 // ActiveLanes lists the lanes of a platform that have a running turn.
 func ActiveLanes(ctx context.Context, r store.Reader, platform string) ([]store.Lane, error) {
-	return store.All(ctx, r, func(scan store.Scan) (l store.Lane, err error) {
-		err = scan(&l.ChatJID, &l.ThreadID)
-		return l, err
-	}, queryActiveLanes, platform+":", platform+";") // all addresses that begin with the platform and a colon
+	return store.All(ctx, r, scanThread, queryActiveLanes, platform+":", platform+";") // all addresses that begin with the platform and a colon
 }
 
 // ActiveTriggers lists the platform ids of the messages that started a lane's running turns.
 func ActiveTriggers(ctx context.Context, r store.Reader, l store.Lane) ([]string, error) {
-	return store.All(ctx, r, func(scan store.Scan) (id string, err error) {
-		err = scan(&id)
-		return id, err
-	}, queryActiveTriggers, l.ChatJID, l.ThreadID)
+	return store.All(ctx, r, store.One[string], queryActiveTriggers, l.ChatJID, l.ThreadID)
 }
 
 // NextOutbound is the oldest queued or sending row of a lane, nil if there is none. Decorations of messages that are
@@ -202,10 +196,7 @@ func Posts(ctx context.Context, r store.Reader, chatJID, from, before string, li
 
 // ThreadPosts returns the platform ids of the newest posts in a thread, the newest first, at most limit.
 func ThreadPosts(ctx context.Context, r store.Reader, chatJID, threadID string, limit int) ([]string, error) {
-	return store.All(ctx, r, func(scan store.Scan) (id string, err error) {
-		err = scan(&id)
-		return id, err
-	}, queryThreadPosts, chatJID, threadID, limit)
+	return store.All(ctx, r, store.One[string], queryThreadPosts, chatJID, threadID, limit)
 }
 
 const (
@@ -213,7 +204,7 @@ const (
 	eventUndelivered = "undelivered"
 	// maxUndelivered is how many of these lines wait for a group's next prompt: an outage may cost a thousand rows.
 	maxUndelivered = 10
-	// maxProblem bounds what a line says of the reason, in bytes.
+	// maxProblem bounds the reason in a line, in bytes.
 	maxProblem = 300
 )
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"arizuko/pkg/failpoint"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -62,7 +63,7 @@ func EndPreview(tx *store.Tx, id int64, state PreviewState, now int64) error {
 	return changePreview(tx, id, updateEndPreview, state, now, id)
 }
 
-// OvertakePreview stores that an open preview is to be removed.
+// OvertakePreview stores that an open preview must be removed.
 func OvertakePreview(tx *store.Tx, id, now int64) error {
 	return changePreview(tx, id, updateEndingPreview, now, id)
 }
@@ -105,6 +106,23 @@ type Preview struct {
 	CreatedAt  int64
 }
 
+// PreviewMode is how much users may see of a turn before it answers.
+type PreviewMode string
+
+// The modes.
+const (
+	PreviewText PreviewMode = "live"   // the answer as it grows
+	PreviewLine PreviewMode = "status" // one line that says what the agent does
+	PreviewOff  PreviewMode = "off"
+)
+
+// previewMode is the mode that a group's configuration sets, or else that of its kind of chat. gated reports an invalid
+// configuration; no agent runs then.
+func previewMode(config string, kind msg.ChatKind, in store.Lane) PreviewMode {
+	c, _ := groupconfig.Parse(json.RawMessage(config))
+	return PreviewMode(c.Progress.In(kind == msg.ChatDM || kind == msg.ChatWeb || in.ThreadID != ""))
+}
+
 // PreviewTurn is a running turn, with what decides whether and how its progress is shown.
 type PreviewTurn struct {
 	ID     int64
@@ -116,25 +134,24 @@ type PreviewTurn struct {
 	ReplyTo    string
 	Frames     int
 	StartedAt  int64
-	ProgressAt int64           // when its progress was stored last, unix ms, 0 for never
-	ChatKind   msg.ChatKind    // also of a chat that no adapter has described
-	Config     json.RawMessage // of its group, "" for none
-	Behind     bool            // its agent has an older turn
-	Waiting    bool            // its lane has rows to deliver
+	ProgressAt int64 // when its progress was stored last, unix ms, 0 for never
+	Mode       PreviewMode
+	Behind     bool // its agent has an older turn
+	Waiting    bool // its lane has rows to deliver
 }
 
 func scanPreviewTurn(scan store.Scan) (t PreviewTurn, err error) {
 	var config string
+	var chat msg.ChatKind
 	err = scan(&t.ID, &t.Kind, &t.Folder, &t.Topic, &t.Lane.ChatJID, &t.Lane.ThreadID, &t.ReplyTo, &t.Frames,
-		&t.StartedAt,
-		&t.ProgressAt, &t.ChatKind, &config, &t.Behind, &t.Waiting)
-	t.Config = json.RawMessage(config)
+		&t.StartedAt, &t.ProgressAt, &chat, &config, &t.Behind, &t.Waiting)
 	if t.Frames > 0 {
 		t.ReplyTo = ""
 	}
-	if t.ChatKind == "" {
-		t.ChatKind = msg.KindOfJID(t.Lane.ChatJID)
+	if chat == "" { // no adapter has described it
+		chat = msg.KindOfJID(t.Lane.ChatJID)
 	}
+	t.Mode = previewMode(config, chat, t.Lane)
 	return t, err
 }
 

@@ -45,12 +45,13 @@ const (
 		AND ifnull(m.platform_id, o.platform_id) IS NOT NULL`
 )
 
-// The statements on forks of topics.
+// The statements on forks of topics, and on lines for the next prompt of a group.
 const (
 	// Whether a message is in a thread, or may be.
 	queryThreadUsed = `SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_thread WHERE thread_id <> '' AND ` +
 		store.Spoken + `
 		AND chat_jid = ? AND thread_id = ? AND (out_state IS NULL OR out_state NOT IN ('queued', 'sending', 'failed', 'cancelled')))`
+	queryUnreadSystem = `SELECT count(*) FROM (SELECT 1 FROM system_messages WHERE folder = ? AND turn_id IS NULL AND event = ? ORDER BY id DESC LIMIT ?+0) s`
 )
 
 // Statements about chats that were moved.
@@ -75,15 +76,19 @@ const (
 		ON CONFLICT (daemon, ref) DO UPDATE SET message_id = excluded.message_id`
 )
 
-// The statements of adapters that compare rows with what a platform shows.
+// The statements of adapters that compare rows with the platform's messages.
 const (
 	queryPosts = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_platform_id
 		WHERE m.chat_jid = ? AND m.platform_id IS NOT NULL AND m.platform_id >= ? AND m.platform_id < ? ORDER BY m.platform_id LIMIT ?+0`
 	queryThreadPosts = `SELECT platform_id FROM messages INDEXED BY messages_thread
 		WHERE thread_id <> '' AND ` + store.Spoken + ` AND chat_jid = ? AND thread_id = ? AND platform_id IS NOT NULL ORDER BY id DESC LIMIT ?+0`
+	// The newest row of each thread of a chat, and of these the ones since a time.
+	queryRecentThreads = `SELECT m.thread_id FROM (
+		SELECT max(id) AS newest FROM messages INDEXED BY messages_thread WHERE thread_id <> '' AND ` + store.Spoken + ` AND chat_jid = ?1 GROUP BY thread_id
+		) t JOIN messages m ON m.id = t.newest WHERE m.received_at >= ?2 ORDER BY m.id`
 )
 
-// The statements on previews; see queries.go.
+// The statements on previews.
 const (
 	queryWrittenBelow = `SELECT EXISTS (SELECT 1 FROM messages m INDEXED BY messages_chat
 		WHERE m.chat_jid = ?2 AND m.id > (SELECT trigger_message_id FROM turns WHERE id = ?1) AND m.thread_id = ?3
@@ -91,22 +96,9 @@ const (
 	insertPreview     = `INSERT INTO previews (turn_id, chat_jid, thread_id, reply_to, state, created_at, updated_at) VALUES (?1,?2,?3,?4,?5,?6,?6)`
 	updateKeepPreview = `UPDATE previews SET platform_id = ?, updated_at = ? WHERE id = ? AND state = 'open' AND chat_jid = ?`
 	updateEndPreview  = `UPDATE previews SET state = ?, updated_at = ? WHERE id = ? AND state = 'open'`
-	// The preview is to be removed, since a row goes out below it.
+	// The preview must be removed, since a row goes out below it.
 	updateEndingPreview = `UPDATE previews SET ending = 1, updated_at = ? WHERE id = ? AND state = 'open'`
 	updateReopenPreview = `UPDATE previews SET state = 'open', ending = 1, updated_at = ? WHERE turn_id = ? AND state = 'final' AND platform_id = ?`
-)
-
-// The statements on turns, runs, sessions and what belongs to them; see queries.go.
-const (
-	queryUnreadSystem = `SELECT count(*) FROM (SELECT 1 FROM system_messages WHERE folder = ? AND turn_id IS NULL AND event = ? ORDER BY id DESC LIMIT ?+0) s`
-)
-
-// The statements on the recent lines of a chat.
-const (
-	// The newest row of each thread of a chat, and of these the ones since a time.
-	queryRecentThreads = `SELECT m.thread_id FROM (
-		SELECT max(id) AS newest FROM messages INDEXED BY messages_thread WHERE thread_id <> '' AND ` + store.Spoken + ` AND chat_jid = ?1 GROUP BY thread_id
-		) t JOIN messages m ON m.id = t.newest WHERE m.received_at >= ?2 ORDER BY m.id`
 )
 
 const (
@@ -115,8 +107,8 @@ const (
 )
 
 const (
-	// What decides whether a running turn of a platform, or one turn, gets a preview. The lane waits while it has rows
-	// to deliver.
+	// The facts that decide whether a running turn of a platform, or one turn, gets a preview. The lane waits while it
+	// has rows to deliver.
 	previewTurn = `SELECT t.id, t.kind, t.folder, t.topic, t.chat_jid, t.thread_id, ifnull(t.reply_to, ''), t.frames, ifnull(t.started_at, 0),
 		ifnull(p.updated_at, 0), ifnull(c.kind, ''), ifnull(g.config, ''),
 		EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = t.run_id AND o.id < t.id),

@@ -24,13 +24,13 @@ const (
 )
 
 // postHandler handles posts of the Events API: events, and the slash commands and presses of buttons that are posted
-// to the same URL. Slack posts again what is not answered with success.
+// to the same URL. Slack posts an event again unless the answer is a success.
 type postHandler struct {
 	secret  string // that Slack signs with
 	timeout time.Duration
 	// posted is called before a post is received. repeated says whether Slack has sent it before.
 	posted func(repeated bool)
-	// receive stores what Slack has sent. The reply, unless it is nil, is the answer.
+	// receive stores Slack's post. The reply, unless it is nil, is the answer.
 	receive func(ctx context.Context, kind string, payload []byte) (reply any, err error)
 }
 

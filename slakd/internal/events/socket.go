@@ -20,7 +20,7 @@ import (
 // Two shorter ones in a row are an error.
 const minConnection = 10 * time.Second
 
-// socketHandler is called for what happens on a connection, in order.
+// socketHandler is called for the events of a connection, in order.
 type socketHandler struct {
 	// connected is called when Slack has greeted the connection, with how many the app has as Slack counts them.
 	connected func(open int)
@@ -146,7 +146,7 @@ func (l *link) receive(ctx context.Context, req *socketmode.Request) error {
 	if err != nil {
 		return err
 	}
-	// What is not acknowledged comes again on the next connection.
+	// Events that are not acknowledged come again on the next connection.
 	acking, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
 	defer cancel()
 	if err := l.client.AckCtx(acking, req.EnvelopeID, reply); err != nil {

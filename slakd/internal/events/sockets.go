@@ -59,7 +59,7 @@ func (s *sockets) recent(now time.Time) int {
 	return len(s.greeted)
 }
 
-// judge compares what Slack counts with slakd's own connections, and those of its own that Slack may still count.
+// judge compares Slack's count with slakd's own connections, and those of its own that Slack may still count.
 func judge(open, own, replaced int) (others int, sure bool) {
 	if open > own+replaced {
 		return open - own - replaced, true
@@ -67,7 +67,7 @@ func judge(open, own, replaced int) (others int, sure bool) {
 	return 0, open <= own
 }
 
-// Competitors says what to do about other connections of the app.
+// Competitors is the advice about other connections of the app.
 func Competitors(others int) string {
 	if others == 1 {
 		return "another program is connected with this app token: stop it, half of the events go there"

@@ -49,7 +49,7 @@ type Bookmarks struct {
 	loaded bool
 	last   map[string]int64 // by conversation
 	began  int64
-	// slackTime is what Slack's clock showed at slackTimeAt of the machine's, zero if it is not known.
+	// slackTime is the time of Slack's clock at slackTimeAt of the machine's, zero if it is not known.
 	slackTime, slackTimeAt time.Time
 	heard                  time.Time // of the last connection, or the last event that was posted
 	gap                    int       // the number of the gap that is open, 0 if none is
@@ -114,8 +114,8 @@ func (b *Bookmarks) Load(ctx context.Context, s *adapter.Shell) error {
 	})
 }
 
-// SetSlackTime notes what Slack's clock shows now, in whole seconds. It counts where the machine's clock shows another
-// time, and also if that is set later.
+// SetSlackTime notes the present time of Slack's clock, in whole seconds. It counts where the machine's clock shows
+// another time, and also if that is set later.
 func (b *Bookmarks) SetSlackTime(slack time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -248,7 +248,7 @@ func (b *Bookmarks) release(channels ...string) {
 	b.changed = make(chan struct{})
 }
 
-// Await returns once what was missed in a conversation is stored, so that a live message comes after it. Soon
+// Await returns once the missed messages of a conversation are stored, so that a live message comes after it. Soon
 // after the gap has opened the order is worth a delay; later, and of a conversation that cannot be read,
 // live messages do not wait.
 func (b *Bookmarks) Await(ctx context.Context, channel string) {
@@ -317,7 +317,7 @@ func (b *Bookmarks) left(listed []string) []string {
 	return slices.Compact(all)
 }
 
-// span is what is read of a conversation: posts after since, and threads whose first message is after floor.
+// span is the part of a conversation that is read: posts after since, and threads whose first message is after floor.
 func (b *Bookmarks) span(channel string, maxAge time.Duration) *gathering {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -28,7 +28,7 @@ const (
 	rowsAtOnce = 500
 )
 
-// change is what has become of a message, as far as the history shows it and no row says it.
+// change has the changes of a message that the history shows and no row records.
 type change struct {
 	ts  string // of the message
 	row *msg.Message
@@ -94,7 +94,7 @@ func (k known) content(ts string) string {
 	return k.posts[ts].Content
 }
 
-// compare notes what has changed of messages. Those that were compared before are left out.
+// compare notes the changes of messages. Those that were compared before are left out.
 func (r *Reader) compare(ctx context.Context, s *adapter.Shell, g *gathering, messages []message) error {
 	messages = slices.DeleteFunc(slices.Clone(messages), func(m message) bool { return g.seen[m.at] })
 	if len(messages) == 0 {
@@ -138,7 +138,7 @@ func isPost(row *msg.Message) bool {
 		row.Verb)
 }
 
-// compareMessage notes what has changed of a message.
+// compareMessage notes the changes of a message.
 func (r *Reader) compareMessage(ctx context.Context, s *adapter.Shell, g *gathering, m *message, k known) {
 	row := k.posts[m.TS]
 	hasPost := row != nil && isPost(row)

@@ -19,7 +19,7 @@ type message struct {
 	at  int64 // unix microseconds
 }
 
-// head is what is read of a message to sort it in.
+// head has the fields of a message that say where it belongs.
 type head struct {
 	TS          string `json:"ts"`
 	ThreadTS    string `json:"thread_ts"`
@@ -33,7 +33,7 @@ type head struct {
 	Attachments json.RawMessage `json:"attachments"`
 }
 
-// gathering collects what was missed in one conversation.
+// gathering collects the missed messages of one conversation.
 type gathering struct {
 	channel      string
 	since, floor int64

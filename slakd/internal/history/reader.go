@@ -27,7 +27,7 @@ const (
 	maxRootPages = 3
 )
 
-// API is what a Reader calls.
+// API has the calls of a Reader.
 type API interface {
 	Conversations(ctx context.Context) (all []slackapi.Conversation, refused, err error)
 	History(ctx context.Context, channel string, w slackapi.Window, cursor string) (slackapi.Page, error)
@@ -130,7 +130,7 @@ func isGone(err error) bool {
 	return slices.Contains([]string{"channel_not_found", "not_in_channel", "is_archived"}, slackapi.Code(err))
 }
 
-// readConversation stores what was missed in a conversation, oldest first, in parts that fit into memory.
+// readConversation stores the missed messages of a conversation, oldest first, in parts that fit into memory.
 func (r *Reader) readConversation(ctx context.Context, s *adapter.Shell, channel string, gap int) error {
 	g := r.span(channel, s.MaxAge)
 	count := 0

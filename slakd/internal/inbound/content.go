@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// maxBeside bounds what is read of blocks, cards and forwarded messages, in bytes.
+	// maxBeside bounds the text of blocks, cards and forwarded messages, in bytes.
 	maxBeside = 64 << 10
 	// maxForwards bounds how deep forwarded messages are read within each other.
 	maxForwards = 4
@@ -18,7 +18,7 @@ const (
 	cutText = "[the rest can only be read in Slack]"
 )
 
-// placeholder reports whether a text is what Slack writes where a client can show nothing.
+// placeholder reports whether a text is Slack's own, for clients that can show nothing else.
 func placeholder(text string) bool {
 	switch strings.ReplaceAll(strings.TrimSpace(text), "’", "'") {
 	case "[no preview available]", "This content can't be displayed.":
@@ -111,7 +111,7 @@ func bodyOf(m *Message, me Self, names Names) adapter.Body {
 	}
 }
 
-// ownWords are the words of a message without what was forwarded with it.
+// ownWords are the words of a message without those of forwarded messages.
 func ownWords(m *Message, me Self, names Names) *content {
 	c := &content{reader: reader{me: me, names: names}}
 	text := m.Text
@@ -210,7 +210,8 @@ func (c *content) within(all []Attachment, depth int) {
 	}
 }
 
-// quote adds a message that was forwarded, or that the text links to. What others say already counts there, too.
+// quote adds a message that was forwarded, or that the text links to. Words that stand elsewhere already are left out
+// there, too.
 func (c *content) quote(a *Attachment, depth int) {
 	q := &content{reader: reader{names: c.names}, size: c.size}
 	q.card(a, depth)
@@ -240,7 +241,7 @@ func field(title, value string) string {
 	return strings.TrimSuffix(title, ":") + ": " + value
 }
 
-// describe adds what users wrote about files; named also lists files without that.
+// describe adds users' descriptions of files; named also lists files without that.
 func (c *content) describe(files []File, named bool) {
 	for i := range files {
 		f := &files[i]

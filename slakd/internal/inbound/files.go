@@ -27,7 +27,7 @@ func attachments(m *Message) (all []msg.Attachment, pending int) {
 	return all, adapter.Pending(all)
 }
 
-// filesOf are the files of a message, of what was forwarded with it, and of emails, each once.
+// filesOf are the files of a message, of messages forwarded with it, and of emails, each once.
 func filesOf(m *Message) []File {
 	var all []File
 	seen := map[string]bool{}
@@ -67,7 +67,7 @@ func eachCard(all []Attachment, depth int, do func(*Attachment)) {
 	}
 }
 
-// reference is what Fetch needs to download a file.
+// reference names a file for Fetch.
 func reference(f *File) string {
 	if url := cmp.Or(f.DownloadURL, f.URL); url != "" && f.Access != "check_file_info" {
 		return url
@@ -75,8 +75,8 @@ func reference(f *File) string {
 	return FilePrefix + f.ID
 }
 
-// sizeOf is how many bytes are downloaded, 0 if Slack does not say: what it keeps of canvases, posts and emails is not
-// what it sends of them.
+// sizeOf is how many bytes are downloaded, 0 if Slack does not say: the sizes that it keeps of canvases, posts and
+// emails are not those that it sends.
 func sizeOf(f *File) int64 {
 	switch f.Mode {
 	case "", "hosted", "snippet":

@@ -56,7 +56,7 @@ func Reacted(row, other *msg.Message) bool {
 		strings.TrimPrefix(row.Content, "-") == strings.TrimPrefix(other.Content, "-")
 }
 
-// ShownAfter reports whether the history shows what has become of a reaction by the time of a later reading. Its event
+// ShownAfter reports whether the history shows the state of a reaction by the time of a later reading. Its event
 // may still come, since Slack sends events again.
 func ShownAfter(row, event *msg.Message) bool {
 	id, shown := strings.CutSuffix(row.PlatformID, fromHistory)

@@ -87,7 +87,7 @@ func post(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	return r, nil
 }
 
-// rowOf sets what all rows about a message share: chat, thread, sender and content. It is nil for the
+// rowOf sets the fields that all rows about a message share: chat, thread, sender and content. It is nil for the
 // bot's own messages.
 func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, s adapter.Body, err error) {
 	if !isTS(m.TS) {
@@ -107,7 +107,7 @@ func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, 
 	}, s, nil
 }
 
-// change converts the new version of a message. What Slack adds by itself, such as a link preview, makes
+// change converts the new version of a message. Slack's own additions, such as a link preview, make
 // no row, unless it is a message that the text links to. Only the new text decides whether it addresses the bot,
 // since all else that could did so in the first version.
 func change(m *Message, me Self, names Names) (adapter.Inbound, error) {
@@ -143,7 +143,7 @@ func sameEdit(one, other *Edited) bool {
 	return one == other || one != nil && other != nil && one.TS == other.TS
 }
 
-// sameWords reports whether two versions of a message differ at most in what was forwarded with it or previewed.
+// sameWords reports whether two versions of a message differ at most in forwarded messages or previews.
 func sameWords(m, other *Message, me Self, names Names) bool {
 	return m.Text == other.Text && slices.Equal(ownWords(m, me, names).lines, ownWords(other, me, names).lines)
 }

@@ -71,7 +71,7 @@ func emojiName(n node) string {
 // bracketed is the mention of an id.
 func bracketed(kind, id string) string { return "<" + kind + cmp.Or(idOnly(id), "unknown") + ">" }
 
-// idOnly is an id without what ends a mention.
+// idOnly is an id without the end of a mention.
 func idOnly(id string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("<>|^&", r) {

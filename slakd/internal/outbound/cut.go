@@ -104,9 +104,23 @@ type composer struct{}
 
 func (composer) MessageID(platformID string) string { return slackapi.MessageTS(platformID) }
 
-func (composer) Texts(markdown string) (calls []call) {
-	for _, text := range render.Slack(markdown, maxText-markRoom) {
+// maxSection is the limit of the text above buttons, in characters.
+const maxSection = 3000
+
+// Texts puts buttons under the last part of a question, whose parts are shorter than those of other texts.
+func (composer) Texts(markdown string, shows *msg.Ask) (calls []call) {
+	limit := maxText
+	if shows != nil {
+		limit = maxSection
+	}
+	for _, text := range render.Slack(markdown, limit-markRoom) {
 		calls = append(calls, call{method: postMessage, text: text})
+	}
+	if len(calls) > 0 && shows != nil {
+		last := &calls[len(calls)-1]
+		for i, option := range shows.Options {
+			last.buttons = append(last.buttons, slackapi.Button{Label: option, Data: msg.ButtonData(shows.ID, i+1)})
+		}
 	}
 	return calls
 }
@@ -117,10 +131,10 @@ func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 	for _, f := range files {
 		switch {
 		case f.Size > maxUpload:
-			calls = append(calls, c.Texts(f.TooLarge(maxUpload, "Slack takes"))...)
+			calls = append(calls, c.Texts(f.TooLarge(maxUpload, "Slack takes"), nil)...)
 		case f.Size == 0:
 			calls = append(calls, c.Texts(fmt.Sprintf("The file `%s` is empty, and Slack takes no empty ones.",
-				f.Name))...)
+				f.Name), nil)...)
 		default:
 			calls = append(calls, call{method: uploadFile, file: &f})
 		}
@@ -130,7 +144,7 @@ func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 		calls[0].text = caption[0]
 		return calls
 	}
-	return append(calls, c.Texts(markdown)...)
+	return append(calls, c.Texts(markdown, nil)...)
 }
 
 // Reaction takes an emoji, or the name of one between colons.
@@ -146,8 +160,8 @@ func (composer) Reaction(target, given string, remove bool) (call, error) {
 	return call{method: method, ts: target, emoji: name}, nil
 }
 
-func (composer) Edit(target string, text call) call {
-	text.method, text.ts = updateMessage, target
+func (composer) Edit(target string, text call, ended bool) call {
+	text.method, text.ts, text.noButtons = updateMessage, target, ended
 	return text
 }
 
@@ -158,12 +172,17 @@ func votes() []string {
 	return []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "keycap_ten"}
 }
 
-// Poll makes a text, since Slack has no polls: users vote by a click on a reaction, see Seeds.
-func (c composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
-	if most := len(votes()); len(p.Options) > most {
+// Poll makes a text, since Slack has no polls: users vote by a click on a reaction, see Seeds. To close a poll, the
+// result is written into that text. Reactions stay, and count no more.
+func (c composer) Poll(target string, _ *msg.Message, p *msg.Poll) ([]call, error) {
+	calls := c.Texts(p.Text(msg.OptionEmoji), nil)
+	if most := len(votes()); len(p.Options) > most && target == "" {
 		return nil, fmt.Errorf("a poll has at most %d options", most)
 	}
-	return c.Texts(p.Text(msg.OptionEmoji)), nil
+	if len(calls) > 0 && target != "" {
+		calls[0] = c.Edit(target, calls[0], false)
+	}
+	return calls, nil
 }
 
 // Seeds implements adapter.Seeder: the bot adds a reaction for each option of a poll.
@@ -179,36 +198,4 @@ func (s *Sender) Seeds(m *msg.Message) (emoji []string) {
 		emoji = append(emoji, ":"+name+":")
 	}
 	return emoji
-}
-
-// ClosePoll writes the result into the poll's text. Reactions stay, and count no more.
-func (c composer) ClosePoll(target string, p *msg.Poll) []call {
-	calls := c.Texts(p.Text(msg.OptionEmoji))
-	if len(calls) > 0 {
-		calls[0] = c.Edit(target, calls[0])
-	}
-	return calls
-}
-
-// maxSection is the limit of the text above buttons, in characters.
-const maxSection = 3000
-
-// Ask puts buttons under the last part. The parts are shorter than those of other texts.
-func (composer) Ask(a *msg.Ask, markdown string) (calls []call) {
-	for _, text := range render.Slack(markdown, maxSection-markRoom) {
-		calls = append(calls, call{method: postMessage, text: text})
-	}
-	for i, option := range a.Options {
-		if len(calls) > 0 {
-			last := &calls[len(calls)-1]
-			last.buttons = append(last.buttons, slackapi.Button{Label: option, Data: msg.ButtonData(a.ID, i+1)})
-		}
-	}
-	return calls
-}
-
-// TakeButtons implements adapter.Composer.
-func (composer) TakeButtons(edit call) call {
-	edit.noButtons = true
-	return edit
 }

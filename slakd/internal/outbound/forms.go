@@ -27,7 +27,7 @@ func fileCodes() []string {
 	}
 }
 
-// otherForm is the form in which a refused call may succeed, nil if there is none, and in what it differs.
+// otherForm is the form in which a refused call may succeed, nil if there is none, and how it differs.
 func otherForm(c call, err error) (other adapter.Part, remark string) {
 	code := slackapi.Code(err)
 	switch {

@@ -14,7 +14,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest/memnet"
-	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -86,7 +86,7 @@ func (f *previewFixture) show(p adapter.Preview) string {
 func (f *previewFixture) try(p adapter.Preview) (string, error) {
 	p.Turn, p.In = f.turn, f.lane()
 	if p.Mode == "" {
-		p.Mode = groupconfig.ProgressLive
+		p.Mode = rows.PreviewText
 	}
 	return f.ShowPreview(f.t.Context(), &p)
 }

@@ -13,7 +13,7 @@ import (
 	slackgo "github.com/slack-go/slack"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
@@ -37,7 +37,7 @@ const (
 	// takes one over needs an edit, and Slack stops 20 streams a minute.
 	maxBegun   = 20
 	maxStarted = 15
-	// lineRoom is left in an edited preview for the line that says what the agent does.
+	// lineRoom is left in an edited preview for the line about the agent's work.
 	lineRoom = 600
 	// previewTag is the type of the metadata of previews. It tells a search that they are no parts of rows.
 	previewTag = "arizuko_preview"
@@ -67,7 +67,7 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 
 // beginPreview makes the message of a preview: a stream where Slack takes one, else a text.
 func (s *Sender) beginPreview(ctx context.Context, p *adapter.Preview) (ts string, err error) {
-	stream := p.Mode == groupconfig.ProgressLive && p.In.ThreadID != "" && !s.previews.streamsRefused(p.In)
+	stream := p.Mode == rows.PreviewText && p.In.ThreadID != "" && !s.previews.streamsRefused(p.In)
 	stream, wait := s.previews.permit(stream, time.Now())
 	if wait > 0 {
 		return "", &adapter.Failure{Class: msg.Rate, After: wait, Err: errors.New("too many previews in a minute")}
@@ -141,7 +141,7 @@ func (s *Sender) recipient(ctx context.Context, turn int64) (user, team string, 
 	return user, team, err
 }
 
-// changePreview shows what is new.
+// changePreview shows the news.
 func (s *Sender) changePreview(ctx context.Context, p *adapter.Preview) error {
 	known := s.previews.of(p.PlatformID, p.In)
 	if chunks, ok := known.next(p, time.Now()); ok {
@@ -154,12 +154,12 @@ func (s *Sender) changePreview(ctx context.Context, p *adapter.Preview) error {
 		case err == nil:
 			known.taken(chunks)
 			return nil
-		case slackapi.Code(err) == messageGone:
+		case slackapi.Code(err) == slackapi.MessageGone:
 			return err
 		case isPermanent(err): // the stream has ended, or the piece is refused
 			s.previews.end(known, false)
 		default:
-			if slackapi.Failure(err).Class == msg.Ambiguous { // it is not known what the stream shows
+			if slackapi.Failure(err).Class == msg.Ambiguous { // the text of the stream is not known
 				s.previews.end(known, false)
 			}
 			return err
@@ -181,9 +181,6 @@ func (s *Sender) changePreview(ctx context.Context, p *adapter.Preview) error {
 	return err
 }
 
-// messageGone is Slack's code for a message that was deleted.
-const messageGone = "message_not_found"
-
 // endStream makes a message one that can be edited and deleted. After a start it is not known whether it is a stream.
 func (s *Sender) endStream(ctx context.Context, chatJID, ts string, known *preview) error {
 	if known != nil && !known.isStream {
@@ -198,15 +195,15 @@ func (s *Sender) endStream(ctx context.Context, chatJID, ts string, known *previ
 	return nil
 }
 
-// previewText is what an edited preview shows above its button: the end of the answer so far, which may be longer than
-// a section, and what the agent does.
+// previewText is the text of an edited preview above its button: the end of the answer so far, which may be longer than
+// a section, and the line about the agent's work.
 func previewText(p *adapter.Preview) string {
 	var shown []string
 	if text := render.SlackTail(p.Text, maxSection-lineRoom); text != "" {
 		shown = append(shown, text)
 	}
-	if p.Line != "" {
-		shown = append(shown, render.SlackTail("⏳ "+p.LineMarkdown(), lineRoom-10))
+	if line := render.SlackTail(p.LineMarkdown(), lineRoom-10); line != "" {
+		shown = append(shown, line)
 	}
 	return cmp.Or(strings.Join(shown, "\n\n"), adapter.PreviewStart)
 }
@@ -217,7 +214,7 @@ func (s *Sender) RemovePreview(ctx context.Context, in store.Lane, platformID st
 	if err == nil {
 		err = s.API.Delete(ctx, channel(in.ChatJID), platformID)
 	}
-	if err != nil && slackapi.Code(err) != messageGone {
+	if err != nil && slackapi.Code(err) != slackapi.MessageGone {
 		return slackapi.Failure(fmt.Errorf("preview: %w", err))
 	}
 	s.previews.forget(platformID)

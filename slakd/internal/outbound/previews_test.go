@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/slack"
@@ -128,7 +128,7 @@ func TestPreview_StreamThatCannotGoOn_IsEdited(t *testing.T) {
 func TestPreview_NoStream_IsEdited(t *testing.T) {
 	for name, set := range map[string]func(f *previewFixture, p *adapter.Preview){
 		"top level":        func(f *previewFixture, _ *adapter.Preview) { f.place.ThreadTS = "" },
-		"mode status":      func(_ *previewFixture, p *adapter.Preview) { p.Mode = groupconfig.ProgressStatus },
+		"mode status":      func(_ *previewFixture, p *adapter.Preview) { p.Mode = rows.PreviewLine },
 		"asked by a bot":   func(f *previewFixture, _ *adapter.Preview) { f.turn = f.asks("agent:other") },
 		"refused channel":  func(f *previewFixture, _ *adapter.Preview) { f.refuses("channel_type_not_supported") },
 		"refused, scope":   func(f *previewFixture, _ *adapter.Preview) { f.refuses("missing_scope") },
@@ -324,7 +324,7 @@ func TestSession_WhileAgentsWork(t *testing.T) {
 	in := store.Lane{ChatJID: b.chat(), ThreadID: one}
 	end := b.works(one, one)
 	for range 2 {
-		if err := b.Type(t.Context(), in); err != nil {
+		if err := b.Type(t.Context(), in, true); err != nil {
 			t.Error(err)
 		}
 	}
@@ -349,11 +349,11 @@ func TestSession_WhileAgentsWork(t *testing.T) {
 		t.Errorf("recorded: %v, %v", all, err)
 	}
 	end = b.works(one, one)
-	if err := b.Type(t.Context(), in); err != nil || thread.Session() != "processing" {
+	if err := b.Type(t.Context(), in, true); err != nil || thread.Session() != "processing" {
 		t.Errorf("again: %q, %v", thread.Session(), err)
 	}
 	end()
-	if err := b.EndTyping(t.Context(), in); err != nil || thread.Session() != "active" {
+	if err := b.Type(t.Context(), in, false); err != nil || thread.Session() != "active" {
 		t.Errorf("in the end: %q, %v", thread.Session(), err)
 	}
 }
@@ -364,7 +364,7 @@ func TestSession_NoAgent_NotAsked(t *testing.T) {
 	b.server.InjectFault(fake.Fault{Method: "agents.sessions.setStatus", Error: "not_an_agent", Times: -1})
 	for range 3 {
 		one := b.say()
-		if err := b.Type(t.Context(), store.Lane{ChatJID: b.chat(), ThreadID: one}); err != nil {
+		if err := b.Type(t.Context(), store.Lane{ChatJID: b.chat(), ThreadID: one}, true); err != nil {
 			t.Error(err)
 		}
 	}

@@ -51,7 +51,7 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 		}
 		return "", &f
 	case c.sends():
-		s.floods.Taken(c.channel)
+		s.floods.Accepted(c.channel)
 	}
 	return id, nil
 }

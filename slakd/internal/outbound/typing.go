@@ -31,17 +31,16 @@ const (
 )
 
 // Type implements adapter.Typist.
-func (s *Sender) Type(ctx context.Context, in store.Lane) error {
-	return errors.Join(s.showWorking(ctx, in, true), s.beginSession(ctx, in))
+func (s *Sender) Type(ctx context.Context, in store.Lane, works bool) error {
+	session := s.endSession
+	if works {
+		session = s.beginSession
+	}
+	return errors.Join(s.showWorking(ctx, in, works), session(ctx, in))
 }
 
 // TypingFor implements adapter.Typist.
 func (s *Sender) TypingFor() time.Duration { return typingLasts }
-
-// EndTyping implements adapter.TypingEnder.
-func (s *Sender) EndTyping(ctx context.Context, in store.Lane) error {
-	return errors.Join(s.showWorking(ctx, in, false), s.endSession(ctx, in))
-}
 
 // showWorking shows that agents work in a thread of a chat, or no longer.
 func (s *Sender) showWorking(ctx context.Context, in store.Lane, working bool) error {

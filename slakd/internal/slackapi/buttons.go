@@ -10,7 +10,7 @@ type Button struct{ Label, Data string }
 func WithButtons(text string, buttons []Button) slack.MsgOption {
 	section := slack.NewSectionBlock(&slack.TextBlockObject{Type: slack.MarkdownType, Text: text, Verbatim: true}, nil,
 		nil,
-		slack.SectionBlockOptionExpand(true)) // users see all of what they answer
+		slack.SectionBlockOptionExpand(true)) // users see the whole question
 	var elements []slack.BlockElement
 	for _, b := range buttons {
 		elements = append(elements, slack.NewButtonBlockElement(b.Data, b.Data,

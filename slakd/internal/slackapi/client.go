@@ -1,4 +1,4 @@
-// Package slackapi adds to the library of Slack's Web API what needs more than one of its calls, and
+// Package slackapi adds methods of several calls to the library of Slack's Web API, and
 // classifies errors.
 package slackapi
 
@@ -90,19 +90,19 @@ func (c *Client) React(ctx context.Context, channel, ts, emoji string, add bool)
 		do, already = c.AddReactionContext, "already_reacted"
 	}
 	err := do(ctx, emoji, slack.NewRefToMessage(channel, ts))
-	if code := Code(err); code == already || !add && code == messageGone {
+	if code := Code(err); code == already || !add && code == MessageGone {
 		return nil
 	}
 	return err
 }
 
-// messageGone is the code of a message that is not there.
-const messageGone = "message_not_found"
+// MessageGone is Slack's code for a message that is not there.
+const MessageGone = "message_not_found"
 
 // Delete deletes a message. If it was deleted before, that is no error.
 func (c *Client) Delete(ctx context.Context, channel, ts string) error {
 	_, _, err := c.DeleteMessageContext(ctx, channel, ts)
-	if Code(err) == messageGone {
+	if Code(err) == MessageGone {
 		return nil
 	}
 	return err

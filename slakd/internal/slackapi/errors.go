@@ -27,7 +27,7 @@ func RetryAfter(err error) (wait time.Duration, limited bool) {
 	return max(f.After, time.Second), err != nil && f.Class == msg.Rate
 }
 
-// Explain adds to an error of Slack's what it means and what helps, if that is known.
+// Explain adds the meaning of an error of Slack's, and a remedy, if they are known.
 func Explain(err error) error {
 	var refused slack.SlackErrorResponse
 	if !errors.As(err, &refused) {
@@ -96,7 +96,7 @@ const (
 	AppToken Token = "SLACK_APP_TOKEN: copy the current one from Basic Information, App-Level Tokens,"
 )
 
-// ConnectionError says why a connection that uses a token ended, and what an operator can do about it.
+// ConnectionError says why a connection that uses a token ended, with advice for operators.
 func ConnectionError(err error, with Token) error {
 	f := Failure(err)
 	code := Code(err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Scopes are the scopes that the bot's token needs, and what each is for. The manifest of the app requests
+// Scopes are the scopes that the bot's token needs, each with its purpose. The manifest of the app requests
 // them.
 func Scopes() map[string]string {
 	return map[string]string{

@@ -73,7 +73,7 @@ func (b *Bot) note(ctx context.Context, id string) (mark string, err error) {
 	return msg.BotMark(bots.First, id), nil
 }
 
-// Mark begins the ids that are the bot's own. Its error is a *adapter.Failure: what needs the mark was not sent.
+// Mark begins the ids that are the bot's own. Its error is a *adapter.Failure: a part that needs the mark was not sent.
 func (b *Bot) Mark(ctx context.Context) (mark string, err error) {
 	b.mu.Lock()
 	known, mark := b.known, b.mark
@@ -86,7 +86,7 @@ func (b *Bot) Mark(ctx context.Context) (mark string, err error) {
 	}
 	f := &adapter.Failure{Class: msg.Transient, Err: fmt.Errorf("%w: %w", adapter.ErrUnsent, err)}
 	if errors.As(telegramapi.ConnectionError(err), &f) && f.Class == msg.Permanent {
-		f.Class = msg.Transient // it is not about what is to be sent
+		f.Class = msg.Transient // it is not about the part to be sent
 	}
 	return "", f
 }

@@ -141,7 +141,7 @@ func (l *Listener) note(ctx context.Context, daemon, key string, is bool) error 
 	})
 }
 
-// finishMoves moves what is left of groups that became supergroups, after a restart too, until ctx
+// finishMoves moves the rest of groups that became supergroups, after a restart too, until ctx
 // ends.
 func finishMoves(ctx context.Context, s *adapter.Shell) {
 	for ctx.Err() == nil {

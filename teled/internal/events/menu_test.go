@@ -204,32 +204,24 @@ func TestListen_ServerDoesNotWait_PollsOnceASecond(t *testing.T) {
 	})
 }
 
-// gated reads in the cursor how large files may be.
-func TestListen_LocalServer_IsNotedWhileItIsOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newAccount(t, fake.Options{Local: true})
-		for _, local := range []bool{false, true, true, false} {
-			a.Local = local
-			_ = a.listen(t, time.Second)
-			if value, err := a.Store.DaemonCursor(t.Context(), "teled", msg.LocalServer); err != nil || (value != "") != local {
-				t.Errorf("local %t: %q, %v", local, value, err)
+// gated reads in one cursor how large files may be, and the answer to /status in the other what the bot receives in
+// groups.
+func TestListen_FactsAboutTheServer_AreNotedWhileTheyHold(t *testing.T) {
+	for key, set := range map[string]func(a *account, on bool){
+		msg.LocalServer: func(a *account, on bool) { a.Local = on },
+		msg.PrivacyMode: func(a *account, on bool) { a.SetPrivacy(on) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAccount(t, fake.Options{Local: true})
+			for _, on := range []bool{false, true, true, false, true} {
+				set(a, on)
+				_ = a.listen(t, time.Second)
+				if value, err := a.Store.DaemonCursor(t.Context(), "teled", key); err != nil || (value != "") != on {
+					t.Errorf("%s %t: %q, %v", key, on, value, err)
+				}
 			}
-		}
-	})
-}
-
-// The answer to /status reads in the cursor what the bot receives in groups.
-func TestListen_PrivacyMode_IsNotedWhileItIsOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newAccount(t, fake.Options{})
-		for _, on := range []bool{true, false, false, true} {
-			a.SetPrivacy(on)
-			_ = a.listen(t, time.Second)
-			if value, err := a.Store.DaemonCursor(t.Context(), "teled", msg.PrivacyMode); err != nil || (value != "") != on {
-				t.Errorf("privacy mode %t: %q, %v", on, value, err)
-			}
-		}
-	})
+		})
+	}
 }
 
 // Telegram lets the last poll win: one that returns at once would always be answered.

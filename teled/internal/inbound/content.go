@@ -11,7 +11,7 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// bodyOf makes the content of a message: where it was forwarded from, its text, then what else it has. A post that
+// bodyOf makes the content of a message: where it was forwarded from, its text, then all else. A post that
 // Telegram itself forwards into the group of its channel addresses no bot: it was written for the channel.
 func bodyOf(m *telegramapi.Message, me Self) adapter.Body {
 	reader, origin := me, ""
@@ -57,7 +57,7 @@ func originName(o *telegramapi.MessageOrigin) string {
 	return cmp.Or(plaintext.Line(o.SenderUserName), plaintext.UnknownUser)
 }
 
-// describe names in brackets what a message has besides text and files, "" for nothing.
+// describe names in brackets all that a message has besides text and files, "" for nothing.
 func describe(t *telegramapi.Things, me Self) string {
 	switch {
 	case t.Sticker != nil:
@@ -113,7 +113,7 @@ func describeRare(t *telegramapi.Things, me Self) string {
 	return describeChange(t)
 }
 
-// describeChange names what a user changed of something that was sent before.
+// describeChange names a user's change of something that was sent before.
 func describeChange(t *telegramapi.Things) string {
 	switch {
 	case t.TasksAdded != nil:
@@ -165,7 +165,7 @@ func count(n int, of string) string {
 	return strconv.Itoa(n) + " " + of
 }
 
-// paidMedia says what is for sale; what the bot may see is a file beside it.
+// paidMedia names the media for sale; those that the bot may see are files beside it.
 func paidMedia(p *telegramapi.PaidMedia) string {
 	return plaintext.Bracket("paid media", count(p.StarCount, "star"), count(len(p.Media), "item"))
 }
@@ -206,7 +206,7 @@ func poll(p *telegramapi.Poll, me Self) string {
 	return joined("\n", lines...)
 }
 
-// pollMedia names what a poll or an option has besides its text.
+// pollMedia names the media of a poll or an option.
 func pollMedia(m *telegramapi.PollMedia, me Self) string {
 	if m == nil {
 		return ""

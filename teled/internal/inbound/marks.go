@@ -7,8 +7,8 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// marksOf are the marks of Markdown around words whose look is part of what they say: code, quotations, and what is
-// crossed out. The words end where rest begins.
+// marksOf are the marks of Markdown around words whose look is part of their meaning: code, quotations, and words that
+// are crossed out. The words end where rest begins.
 func marksOf(e *telegramapi.MessageEntity, words, rest string, from int) []plaintext.Change {
 	before, after := "", ""
 	switch e.Type {

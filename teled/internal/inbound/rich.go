@@ -17,7 +17,7 @@ const (
 	maxRichFiles = 50
 )
 
-// rich is what a rich message says, as Markdown.
+// rich is a rich message as Markdown.
 type rich struct {
 	text      string
 	addressed bool // it names the bot
@@ -256,7 +256,7 @@ func (r *richReader) text(value any) string {
 	return plaintext.Apply(text.String(), names)
 }
 
-// marks are what stands around the text of a part.
+// marks stand around the text of a part.
 func marks(kind string) string {
 	return map[string]string{"bold": "**", "italic": "_", "strikethrough": "~~", "code": "`"}[kind]
 }

@@ -11,7 +11,7 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// plain returns a text as Markdown, without what is only a matter of fonts, and with the URLs of links after their
+// plain returns a text as Markdown, without differences of fonts, and with the URLs of links after their
 // text. Mentions of the bot are removed unless others are named beside it, and "/command@bot" becomes "/command";
 // addressed says that there were any. An entity outside of the text is ignored.
 func plain(text string, entities []telegramapi.MessageEntity, me Self) (content string, addressed bool) {

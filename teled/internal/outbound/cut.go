@@ -65,7 +65,7 @@ type call struct {
 	field  string // of the file
 	text   string // the parameter that holds the text, "" for none
 	closes int64  // when a poll closes, unix ms, 0 for never
-	remark string // in what other form it is sent than the row asks for, "" for none
+	remark string // on another form in which it is sent than the row asks for, "" for none
 	of     marks
 }
 
@@ -177,7 +177,8 @@ func (composer) MessageID(platformID string) string {
 	return ""
 }
 
-func (composer) Texts(markdown string) (calls []call) {
+// Texts puts an inline keyboard under the last part of a question.
+func (composer) Texts(markdown string, shows *msg.Ask) (calls []call) {
 	for _, part := range render.Telegram(markdown, maxText-markRoom) {
 		calls = append(calls, call{
 			method: "sendMessage", text: "text", params: telegramapi.Params{
@@ -186,7 +187,33 @@ func (composer) Texts(markdown string) (calls []call) {
 			},
 		})
 	}
+	if len(calls) > 0 && shows != nil {
+		calls[len(calls)-1].params[keyboard] = keyboardOf(shows)
+	}
 	return calls
+}
+
+// maxShort is the length in characters of options that stand beside each other, at most maxRow of them: longer ones
+// would be cut off.
+const (
+	maxShort = 12
+	maxRow   = 3
+)
+
+// keyboard is the parameter of the buttons under a message.
+const keyboard = "reply_markup"
+
+// keyboardOf has a button for each option of a question.
+func keyboardOf(a *msg.Ask) telegramapi.Keyboard {
+	inRow := maxRow
+	var buttons []telegramapi.Button
+	for i, option := range a.Options {
+		buttons = append(buttons, telegramapi.Button{Text: option, Data: msg.ButtonData(a.ID, i+1)})
+		if utf8.RuneCountInString(option) > maxShort {
+			inRow = 1
+		}
+	}
+	return telegramapi.Keyboard{Rows: slices.Collect(slices.Chunk(buttons, inRow))}
 }
 
 // Files sends each file. The text is the caption of the first, or follows the files if it is too
@@ -194,7 +221,7 @@ func (composer) Texts(markdown string) (calls []call) {
 func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 	for _, f := range files {
 		if f.Size > c.maxUpload {
-			calls = append(calls, c.Texts(f.TooLarge(c.maxUpload, "Telegram takes from bots"))...)
+			calls = append(calls, c.Texts(f.TooLarge(c.maxUpload, "Telegram takes from bots"), nil)...)
 			continue
 		}
 		method, field := methodFor(f)
@@ -206,7 +233,7 @@ func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 		calls[0].text = "caption"
 		return calls
 	}
-	return append(calls, c.Texts(markdown)...)
+	return append(calls, c.Texts(markdown, nil)...)
 }
 
 // methodFor is the method that sends a file, and the method's field for it.
@@ -225,7 +252,7 @@ func methodFor(f adapter.File) (method, field string) {
 	return "sendDocument", "document"
 }
 
-// Reaction sends a similar one in place of what Telegram does not accept.
+// Reaction sends a similar one in place of one that Telegram does not accept.
 func (composer) Reaction(target, given string, remove bool) (c call, err error) {
 	list := []map[string]string{}
 	accepted, same := emoji.Telegram(given)
@@ -243,7 +270,8 @@ func (composer) Reaction(target, given string, remove bool) (c call, err error) 
 	return c, err
 }
 
-func (composer) Edit(target string, text call) call {
+// Edit needs nothing more to take buttons away: an edit without a keyboard removes the one of its message.
+func (composer) Edit(target string, text call, _ bool) call {
 	text.method = "editMessageText"
 	return text.about(target)
 }
@@ -252,7 +280,11 @@ func (composer) Delete(target string) call {
 	return call{method: "deleteMessage", params: telegramapi.Params{}}.about(target)
 }
 
-func (composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
+// Poll closes a poll itself; Telegram shows the result.
+func (composer) Poll(target string, _ *msg.Message, p *msg.Poll) ([]call, error) {
+	if target != "" {
+		return []call{call{method: "stopPoll", params: telegramapi.Params{}}.about(target)}, nil
+	}
 	options := make([]map[string]string, len(p.Options))
 	for i, text := range p.Options {
 		options[i] = map[string]string{"text": text}
@@ -261,39 +293,3 @@ func (composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
 		"question": p.Question, "options": options, "allows_multiple_answers": p.Multiple, "is_anonymous": "false",
 	}}}, nil
 }
-
-// ClosePoll closes the poll itself; Telegram shows the result.
-func (composer) ClosePoll(target string, _ *msg.Poll) []call {
-	return []call{call{method: "stopPoll", params: telegramapi.Params{}}.about(target)}
-}
-
-// maxShort is the length in characters of options that stand beside each other, at most maxRow of them: longer ones
-// would be cut off.
-const (
-	maxShort = 12
-	maxRow   = 3
-)
-
-// Ask puts an inline keyboard under the last part.
-func (c composer) Ask(a *msg.Ask, markdown string) []call {
-	calls := c.Texts(markdown)
-	if len(calls) == 0 {
-		return nil
-	}
-	inRow := maxRow
-	var buttons []telegramapi.Button
-	for i, option := range a.Options {
-		buttons = append(buttons, telegramapi.Button{Text: option, Data: msg.ButtonData(a.ID, i+1)})
-		if utf8.RuneCountInString(option) > maxShort {
-			inRow = 1
-		}
-	}
-	calls[len(calls)-1].params[keyboard] = telegramapi.Keyboard{Rows: slices.Collect(slices.Chunk(buttons, inRow))}
-	return calls
-}
-
-// keyboard is the parameter of the buttons under a message.
-const keyboard = "reply_markup"
-
-// TakeButtons has nothing to add: an edit without a keyboard takes the one of its message away.
-func (composer) TakeButtons(edit call) call { return edit }

@@ -53,7 +53,7 @@ func TestSend_DirectMessagesOfChannel_GoToTheTopic(t *testing.T) {
 		t.Errorf("%v: %v", err, s.last().Params)
 	}
 	calls := len(s.Calls())
-	if err := p.Type(t.Context(), lane); err != nil || len(s.Calls()) != calls {
+	if err := p.Type(t.Context(), lane, true); err != nil || len(s.Calls()) != calls {
 		t.Errorf("typing: %v, or a call that Telegram refuses", err)
 	}
 	if _, err := sendAll(t, p, &msg.Message{ChatJID: telegramapi.JID("telegram", chat.ChatID), Content: "to all?"}); err == nil {

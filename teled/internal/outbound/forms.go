@@ -12,8 +12,8 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// otherForm returns another form of a call that was refused with an error, and a remark that says what it lacks;
-// nil if there is none. Each form is tried once, since it leaves out what another refusal would be about.
+// otherForm returns another form of a call that was refused with an error, and a remark on its difference;
+// nil if there is none. Each form is tried once, since it leaves out the cause of another such refusal.
 func (c call) otherForm(refused error) (other *call, remark string) {
 	refusedFor := func(texts ...string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return telegramapi.RefusedFor(refused, text) })

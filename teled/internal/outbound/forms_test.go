@@ -327,7 +327,7 @@ func TestType_General_NamesItsTopic(t *testing.T) {
 	s, p := startSender(t)
 	typed := func(chat int64, thread string) string {
 		t.Helper()
-		if err := p.Type(t.Context(), store.Lane{ChatJID: telegramapi.JID("telegram", chat), ThreadID: thread}); err != nil {
+		if err := p.Type(t.Context(), store.Lane{ChatJID: telegramapi.JID("telegram", chat), ThreadID: thread}, true); err != nil {
 			t.Fatal(err)
 		}
 		all := s.Calls()
@@ -368,7 +368,7 @@ func TestType_GroupCannotBeAsked_IsAskedAgainAfterAMinute(t *testing.T) {
 	lane := store.Lane{ChatJID: telegramapi.JID("telegram", s.topic.ChatID)}
 	typed := func() string {
 		t.Helper()
-		if err := p.Type(t.Context(), lane); err != nil {
+		if err := p.Type(t.Context(), lane, true); err != nil {
 			t.Fatal(err)
 		}
 		all := s.Calls()
@@ -388,13 +388,13 @@ func TestType_GroupCannotBeAsked_IsAskedAgainAfterAMinute(t *testing.T) {
 // Without entities the addresses of links are in the text, and no mention is made.
 func TestOtherForm_EntitiesRefused_AddressesInText(t *testing.T) {
 	refused := &telegramapi.Error{Method: "sendMessage", Code: http.StatusBadRequest, Description: "Bad Request: ENTITIES_TOO_LONG"}
-	c := composer{}.Texts("see [the *plan*](https://a.bc/plan), `@joe` and [😀](https://a.bc/@joe)")[0]
+	c := composer{}.Texts("see [the *plan*](https://a.bc/plan), `@joe` and [😀](https://a.bc/@joe)", nil)[0]
 	other, remark := c.otherForm(refused)
 	want := "see the plan (https://a.bc/plan), ＠joe and 😀 (https://a.bc/@joe)"
 	if other == nil || other.params["text"] != want || other.params["entities"] != nil || remark == "" {
 		t.Errorf("got %+v, %q", other, remark)
 	}
-	long := composer{}.Texts("[a](https://a.bc/" + strings.Repeat("b", 2000) + ") " + strings.Repeat("word ", 600))[0]
+	long := composer{}.Texts("[a](https://a.bc/"+strings.Repeat("b", 2000)+") "+strings.Repeat("word ", 600), nil)[0]
 	if other, _ = long.otherForm(refused); render.UTF16Len(other.params["text"].(string)) > maxText {
 		t.Errorf("too long")
 	}

@@ -12,12 +12,8 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-const (
-	// editEvery is how often the message of a preview is changed: a group takes 20 messages and edits a minute.
-	editEvery = 3 * time.Second
-	// doing begins the line about what the agent does.
-	doing = "⏳ "
-)
+// editEvery is how often the message of a preview is changed: a group takes 20 messages and edits a minute.
+const editEvery = 3 * time.Second
 
 // PreviewEvery implements adapter.Previewer. A preview is a message that is changed, in private chats too: while a bot
 // shows a draft (sendMessageDraft), Telegram's Android app lets its user send nothing, not even /stop.
@@ -55,10 +51,7 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 
 // previewCall is the call that sends the text of a preview.
 func previewCall(p *adapter.Preview) call {
-	var line render.Formatted
-	if p.Line != "" {
-		line = render.TelegramTail(doing+p.LineMarkdown(), maxText/2)
-	}
+	line := render.TelegramTail(p.LineMarkdown(), maxText/2)
 	room := maxText
 	if line.Text != "" {
 		room -= render.UTF16Len(line.Text) + 2

@@ -84,7 +84,7 @@ func (s *Sender) flooded(m *msg.Message, f *adapter.Failure) *adapter.Failure {
 // taken notes that Telegram took a message for a chat.
 func (s *Sender) taken(m *msg.Message) {
 	chat, _ := telegramapi.CutTopic(m.ChatJID)
-	s.floods.Taken(chat)
+	s.floods.Accepted(chat)
 }
 
 // minLeft and maxLeft bound the time, from now on, in which Telegram closes a poll by itself: its limits are 5
@@ -202,7 +202,10 @@ func (s *Sender) Mark(p adapter.Part) adapter.Part {
 }
 
 // Type implements adapter.Typist.
-func (s *Sender) Type(ctx context.Context, in store.Lane) error {
+func (s *Sender) Type(ctx context.Context, in store.Lane, works bool) error {
+	if !works { // it expires by itself
+		return nil
+	}
 	address, err := s.addressOf(&msg.Message{ChatJID: in.ChatJID, ThreadID: in.ThreadID})
 	if err != nil {
 		return err

@@ -165,7 +165,7 @@ func (c *Client) Download(ctx context.Context, fileID string, w io.Writer) error
 }
 
 // served is where a file is served. A server that is run with --local names the file on its disk, in the bot's
-// folder: what serves its files, serves them from there.
+// folder: the server of its files serves them from there.
 func (c *Client) served(path string) string {
 	if _, inFolder, ok := strings.Cut(path, "/"+c.token+"/"); ok && strings.HasPrefix(path, "/") {
 		return inFolder

@@ -52,7 +52,7 @@ func TokenRefused(err error) bool {
 	return errors.As(err, &refused) && refused.ofToken()
 }
 
-// ofToken reports whether the token is refused. A path with what cannot be a token is not found; so is a method
+// ofToken reports whether the token is refused. A path with an impossible token is not found; so is a method
 // that a server of one's own does not have, but every server has getMe.
 func (e *Error) ofToken() bool {
 	return !e.Foreign && (e.Code == http.StatusUnauthorized || e.Code == http.StatusNotFound && e.Method == checkMethod)
@@ -94,8 +94,8 @@ func failure(err error) *adapter.Failure {
 	return f
 }
 
-// ConnectionError says why a connection ended, and what an operator can do about it. A refusal by Telegram itself is
-// no outage: what it answers to other calls is not in question.
+// ConnectionError says why a connection ended, with advice for operators. A refusal by Telegram itself is
+// no outage: it answers other calls.
 func ConnectionError(err error) error {
 	var refused *Error
 	if !errors.As(err, &refused) {
@@ -135,7 +135,7 @@ func OtherReader(err error) bool {
 
 func (e *Error) ofWebhook() bool { return strings.Contains(e.Description, "webhook") }
 
-// conflict says what else receives the bot's updates.
+// conflict names the other receiver of the bot's updates.
 func conflict(refused *Error) string {
 	if refused.ofWebhook() {
 		return "a webhook is set and receives the updates: call deleteWebhook, or run `teled check`"

@@ -46,7 +46,7 @@ type DirectTopic struct {
 	User *User `json:"user"` // the subscriber
 }
 
-// Things are what a message has besides its text.
+// Things are all that a message has besides its text.
 type Things struct {
 	Photo     []PhotoSize `json:"photo"` // one picture in several sizes
 	Animation *File       `json:"animation"`
@@ -131,8 +131,8 @@ type ExternalReply struct {
 	Things
 }
 
-// TextQuote is a part of the text of the message that is replied to: what the user selected, or, if
-// IsManual is false, what Telegram took.
+// TextQuote is a part of the text of the message that is replied to: the part that the user selected, or, if
+// IsManual is false, the one that Telegram took.
 type TextQuote struct {
 	Text     string          `json:"text"`
 	Entities []MessageEntity `json:"entities"`
@@ -140,7 +140,7 @@ type TextQuote struct {
 }
 
 // File is a file of any kind as a message describes it; kinds without a name or type leave them
-// empty. FileID is what getFile takes, FileUniqueID stays the same when the file is sent again.
+// empty. FileID is the id for getFile, FileUniqueID stays the same when the file is sent again.
 type File struct {
 	FileID       string `json:"file_id"`
 	FileUniqueID string `json:"file_unique_id"`
@@ -205,7 +205,7 @@ type Titled struct {
 	Text        string `json:"text"` // of a game: its scores
 }
 
-// Checklist is a list of things to do, or, without a title, what was added to one.
+// Checklist is a list of tasks, or, without a title, the tasks that were added to one.
 type Checklist struct {
 	Title string `json:"title"`
 	Tasks []Task `json:"tasks"`
@@ -268,7 +268,7 @@ type Story struct {
 	Chat Chat `json:"chat"`
 }
 
-// WebAppData is what a web app sent that the bot had offered by a button.
+// WebAppData is the message of a web app that the bot had offered by a button.
 type WebAppData struct {
 	Data       string `json:"data"`
 	ButtonText string `json:"button_text"`

@@ -28,7 +28,10 @@ type AnswerAsk struct {
 // itself says who may answer.
 func (w *step) answerAsk(r *Row) {
 	c := r.Choice
-	reason, disposition := c.reason(r), msg.Dropped
+	reason, disposition := c.Ask.Judge(r.Sender, r.IsBot, c.Option, r.ReceivedAt), msg.Dropped
+	if c.Stops {
+		reason = msg.ReasonStopLate
+	}
 	if reason == msg.ReasonChosen && w.chosen[c.Ask.ID] { // by a row before this one
 		reason = msg.ReasonChoiceLate
 	}
@@ -58,19 +61,4 @@ func (c *Choice) refusal(reason msg.Reason) string {
 		return textAskUnclear
 	}
 	return ""
-}
-
-// reason returns how an answer is decided.
-func (c *Choice) reason(r *Row) msg.Reason {
-	switch a := c.Ask; {
-	case c.Stops:
-		return msg.ReasonStopLate
-	case a == nil, c.Option < 1, c.Option > len(a.Options):
-		return msg.ReasonChoiceUnknown
-	case !a.Who.May(r.Sender), r.IsBot:
-		return msg.ReasonChoiceDenied
-	case !a.Takes(r.ReceivedAt):
-		return msg.ReasonChoiceLate
-	}
-	return msg.ReasonChosen
 }

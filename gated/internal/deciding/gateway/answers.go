@@ -14,18 +14,19 @@ import (
 )
 
 // loadPress reads about the press of a button: which question it answers, or which turn it stops. The latter is the
-// command. The button's data may be forged, so it only counts in the chat of a turn that has not ended.
+// command.
 func (f *reader) loadPress(ctx context.Context, r *decide.Row) (err error) {
 	press, _ := msg.ParsePress(r.Content)
 	if press.Stop == 0 {
-		r.Choice, err = f.pressed(ctx, r.Message)
+		a, option, err := f.st.Pressed(ctx, r.Message)
+		r.Choice = &decide.Choice{Ask: a, Option: option}
 		return err
 	}
-	turn, err := f.st.Turn(ctx, press.Stop)
+	turn, err := f.st.Stoppable(ctx, r.ChatJID, press.Stop)
 	if err != nil {
 		return err
 	}
-	if turn == nil || turn.ChatJID != r.ChatJID || !turn.State.IsOpen() || r.Old || r.IsBot {
+	if turn == nil || r.Old || r.IsBot {
 		r.Choice = &decide.Choice{Stops: true}
 		return nil
 	}
@@ -87,7 +88,7 @@ var mention = regexp.MustCompile(`^\s*(?:@\S+|<@[^>]*>)[\s,:]*`)
 // more since it asked. A permission is not given before all of the question is there.
 func (f *reader) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool, error) {
 	if a.IsPermission() {
-		if sent, err := f.beingSent(ctx, a.ID, m.ChatJID); sent != nil || err != nil {
+		if sent, err := f.st.AskBeingSent(ctx, a.ID, m.ChatJID); sent != nil || err != nil {
 			return true, err
 		}
 	}
@@ -163,50 +164,4 @@ func (f *reader) inPlace(ctx context.Context, asks []*msg.Ask, place string) (th
 		}
 	}
 	return there, nil
-}
-
-// pressed reads the question of a pressed button. The button's data may be forged, or stand on a copy of the
-// message: the question's own message has to be in this chat and, once its ids are known, the one that was pressed.
-func (f *reader) pressed(ctx context.Context, m *msg.Message) (*decide.Choice, error) {
-	press, ok := msg.ParsePress(m.Content)
-	var early *msg.Ask
-	if ok {
-		var err error
-		if early, err = f.beingSent(ctx, press.Ask, m.ChatJID); err != nil {
-			return nil, err
-		}
-	}
-	// Read after it: an id that is stored in between is found.
-	shown, err := f.st.AskOfTarget(ctx, m.ChatJID, m.TargetID)
-	if err != nil {
-		return nil, err
-	}
-	c := &decide.Choice{Ask: shown, Option: press.Option}
-	switch {
-	case !ok: // by a foreign adapter
-		c.Option = 0
-		if shown != nil {
-			c.Option, _ = shown.Number(m.Content)
-		}
-	case shown != nil && shown.ID != press.Ask:
-		c.Ask = nil
-	case shown == nil && m.TargetID != "":
-		c.Ask = early // it was pressed before the adapter has stored the id of the message
-	}
-	return c, nil
-}
-
-// beingSent returns a question whose message in a chat has no id yet, since its adapter is sending it, nil for any
-// other.
-func (f *reader) beingSent(ctx context.Context, id int64, chatJID string) (*msg.Ask, error) {
-	a, err := f.st.Ask(ctx, id)
-	if err != nil || a == nil {
-		return nil, err
-	}
-	row, err := f.st.Message(ctx, a.MessageID)
-	if err != nil || row == nil || row.ChatJID != chatJID ||
-		row.OutState != msg.OutSending && row.OutState != msg.OutQueued {
-		return nil, err
-	}
-	return a, nil
 }
