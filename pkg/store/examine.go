@@ -46,8 +46,8 @@ func (s Schema) Newer(built int) string {
 		"install the version that migrated it", s.Version, built)
 }
 
-// SchemaProblem says why a program that was built for a schema cannot go on with the database that it has opened, "" if it
-// can.
+// SchemaProblem says why a program that was built for a schema cannot go on with the database that it has opened, "" if
+// it can.
 func (r Reader) SchemaProblem(ctx context.Context, built int) (string, error) {
 	var s Schema
 	found, err := r.Get(ctx, []any{&s.Version, &s.Floor},

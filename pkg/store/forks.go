@@ -49,8 +49,8 @@ func (tx *Tx) EndFork(chatJID, topic string, now int64) error {
 		max(now, 1), jid, topic)
 }
 
-// RepliedForks returns the open forks of a place that a message replies to: those of the topic of the row that it answers
-// or, where replies are not linked, all of the place.
+// RepliedForks returns the open forks of a place that a message replies to: those of the topic of the row that it
+// answers or, where replies are not linked, all of the place.
 func (r Reader) RepliedForks(ctx context.Context, m *msg.Message) (replied []*msg.Fork, err error) {
 	linked := msg.LinksReplies(m.ChatJID, m.ThreadID)
 	if linked && m.ReplyToID == "" {

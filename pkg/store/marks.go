@@ -147,8 +147,8 @@ func (tx *Tx) Unmark(turnID, now int64) error {
 	return err
 }
 
-// removeMark takes a mark away. One that was not sent yet is cancelled. Where the bot has set another reaction meanwhile,
-// and the platform shows one of the bot, that one stays.
+// removeMark takes a mark away. One that was not sent yet is cancelled. Where the bot has set another reaction
+// meanwhile, and the platform shows one of the bot, that one stays.
 func (tx *Tx) removeMark(mark *msg.Message, now int64) error {
 	switch mark.OutState {
 	case msg.OutQueued:

@@ -165,8 +165,8 @@ func (r Reader) DerivedFrom(ctx context.Context, id int64) ([]*msg.Message, erro
 	return r.Messages(ctx, `SELECT `+MessageColumns+` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`, id)
 }
 
-// LastUser is the newest message of a user among a chat's last 1,000 messages, and its sender; 0 and "" for none. Messages
-// that agents inject do not count, nor do quoted posts.
+// LastUser is the newest message of a user among a chat's last 1,000 messages, and its sender; 0 and "" for none.
+// Messages that agents inject do not count, nor do quoted posts.
 func (r Reader) LastUser(ctx context.Context, chatJID string) (id int64, sender string, err error) {
 	_, err = r.Get(ctx, []any{&id, &sender}, `SELECT id, sender FROM (SELECT id, sender, direction, is_bot_message, source, reason FROM messages INDEXED BY messages_chat
 		WHERE `+Spoken+` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE direction = 'in' AND is_bot_message = 0 AND source <> 'tool'

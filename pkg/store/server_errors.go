@@ -38,8 +38,8 @@ type serverError struct {
 func (e *serverError) Error() string        { return e.text }
 func (e *serverError) Is(target error) bool { return target == e.kind }
 
-// explainPostgres is Explain for errors of a server and of the connection to it. Codes: the appendix "PostgreSQL Error Codes"
-// of its documentation.
+// explainPostgres is Explain for errors of a server and of the connection to it. Codes: the appendix "PostgreSQL Error
+// Codes" of its documentation.
 func explainPostgres(err error) error {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {

@@ -234,8 +234,8 @@ func (p *statements) note(err *error) {
 // scan calls row for every row of a query, until row returns false or an error; if interrupts, the end of the context
 // stops a step between two rows, too.
 //
-// The driver of SQLite gets no other context that can end: for one it starts a goroutine per row, which costs a third of
-// a short read. Every statement is short, so the context is checked before it and between its rows.
+// The driver of SQLite gets no other context that can end: for one it starts a goroutine per row, which costs a third
+// of a short read. Every statement is short, so the context is checked before it and between its rows.
 func (p *statements) scan(ctx context.Context, interrupts bool, row func(scan Scan) (more bool, err error),
 	query string, args ...any) (err error) {
 	defer p.note(&err)

@@ -1,5 +1,5 @@
-// Package rows has the statements that dashd alone needs: lists, filters and counts of the dashboard and the web chat, and
-// copies of the database. All but the copies only read.
+// Package rows has the statements that dashd alone needs: lists, filters and counts of the dashboard and the web chat,
+// and copies of the database. All but the copies only read.
 package rows
 
 import (

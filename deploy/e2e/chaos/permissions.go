@@ -46,8 +46,8 @@ func readPermissions(db *sql.DB) (all map[string][]permission, due []permission,
 		})
 }
 
-// checkPermissions checks that agents have done exactly the actions that users have allowed: the same, by its hash and as
-// users have read it, for the turn that asked, and once. What was denied, has expired or was not asked was not done.
+// checkPermissions checks that agents have done exactly the actions that users have allowed: the same, by its hash and
+// as users have read it, for the turn that asked, and once. What was denied, has expired or was not asked was not done.
 func (r *result) checkPermissions(db *sql.DB, data string) error {
 	asked, due, err := readPermissions(db)
 	if err != nil {

@@ -79,7 +79,8 @@ type Presser interface {
 	RefuseButtons()
 	// Stoppable lists the messages of a conversation that have a button which stops an agent.
 	Stoppable(c Conversation) (messages []string)
-	// PressAnswer is the text that only the user who pressed reads, "" for none. ok is false until the adapter has answered.
+	// PressAnswer is the text that only the user who pressed reads, "" for none. ok is false until the adapter has
+	// answered.
 	PressAnswer(c Conversation, press string) (text string, ok bool)
 }
 

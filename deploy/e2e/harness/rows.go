@@ -12,8 +12,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Queries for unfinished work. Between two of them a turn that has written a row may end, and a row may become a turn, so
-// that one query must look at everything. The lines of openTurns and outboundQueued are not ids.
+// Queries for unfinished work. Between two of them a turn that has written a row may end, and a row may become a turn,
+// so that one query must look at everything. The lines of openTurns and outboundQueued are not ids.
 const (
 	undecidedRows  = `SELECT '' || id FROM messages WHERE direction = 'in' AND disposition IS NULL`
 	openTurns      = `SELECT 'turn ' || id FROM turns WHERE ended_at IS NULL`

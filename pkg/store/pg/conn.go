@@ -82,8 +82,8 @@ func writing(config *pgx.ConnConfig) *pgx.ConnConfig {
 	return set(config, settings)
 }
 
-// set makes each connection set parameters once it is made: a pooler, such as PgBouncer, refuses most of them as parameters
-// of its start.
+// set makes each connection set parameters once it is made: a pooler, such as PgBouncer, refuses most of them as
+// parameters of its start.
 func set(config *pgx.ConnConfig, settings map[string]string) *pgx.ConnConfig {
 	var statements []string
 	for name, value := range settings {

@@ -1,5 +1,5 @@
-// Package pg runs a database on a Postgres server: its connections, transactions in few round trips, commits whose end a lost
-// connection did not say, pokes, and statements in the words of SQLite.
+// Package pg runs a database on a Postgres server: its connections, transactions in few round trips, commits whose end
+// a lost connection did not say, pokes, and statements in the words of SQLite.
 package pg
 
 import (
@@ -109,8 +109,8 @@ func (e *DB) Begin(timeout time.Duration, process int64, waited func()) (*Pipeli
 	return e.pipe, nil
 }
 
-// opening has the statements that begin a transaction: it waits for those of others, sets the mark, and fails if the process is
-// fenced.
+// opening has the statements that begin a transaction: it waits for those of others, sets the mark, and fails if the
+// process is fenced.
 func (e *DB) opening() []statement {
 	opening := []statement{
 		{text: "BEGIN"},
@@ -177,8 +177,8 @@ func (e *DB) Rollback() {
 }
 
 // Renew runs a statement on a connection of its own, beside the transactions, and reports whether it changed a row. It
-// does not begin as they do: nothing reads the time of a lease in a cursor, and a process that takes over deletes the row
-// only once the time has passed, under the row's lock.
+// does not begin as they do: nothing reads the time of a lease in a cursor, and a process that takes over deletes the
+// row only once the time has passed, under the row's lock.
 func (e *DB) Renew(ctx context.Context, statement string, args ...any) (changed bool, err error) {
 	result, err := e.renewer.ExecContext(ctx, statement, args...)
 	if err != nil {

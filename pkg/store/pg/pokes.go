@@ -112,7 +112,8 @@ func (p *Pokes) wait(ctx context.Context, conn *pgconn.PgConn) error {
 	return conn.WaitForNotification(ctx)
 }
 
-// poke wakes the reader. Any role of the server may notify: after maxPokes within pokeWindow the next wake is at its end.
+// poke wakes the reader. Any role of the server may notify: after maxPokes within pokeWindow the next wake is at its
+// end.
 func (p *Pokes) poke() {
 	now := time.Now()
 	if now.Sub(p.window) >= pokeWindow {

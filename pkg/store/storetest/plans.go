@@ -27,9 +27,9 @@ var (
 )
 
 // CheckPlans compares the query plans of a package's statements with the expected ones: plans has for each name the
-// statement and SQLite's plan, a step per line. It fails for a statement in a file queries*.go of the package that plans
-// does not have, and for one on a growing table that is in another file. On a server, no statement may read a table from
-// one end to the other unless SQLite does the same.
+// statement and SQLite's plan, a step per line. It fails for a statement in a file queries*.go of the package that
+// plans does not have, and for one on a growing table that is in another file. On a server, no statement may read a
+// table from one end to the other unless SQLite does the same.
 func CheckPlans(t *testing.T, plans map[string][2]string) {
 	t.Helper()
 	for _, name := range statements(t) {
@@ -133,9 +133,10 @@ func plan(t *testing.T, db *sql.DB, query string) string {
 	return strings.Join(steps, "\n")
 }
 
-// checkServerPlans has a server plan the statements, with 5,000 rows in each table and 50,000 messages, none waiting, without
-// knowing their parameters, as after a while in a daemon. None of them may read a table, or an index of all its rows,
-// from one end to the other, unless SQLite does the same. The indexes of rows that wait, such as messages_outbox, are short.
+// checkServerPlans has a server plan the statements, with 5,000 rows in each table and 50,000 messages, none waiting,
+// without knowing their parameters, as after a while in a daemon. None of them may read a table, or an index of all its
+// rows, from one end to the other, unless SQLite does the same. The indexes of rows that wait, such as messages_outbox,
+// are short.
 func checkServerPlans(t *testing.T, plans map[string][2]string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), Path(t))

@@ -1,6 +1,6 @@
 // Package need declares the requirements of a test beyond Go and a C compiler. With -short such tests are skipped;
-// without, a missing program is a failure, so that nothing stays untested unseen. Tests that only root can run are skipped
-// for other users.
+// without, a missing program is a failure, so that nothing stays untested unseen. Tests that only root can run are
+// skipped for other users.
 package need
 
 import (

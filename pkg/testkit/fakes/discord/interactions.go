@@ -131,7 +131,8 @@ func (to *interaction) kind() int {
 	return usedCommand
 }
 
-// say posts the response. Only its user sees an ephemeral one. It is no reply, and the bot's permissions do not limit it.
+// say posts the response. Only its user sees an ephemeral one. It is no reply, and the bot's permissions do not limit
+// it.
 func (s *Server) say(q *request, to *interaction, o *outgoing) error {
 	files, err := o.check(q)
 	if err != nil {
