@@ -55,7 +55,7 @@ type Options struct {
 	Shared     bool
 	SchemaWait time.Duration // how long to wait for the migration, 0 for a minute
 	NeedsPort  bool          // the port is for more than health and metrics: without it the daemon does not run
-	// Starting wraps the handler of every path but those of health until Run; nil leaves it as it is, an error in
+	// Starting wraps the handler of every path but those of health until Run; nil leaves that as it is, an error in
 	// JSON.
 	Starting func(http.Handler) http.Handler
 	// TurnEnded is called for each turn whose end this process has stored; nil for nothing.
