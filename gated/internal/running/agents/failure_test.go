@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -235,6 +236,22 @@ func (r *harness) exec(db *sql.DB, statement string) {
 	if _, err := db.Exec(statement); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+func TestDatabase_TurnsUnreadable_TimeLimitHolds(t *testing.T) {
+	r := newHarness(t, impatient, timeout(2*time.Second), attempts(1))
+	r.gate("main", "never")
+	ready := r.gate("main", "ready")
+	first := r.ask("!hold ready; hold never")
+	ready()
+	r.await(first, msg.TurnRunning)
+	pid := r.processes("main")[0]
+	db := r.sabotage()
+	r.exec(db, `ALTER TABLE turns RENAME COLUMN surface TO surface2`)
+	r.m.sweep()
+	r.until("the silent agent is stopped", func() bool { return syscall.Kill(pid, 0) != nil })
+	r.exec(db, `ALTER TABLE turns RENAME COLUMN surface2 TO surface`)
+	r.await(first, msg.TurnFailed)
 }
 
 func TestDatabase_RefusesWrites_AreRetried(t *testing.T) {

@@ -1,28 +1,33 @@
 package agents
 
 import (
+	"time"
+
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
-// takeTurns takes the turns that are stored for the run, and reports whether their rows could be read.
-func (r *run) takeTurns() bool {
-	var turns []*msg.Turn
-	err := r.env.retryDB(r.env.ctx, "read the turns of a run", func() (err error) {
-		turns, err = rows.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
+// takeTurns takes the turns that are stored for the run. Without the rows it tries again later: frames, exits and time
+// limits don't wait for the database.
+func (r *run) takeTurns() error {
+	turns, err := rows.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
+	if err != nil {
+		r.rereadLater()
 		return err
-	})
+	}
 	for _, t := range turns {
 		r.accept(t)
 	}
 	r.report()
-	return err == nil // else gated is stopping
+	return nil
 }
+
+func (r *run) rereadLater() { time.AfterFunc(minRetryDelay, func() { r.inbox.control(ctlReread) }) }
 
 // reread carries out everything that the rows say about the run.
 func (r *run) reread() {
-	if !r.takeTurns() {
+	if r.takeTurns() != nil {
 		return
 	}
 	r.interruptCancelled()
@@ -40,7 +45,9 @@ func (r *run) interruptCancelled() {
 		return
 	}
 	oldest, err := r.env.st.Turn(r.env.ctx, r.turns.unanswered[0].ID)
-	if err == nil && oldest != nil && oldest.State == msg.TurnCancelled {
+	if err != nil {
+		r.rereadLater()
+	} else if oldest != nil && oldest.State == msg.TurnCancelled {
 		r.agent.interrupt()
 	}
 }

@@ -193,7 +193,7 @@ func (r *run) loop() runtime.Exit {
 		case <-r.inbox.signals[ctlShutdown]:
 			r.agent.stop(phaseShuttingDown, r.env.cfg.Graces.EOF)
 		case <-r.inbox.signals[ctlTurns]:
-			r.takeTurns()
+			_ = r.takeTurns() // else it reads them again later
 		case <-r.inbox.signals[ctlReread]:
 			r.reread()
 		case <-r.inbox.signals[ctlAsks]:
@@ -300,7 +300,7 @@ func (r *run) catchUp() {
 	}
 	select {
 	case <-r.inbox.signals[ctlTurns]:
-		r.takeTurns()
+		_ = r.takeTurns() // else it reads them again later
 	default:
 	}
 }
@@ -344,11 +344,12 @@ func (r *run) costTurn(t *msg.Turn, problem error) {
 	r.agent.stop(phaseClosing, r.env.cfg.Graces.Fail)
 }
 
-// claim gives the run a queued turn.
+// claim gives the run a queued turn, after those that are stored for it already.
 func (r *run) claim(t queue.Turn) {
 	var turn *msg.Turn
-	if !r.agent.ending() {
-		err := r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
+	err := r.env.retryDB(r.env.ctx, "read the turns of a run", r.takeTurns)
+	if err == nil && !r.agent.ending() {
+		err = r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
 			if len(r.turns.unanswered) == 0 {
 				if free, err := rows.FreeSlot(tx, r.env.cfg.MaxAgents); err != nil || !free {
 					return errors.Join(err, errNoSlot)

@@ -65,6 +65,28 @@ func ids(turns []*msg.Turn) (all []int64) {
 	return all
 }
 
+// Of two turns the first is stored for the warm agent's run, and the second still queued when the run, which was busy
+// for a moment, takes both.
+func TestPiped_QuickTurns_KeepTheirOrder(t *testing.T) {
+	r := newHarness(t)
+	r.answered(r.ask("hi"))
+	const pairs = 30
+	for range pairs {
+		first, second := newTurn(), newTurn()
+		r.store(first, &msg.Message{Content: "first"})
+		r.store(second, &msg.Message{Content: "second"})
+		r.m.live.signal(ctlConfig)
+		r.m.Dispatch(first)
+		r.m.Dispatch(second)
+		r.answered(first, second)
+	}
+	for i, in := range r.inputs("main")[1:] {
+		if want := []string{"first", "second"}[i%2]; in.prompt.Messages[0].Text != want {
+			t.Fatalf("line %d is the %q", i, in.prompt.Messages[0].Text)
+		}
+	}
+}
+
 // An answer replies to the last turn that addresses the bot, as that of a turn with all the rows would.
 func TestFold_AddressedTurn_IsRepliedTo(t *testing.T) {
 	t.Parallel()
