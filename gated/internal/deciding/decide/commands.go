@@ -201,6 +201,9 @@ func (w *step) newSessionEntry(r *Row, c *layers.Command, folder, topic string) 
 	return e
 }
 
+// noSender is the sender of no row. A foreign adapter may leave the sender of a /stop empty, which would stand for all.
+const noSender = "?"
+
 // stop cancels the turns of the conversation in which it is written, and drops the rows that it holds. In the web chat
 // that is a topic, elsewhere a thread, or everything outside of threads. Other turns of the chat, and those of the
 // group's other chats, go on. In a chat without a group, where any stranger may write the command, the messages of
@@ -216,7 +219,7 @@ func (w *step) stop(r *Row) {
 		Row: r.ID, By: r.Sender, ThreadID: r.ThreadID,
 		Except: append(slices.Concat(w.f.InCall, w.calls), r.ID), // services decide these
 	}
-	own := r.Sender
+	own := cmp.Or(r.Sender, noSender)
 	if r.Operator {
 		own = ""
 	}

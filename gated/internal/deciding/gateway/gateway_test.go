@@ -132,6 +132,24 @@ func TestPrefix_NamesGroup_DerivesARow(t *testing.T) {
 	}
 }
 
+// The copy of a replayed row has no post of its own: its answer replies to the original.
+func TestReplay_OfAnEvent_IsAnsweredAtTheOriginal(t *testing.T) {
+	t.Parallel()
+	for _, v := range []string{msg.VerbJoin, msg.VerbMessage} {
+		h := newHarness(t)
+		original := h.take("hi", verb(v))
+		h.take("hi", verb(v), func(m *msg.Message) { m.PlatformID, m.DerivedFrom, m.Source = "", original.ID, msg.SourceReplay })
+		for _, turn := range h.agents.turns {
+			if turn.ReplyTo != original.PlatformID {
+				t.Errorf("%s: turn %d replies to %q", v, turn.ID, turn.ReplyTo)
+			}
+		}
+		if len(h.agents.turns) != 2 {
+			t.Errorf("%s: %d turns", v, len(h.agents.turns))
+		}
+	}
+}
+
 func TestSticky_BareToken_PinsWhatFollows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -191,10 +191,11 @@ func (f *reader) loadText(ctx context.Context, r *decide.Row, known summaries) e
 	return err
 }
 
-// loadEvent reads whether a reaction votes, and the post that it is about.
-func (f *reader) loadEvent(ctx context.Context, r *decide.Row) error {
-	if r.Post = r.PlatformID; r.Verb != msg.VerbReaction {
-		return nil
+// loadEvent reads whether a reaction votes, and the post that the event is about.
+func (f *reader) loadEvent(ctx context.Context, r *decide.Row) (err error) {
+	if r.Verb != msg.VerbReaction {
+		r.Post, err = f.post(ctx, r.Message)
+		return err
 	}
 	r.Post = r.TargetID
 	ballot, err := f.reactionBallot(ctx, r.Message)

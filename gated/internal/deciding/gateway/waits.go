@@ -195,8 +195,11 @@ func (w *waits) endRoutes() {
 
 // endDue takes up all chats that waited for a time.
 func (w *waits) endDue() {
-	for _, c := range slices.Clone(w.due) {
+	due := slices.Clone(w.due)
+	for _, c := range slices.Backward(due) { // from the end, which is cheap to remove from
 		w.restart(c)
+	}
+	for _, c := range due {
 		w.add(c)
 	}
 }
