@@ -40,13 +40,12 @@ func (c *Config) programs(tools string) (p programs, err error) {
 
 // open sets runtimes and users. root is the absolute path of the data folder.
 func (p *programs) open(c *Config, root, tools string, log *slog.Logger) (err error) {
-	if p.runtimes, err = c.runtimes(root, tools, environ()); err != nil {
-		return err
+	p.runtimes, err = c.runtimes(root, tools, environ())
+	var usersErr error
+	if p.users, usersErr = c.users(root, log); usersErr != nil {
+		usersErr = &daemon.ExitError{Code: daemon.ExitRefused, Err: usersErr}
 	}
-	if p.users, err = c.users(root, log); err != nil {
-		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
-	}
-	return nil
+	return errors.Join(err, usersErr)
 }
 
 // check returns the reasons that keep gated from working, and prints how agents run and warnings.
@@ -89,29 +88,31 @@ func check(ctx context.Context, out io.Writer) error {
 
 // checkAgents checks whether the default agent and those of AGENTS can be run.
 func (p *programs) checkAgents(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkWait)
+	defer cancel()
 	var all []error
 	for _, name := range p.defaults.Agents.Names() {
-		all = append(all, p.checkAgent(ctx, name, checkWait))
+		all = append(all, p.checkAgent(ctx, name))
 	}
 	return errors.Join(all...)
 }
 
 // checkAgent checks whether an agent can be run, the default one or one of AGENTS.
-func (p *programs) checkAgent(ctx context.Context, name string, wait time.Duration) error {
+func (p *programs) checkAgent(ctx context.Context, name string) error {
 	var c groupconfig.Config
 	what := "agents"
 	if name != groupconfig.DefaultAgent {
 		c.Agent.Name, what = name, "agent "+name+" of AGENTS"
 	}
 	agent := c.Over(p.defaults).Agent
-	if err := p.check(ctx, agent, wait); err != nil {
+	if err := p.check(ctx, agent); err != nil {
 		return fmt.Errorf("%s cannot be run as %s: %w", what, agent.Runtime, err)
 	}
 	return nil
 }
 
-func (p *programs) check(ctx context.Context, agent groupconfig.Agent, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, wait)
+func (p *programs) check(ctx context.Context, agent groupconfig.Agent) error {
+	ctx, cancel := context.WithTimeout(ctx, checkWait)
 	defer cancel()
 	return p.runtimes[agent.Runtime].Check(ctx, runtime.Spec{User: p.users.Example(), Command: agent.Command,
 		Image: agent.Image, Env: runtime.Environ(environ(), agent.Env)})
@@ -119,7 +120,9 @@ func (p *programs) check(ctx context.Context, agent groupconfig.Agent, wait time
 
 // checkChoice checks whether the agent that a group is to have can be run.
 func (g *gated) checkChoice(ctx context.Context, name string) error {
-	return g.programs.checkAgent(ctx, name, choiceWait)
+	ctx, cancel := context.WithTimeout(ctx, choiceWait)
+	defer cancel()
+	return g.programs.checkAgent(ctx, name)
 }
 
 // limitsProblem is why agents with the default settings do not have all of their limits.

@@ -56,7 +56,7 @@ func (p *programs) missing(ctx context.Context, groups []msg.Group) (lines []str
 		own := c.Agent.Command+c.Agent.Image != ""
 		c = c.Over(p.defaults)
 		if own {
-			if err := p.check(ctx, c.Agent, checkWait); err != nil {
+			if err := p.check(ctx, c.Agent); err != nil {
 				lines = append(lines,
 					fmt.Sprintf("the agent of group %s cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err))
 			}
@@ -65,7 +65,7 @@ func (p *programs) missing(ctx context.Context, groups []msg.Group) (lines []str
 			continue
 		}
 		transcriber := groupconfig.Agent{Runtime: c.Agent.Runtime, Command: c.Transcribe, Image: c.Agent.Image}
-		if err := p.check(ctx, transcriber, checkWait); err != nil {
+		if err := p.check(ctx, transcriber); err != nil {
 			lines = append(lines, fmt.Sprintf("group %s gets no transcripts of voice notes: its config.transcribe cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err))
 		}
 	}

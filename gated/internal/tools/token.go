@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -81,12 +82,15 @@ func (t *Tokens) Find(r *http.Request) *Access {
 func (a *Access) Token() string { return a.token }
 
 // Tools are the names of the tools.
-func (a *Access) Tools() (names []string) {
+func (a *Access) Tools() []string { return slices.Clone(toolNames()) }
+
+// toolNames makes the registry once: each tool's schema is derived from its types.
+var toolNames = sync.OnceValue(func() (names []string) {
 	for _, tool := range Registry() {
 		names = append(names, tool.Name)
 	}
 	return names
-}
+})
 
 // Close makes the token invalid and ends its calls. It may be called more than once.
 func (a *Access) Close() {
