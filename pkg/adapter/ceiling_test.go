@@ -35,7 +35,10 @@ func (w *slowWay) RoundTrip(*http.Request) (*http.Response, error) {
 	w.arrived = append(w.arrived, time.Now())
 	w.mu.Unlock()
 	w.delay()
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, w.refuse
+	if w.refuse != nil {
+		return nil, w.refuse
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
 
 func TestCeiling_CallsHeldUpOnTheWay_NeverTooManyArriveAtOnce(t *testing.T) {

@@ -71,7 +71,7 @@ func TestOpen_ThroughPgBouncer_SessionModeOnly(t *testing.T) {
 	t.Parallel()
 	onServer(t)
 	for _, mode := range []string{"session", "transaction"} {
-		database := storetest.File(t)
+		database := storetest.Path(t)
 		through := pooler(t, database, mode)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
