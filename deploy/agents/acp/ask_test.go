@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,7 +133,12 @@ func TestPermission_SameIDTwice_IsAskedOnceOrCancelled(t *testing.T) {
 	t.Parallel()
 	s := fake(t).open()
 	s.Send(agenttest.First("1", "", "twice ls"))
-	s.Reply("1", s.Question(), "Allow once")
+	a := s.Question()
+	both := func(e agentproto.Event) bool { return e.Tool != nil && e.Tool.Title == "asked twice" }
+	if !slices.ContainsFunc(s.Events, both) {
+		s.Until("both requests", both)
+	}
+	s.Reply("1", a, "Allow once")
 	s.WantAnswer("1", `permission: {"outcome":{"optionId":"once","outcome":"selected"}}`)
 	if asked := s.questions(); asked != 1 {
 		t.Errorf("asked %d times", asked)

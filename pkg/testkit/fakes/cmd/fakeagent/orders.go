@@ -181,6 +181,7 @@ func (s *session) twice(other string) {
 				"rawInput": object{"command": command}},
 		}})
 	}
+	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "t", "title": "asked twice", "status": "pending"})
 	s.say("m", "permission: "+string((<-responses).Result))
 }
 
