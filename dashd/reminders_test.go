@@ -28,11 +28,14 @@ func TestReminders_Lists_AndCancels(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/reminders": 50, "/reminders?chat=telegram:-7": 50, "/reminders?chat=telegram:-8": 0, "/reminders?group=main&state=done": 1,
-		"/reminders?group=main&after=50": 12, "/reminders?after=1": 50,
+		"/reminders?group=main&after=50": 12, "/reminders?after=0": 50,
 	} {
 		if n, _ := rows(path); n != want {
 			t.Errorf("%s lists %d reminders, want %d", path, n, want)
 		}
+	}
+	if _, page := rows("/reminders"); !strings.Contains(page, `"/reminders?after=0"`) {
+		t.Errorf("the rest is not found from the first one on: %s", page)
 	}
 	if _, page := rows("/reminders"); !strings.Contains(page, "the &lt;b&gt;plan&lt;/b&gt;") || !strings.Contains(page, "data-until>in ") {
 		t.Errorf("the first: %s", page)

@@ -33,6 +33,23 @@ func storeTurns(t *testing.T, data string, states ...string) (ids []int64) {
 	return ids
 }
 
+// An agent that has read its environment or its instance's files may repeat a secret anywhere.
+func TestPages_SecretInTexts_IsHidden(t *testing.T) {
+	data := dataFolder(t)
+	b := serve(t, data).operator()
+	ids := storeTurns(t, data, "failed", "done", "queued")
+	shell(t, data, `UPDATE messages SET content = ?, error = ?, sender_name = ?`, "it is "+secret, secret, secret)
+	shell(t, data, `UPDATE turns SET error = ?, topic = ?`, "exit: "+secret, "#"+secret)
+	shell(t, data, `UPDATE chats SET title = ?`, secret)
+	shell(t, data, `INSERT INTO turn_progress (turn_id, state, text, updated_at) VALUES (?, 'running', ?, 6)`, ids[1], strings.Repeat("é ", 1990)+secret)
+	for _, path := range []string{"/", "/turns", fmt.Sprint("/turns/", ids[0]), fmt.Sprint("/turns/", ids[1]), "/messages", "/messages/1", "/chats", "/groups/main"} {
+		if body := b.must(200, "GET", path, "").body; strings.Contains(body, secret[:12]) {
+			i := strings.Index(body, secret[:12])
+			t.Errorf("%s shows a secret: %s", path, body[max(0, i-200):i+40])
+		}
+	}
+}
+
 func TestTurns_List_FiltersAndPages(t *testing.T) {
 	data := dataFolder(t)
 	b := serve(t, data).operator()

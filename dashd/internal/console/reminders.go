@@ -38,7 +38,7 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 		page.Of = "Reminders of the group " + pages.Line(folder)
 		page.Choices = reminderChoices(url.Values{"group": {folder}}, state)
 		list.Folder = folder
-	case after == 0: // those that are due next; their rest is found by chat or group
+	case !q.Has("after"): // those that are due next; their rest is found by chat or group
 		list.DueBy, list.Limit = math.MaxInt64, maxRows
 	}
 	rows, err := c.Store.Reminders(r.Context(), list)
@@ -48,8 +48,8 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 	if len(rows) > maxRows {
 		rows = rows[:maxRows]
 		page.More = below(r, "after", strconv.FormatInt(rows[maxRows-1].ID, 10))
-	} else if page.Of == "" && after == 0 && len(rows) == maxRows {
-		page.More = "/reminders?after=1"
+	} else if page.Of == "" && !q.Has("after") && len(rows) == maxRows {
+		page.More = "/reminders?after=0"
 	}
 	for _, reminder := range rows {
 		slot, row, err := c.Store.LastSlot(r.Context(), reminder.ID)

@@ -85,7 +85,7 @@ func (c *site) titles(ctx context.Context, jids []string) (pages.Titles, error) 
 		}
 		titles[jid] = ""
 		if chat != nil {
-			titles[jid] = chat.Title
+			titles[jid] = c.Pages.Hide(chat.Title)
 		}
 	}
 	return titles, nil

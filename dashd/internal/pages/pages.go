@@ -49,9 +49,9 @@ func (p *Pages) functions() template.FuncMap {
 		"asset": p.assets.url, "navigation": navigation, "nav": newNav,
 		"now": func() int64 { return time.Now().UnixMilli() }, "when": when, "until": until, "left": left,
 		"duration": duration, "bytes": byteSize,
-		// texts of users, agents and platforms
-		"line": Line, "plain": plaintext.Line, "excerpt": Excerpt, "hide": p.Hide, "whole": p.Whole, "list": list,
-		"cut": func(text string) string { return Cut(text, maxText) },
+		// texts of users, agents and platforms, without secrets
+		"line": p.hidden(Line), "plain": p.hidden(plaintext.Line), "excerpt": p.hidden(Excerpt), "hide": p.Hide,
+		"whole": p.Whole, "list": list, "cut": p.hidden(func(text string) string { return Cut(text, maxText) }),
 		// messages, chats and requests
 		"message": newMessageLine, "content": Content, "undelivered": undelivered, "kind": kindWords,
 		"request": newRequestCard, "requestName": requestName, "sample": sampleOf, "decider": decider,

@@ -58,6 +58,11 @@ func (p *Pages) Hide(text string) string {
 	return p.Redact(text)
 }
 
+// hidden is a form of texts in which secrets are replaced first, so that none is cut in half.
+func (p *Pages) hidden(form func(string) string) func(string) string {
+	return func(text string) string { return form(p.Hide(text)) }
+}
+
 // Whole is the text of a message with its lines, up to a limit.
 func (p *Pages) Whole(content string) string {
 	runes, end := []rune(content[:min(len(content), 4*(maxWhole+1))]), ""
