@@ -20,7 +20,7 @@ func storeChat(t *testing.T, data, jid, title string, at int) {
 func TestChats_List_FiltersAndPages(t *testing.T) {
 	data := dataFolder(t)
 	b := serve(t, data).operator()
-	contains(t, b.must(200, "GET", "/chats", "").body, "No chat is known yet")
+	contains(t, b.must(200, "GET", "/chats", "").body, "No chats yet")
 	for i := range 60 {
 		storeChat(t, data, fmt.Sprintf("telegram:-%d", i), fmt.Sprintf("Room <b>%d", i), 100+i)
 	}

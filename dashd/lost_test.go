@@ -120,7 +120,7 @@ func TestLost_ReplayAllKilledInTheMiddle_CopiesEachOnce(t *testing.T) {
 	a := b.submit("/lost/replay", form)
 	died := false
 	for range n { // presses of the page's button, as many as the time of one takes
-		died = died || strings.Contains(a.body, "Then it failed; the button goes on. gated does not answer")
+		died = died || strings.Contains(a.body, "Then it failed; press the button to continue. gated does not answer")
 		_, rest, more := strings.Cut(a.body, `name="before" value="`)
 		if !more {
 			break
@@ -150,8 +150,8 @@ func TestLost_NewestWereReplayed_GoesOn(t *testing.T) {
 	contains(t, page, "All of these were replayed before", `href="/lost/confirm?before=302&amp;reason=failed.permanent"`)
 	contains(t, b.must(200, "GET", "/lost/confirm?before=302&reason=failed.permanent", "").body, "Send again 1 message?", `name="ids" value="1"`)
 	contains(t, b.must(200, "GET", "/lost/confirm?before=1&reason=failed.permanent", "").body, "No older one is left to replay")
-	contains(t, b.must(400, "GET", "/lost/confirm?before=x&reason=failed.permanent", "").body, "not complete")
-	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"failed.permanent"}, "before": {"-1"}}).body, "not complete")
+	contains(t, b.must(400, "GET", "/lost/confirm?before=x&reason=failed.permanent", "").body, "not valid")
+	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"failed.permanent"}, "before": {"-1"}}).body, "not valid")
 	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"odd"}}).body, "There are none left")
 	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"parked"}}).body, "There are none left")
 }

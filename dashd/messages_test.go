@@ -77,7 +77,7 @@ func TestMessages_FiltersAndSearch(t *testing.T) {
 		}
 	}
 	for query, words := range map[string]string{
-		"text=%22unclosed+AND+(": "No message matches", "text=***": "Write a word to search for", "since=yesterday": "The time is not one such as", "before=x": "The address is not complete",
+		"text=%22unclosed+AND+(": "No message matches", "text=***": "Write a word to search for", "since=yesterday": "The time is not one such as", "before=x": "This address is not valid",
 		"text=" + url.QueryEscape(`") OR "`): "No message matches", "direction=%3Cscript%3E": "&lt;script&gt;",
 	} {
 		contains(t, b.must(200, "GET", "/messages?"+query, "").body, words)
@@ -141,7 +141,7 @@ func TestLost_ListsByReason_AndReplaysAll(t *testing.T) {
 	}
 	contains(t, b.must(200, "GET", "/lost?reason=parked", "").body, "let me in")
 	contains(t, b.must(200, "GET", "/lost?reason=odd", "").body, "Dropped")
-	contains(t, b.must(400, "GET", "/lost?reason=parked&before=x", "").body, "not complete")
+	contains(t, b.must(400, "GET", "/lost?reason=parked&before=x", "").body, "not valid")
 	confirm := b.must(200, "GET", "/lost/confirm?reason=failed.permanent", "").body
 	contains(t, confirm, "Send again 1 message?", "1 to <bdi>Ops &lt;b&gt;</bdi>", fmt.Sprintf(`name="ids" value="%d"`, second))
 	a := b.submit("/lost/replay", url.Values{"ids": {fmt.Sprintf("%d %d", first, second)}, "reason": {"failed.permanent"}})

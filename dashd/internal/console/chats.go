@@ -29,7 +29,7 @@ func (c chatPages) list(r *http.Request) (*shown, error) {
 		at, jid, _ := strings.Cut(before, "~")
 		seen, err := strconv.ParseInt(at, 10, 64)
 		if err != nil || jid == "" {
-			return nil, apierr.New(apierr.BadRequest, "before=%.80q is no place in the list.", before)
+			return nil, apierr.New(apierr.BadRequest, "before=%.80q is not a position in the list.", before)
 		}
 		f.Before = rows.ChatPosition{SeenAt: seen, JID: jid}
 	}

@@ -326,7 +326,7 @@ func ask(ctx context.Context, client *httpx.Client, daemon, method, path string,
 			"%s does not answer in time. Try again; if that does not help, dashd doctor on the server says what is wrong.", daemon)
 	case errors.Is(err, context.DeadlineExceeded):
 		return apierr.New(apierr.Unavailable,
-			"%s did not answer in time, and may still do what you asked for: look whether it has before you try again. "+
+			"%s did not answer in time, and may still do what you asked for: check whether it did before you try again. "+
 				"If that does not help, dashd doctor on the server says what is wrong.", daemon)
 	case httpx.IsForeign(err):
 		return apierr.New(apierr.Unavailable,

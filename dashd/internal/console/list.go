@@ -25,7 +25,7 @@ func position(values url.Values) (int64, error) {
 	}
 	id, err := idOf(text, "row")
 	if err != nil {
-		err = apierr.New(apierr.BadRequest, "The address is not complete: begin with the first page of the list.")
+		err = apierr.New(apierr.BadRequest, "This address is not valid: start from the first page of the list.")
 	}
 	return id, err
 }

@@ -137,7 +137,7 @@ func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 			err = c.replayIDs(ctx, step.ids(), &done)
 		}
 		if err != nil {
-			return l.ConfirmPath(before), "", fmt.Errorf("%s Then it failed; the button goes on. %w", done.String(),
+			return l.ConfirmPath(before), "", fmt.Errorf("%s Then it failed; press the button to continue. %w", done.String(),
 				err)
 		}
 		if before = step.next; before == 0 {
@@ -147,7 +147,7 @@ func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 			if step, err := c.nextReplays(ctx, l, before); err == nil && len(step.rows) == 0 && step.next == 0 {
 				return pages.LostPath(key), done.String() + " That was all.", nil
 			}
-			return l.ConfirmPath(before), done.String() + " There are more: go on.", nil
+			return l.ConfirmPath(before), done.String() + " There are more: press again to continue.", nil
 		}
 	}
 }

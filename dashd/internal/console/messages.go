@@ -101,7 +101,7 @@ func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem strin
 	}
 	if text := get("text"); text != "" {
 		if f.Match = store.SearchQuery(text); f.Match == "" {
-			return f, "text", "Write a word to search for: signs alone are not in the index."
+			return f, "text", "Write a word to search for: punctuation alone is not indexed."
 		}
 	}
 	for name, at := range map[string]*int64{"since": &f.Since, "until": &f.Until} {

@@ -150,7 +150,7 @@ func (c routePages) save(w http.ResponseWriter, r *http.Request, d *draft, page 
 
 func savedWords(done *routeapi.Replaced) string {
 	if done.Added+done.Changed+done.Deleted == 0 {
-		return "Nothing was changed: the routes were like that already."
+		return "Nothing was changed: the routes already looked like this."
 	}
 	return fmt.Sprintf("Saved: %d added, %d changed, %d deleted. The next message goes by these routes.", done.Added,
 		done.Changed, done.Deleted)

@@ -62,7 +62,7 @@ func (c messagePages) explained(ctx context.Context, p *why.Path) (pages.Why, er
 	}
 	switch {
 	case change != nil && change.Deleted:
-		data.Change = "It was deleted since on its platform, or is to be."
+		data.Change = "It has since been deleted on its platform, or will be."
 	case change != nil:
 		data.Change = "It was edited since, to: " + c.Pages.Whole(change.Content)
 	}

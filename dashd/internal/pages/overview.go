@@ -157,7 +157,7 @@ func (m Minutes) Words() string {
 		in, out = in+n.In, out+n.Out
 	}
 	if in+out == 0 {
-		return "No message in the last hour."
+		return "No messages in the last hour."
 	}
 	least := ""
 	if m.Partly {

@@ -68,7 +68,7 @@ func sampleFacts(now int64) pages.Overview {
 	}
 }
 
-// sampleMachines is an instance on three machines, one of which hangs.
+// sampleMachines is an instance on three machines; one hangs.
 func sampleMachines(now int64) pages.Overview {
 	process := func(daemon, host, addr string, works bool, since, quiet int64) status.Process {
 		left := 12_000 - quiet

@@ -21,7 +21,7 @@ func TestMinutes_Bars_FillTheChart(t *testing.T) {
 	if m.Partly = true; m.Words() != "In the last hour at least 204 came in and 201 went out, at most 400 a minute." {
 		t.Error(m.Words())
 	}
-	if none := (pages.Minutes{Rows: make([]rows.Minute, 1)}); none.Bars() != nil || none.Words() != "No message in the last hour." {
+	if none := (pages.Minutes{Rows: make([]rows.Minute, 1)}); none.Bars() != nil || none.Words() != "No messages in the last hour." {
 		t.Errorf("%v %s", none.Bars(), none.Words())
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/why"
 )
 
-// Choice is one of several links, of which the current one is marked, such as a filter.
+// Choice is one of several links, such as filters; the current one is marked.
 type Choice struct {
 	Link
 	Current bool
