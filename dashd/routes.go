@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"arizuko/dashd/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 
 	"github.com/go-chi/chi/v5"
 
@@ -157,7 +158,7 @@ type agent struct {
 
 // agentOf returns the agent of a group: the demo agent unless the instance or the group has another one.
 func (d *dashd) agentOf(ctx context.Context, g *msg.Group) (a agent, err error) {
-	a.demo, err = d.Store.DemoAgent(ctx)
+	a.demo, err = factrows.DemoAgent(ctx, d.Store.Reader)
 	if c, err := groupconfig.Parse(g.Config); err == nil {
 		a.name, a.demo = c.AssistantName, a.demo && c.Agent.Command == "" && c.Agent.Image == ""
 	}

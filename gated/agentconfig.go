@@ -15,6 +15,7 @@ import (
 	"arizuko/gated/internal/running/agentuser"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/config"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
 )
@@ -158,7 +159,7 @@ func (c *AgentConfig) runtimes(data, tools string, environ []string) (map[groupc
 // noteAgent stores whether the demo agent answers: an empty web chat says so.
 func (g *gated) noteAgent(ctx context.Context) error {
 	demo := g.cfg.AgentCommand == "" && g.cfg.runtime() != groupconfig.Docker
-	stored, err := g.Store.DemoAgent(ctx)
+	stored, err := factrows.DemoAgent(ctx, g.Store.Reader)
 	if err != nil || stored == demo {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"arizuko/gated/internal/running/runtime/enter"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
@@ -175,7 +176,7 @@ func TestNoteAgent_StoresWhetherTheDemoAgentAnswers(t *testing.T) {
 		if err := g.noteAgent(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := g.Store.DemoAgent(t.Context()); got != tt.want || err != nil {
+		if got, err := factrows.DemoAgent(t.Context(), g.Store.Reader); got != tt.want || err != nil {
 			t.Errorf("%q as %s: %t, %v", tt.command, tt.runtime, got, err)
 		}
 	}

@@ -184,7 +184,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	g.objects = g.cfg.contextObjects()
 	homes := &chats.Chats{}
 	g.reminders = g.newReminders(homes)
-	routd := g.Client("routd", g.cfg.RoutdURL).Direct()
+	routd := g.Client("routd", g.cfg.RoutdURL)
 	g.serveTools(homes, routd)
 	daemons, err := g.daemons()
 	if err != nil {

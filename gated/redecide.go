@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"arizuko/gated/internal/deciding/gateway"
+	"arizuko/gated/internal/redecided"
 	"arizuko/gated/internal/timed/reminders"
-	"arizuko/migrations"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -24,7 +24,7 @@ import (
 )
 
 // redecide is "gated redecide", which `migrate rehearse` runs on a copy of the database: it decides stored
-// messages and reminders again, and prints as JSON how that compares. It changes nothing.
+// messages and reminders again, and prints how that compares. It changes nothing.
 func redecide(ctx context.Context, args []string, out io.Writer) error {
 	line := cli.Daemon{Name: "gated"}.Line("redecide [--days N] [--rows N]", out)
 	days := line.Int("days", 7, "how many days of messages")
@@ -41,35 +41,38 @@ func redecide(ctx context.Context, args []string, out io.Writer) error {
 	}
 	now := time.Now()
 	since := now.AddDate(0, 0, -*days).UnixMilli()
-	all := migrations.Redecided{Settings: fmt.Sprintf("OPERATORS has %d senders, ASSISTANT_NAME is %s, MAX_AGE is %s, IMPULSE_THRESHOLD is %d, "+
+	settings := fmt.Sprintf("OPERATORS has %d senders, ASSISTANT_NAME is %s, MAX_AGE is %s, IMPULSE_THRESHOLD is %d, "+
 		"IMPULSE_MAX_HOLD is %s, the time zone is %s", len(cfg.Operators), cfg.AssistantName, cfg.MaxAge,
-		cfg.ImpulseThreshold,
-		cfg.ImpulseMaxHold, reminders.LocalZone())}
+		cfg.ImpulseThreshold, cfg.ImpulseMaxHold, reminders.LocalZone())
+	if _, err := fmt.Fprintf(out, "decided again with the settings of this environment: %s\n",
+		cli.PrintableLine(settings)); err != nil {
+		return err
+	}
 	return cfg.read(ctx, func(st store.Reader) error {
-		for _, check := range []func() (migrations.Check, error){
-			func() (migrations.Check, error) { return cfg.redecideMessages(ctx, st, since, *rows) },
-			func() (migrations.Check, error) { return reminders.Redecide(ctx, st, now.UnixMilli(), *rows) },
+		for _, check := range []func() (redecided.Check, error){
+			func() (redecided.Check, error) { return cfg.redecideMessages(ctx, st, since, *rows) },
+			func() (redecided.Check, error) { return reminders.Redecide(ctx, st, now.UnixMilli(), *rows) },
 		} {
 			c, err := check()
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.What, err)
 			}
-			all.Checks = append(all.Checks, c)
+			c.Print(out)
 		}
-		return json.NewEncoder(out).Encode(all)
+		return nil
 	})
 }
 
-func (c *Config) redecideMessages(ctx context.Context, st store.Reader, since int64, limit int) (check migrations.Check,
+func (c *Config) redecideMessages(ctx context.Context, st store.Reader, since int64, limit int) (check redecided.Check,
 	err error) {
 	routd, err := startResolver(ctx)
 	if err != nil {
-		return migrations.Check{What: "messages"}, err
+		return redecided.Check{What: "messages"}, err
 	}
 	defer func() { err = errors.Join(err, routd.close()) }()
 	defaults, err := c.groupDefaults()
 	if err != nil {
-		return migrations.Check{What: "messages"}, err
+		return redecided.Check{What: "messages"}, err
 	}
 	return gateway.Redecide(ctx, gateway.Config{
 		MaxAge: c.MaxAge, Impulse: msg.DefaultImpulse(c.ImpulseThreshold, c.ImpulseMaxHold), Operators: c.Operators,

@@ -11,6 +11,7 @@ import (
 
 	"arizuko/pkg/cli"
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -82,7 +83,7 @@ func unmeasuredBudgets(ctx context.Context, st store.Reader, groups []msg.Group,
 		if c, err := groupconfig.Parse(g.Config); err != nil || c.Budget == (groupconfig.Budget{}) {
 			continue
 		}
-		used, err := st.FolderSpend(ctx, g.Folder, now.AddDate(0, 0, -measuredDays).Format(time.DateOnly),
+		used, err := factrows.FolderSpend(ctx, st, g.Folder, now.AddDate(0, 0, -measuredDays).Format(time.DateOnly),
 			now.Format(time.DateOnly))
 		if err != nil {
 			return nil, err

@@ -33,8 +33,7 @@ type launcher struct {
 	console *console        // of everything else
 	kill    <-chan struct{} // closed when running daemons are to be killed
 
-	starter starter
-	ready   atomic.Bool // every essential service was ready once
+	ready atomic.Bool // every essential service was ready once
 }
 
 // run returns when all daemons have stopped: nil after the end of ctx, an error if arizuko cannot be
@@ -45,9 +44,6 @@ func (l *launcher) run(ctx context.Context) error {
 		return err
 	}
 	defer lock.Close()
-	l.starter = newStarter()
-	defer l.starter.close()
-
 	accounts, err := furtherAccounts()
 	if err != nil {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}

@@ -66,34 +66,21 @@ func serve(ctx context.Context) error {
 // interrupts returns a context that ends at the first signal to stop, and one that ends at a Ctrl-C
 // after that. release stops listening for signals.
 func interrupts(parent context.Context) (stop, kill context.Context, release func()) {
-	stop, cancelStop := context.WithCancel(parent)
-	kill, cancelKill := context.WithCancel(context.WithoutCancel(parent))
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // by nohup
-		signal.Notify(signals, syscall.SIGHUP)
+		signals = append(signals, syscall.SIGHUP)
 	}
 	// Ctrl-C also ends a program that the output is piped into; a write to the broken pipe must not
 	// kill the launcher while daemons still run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	go func() {
-		stopping := false
-		for {
-			select {
-			case sig := <-signals:
-				if stopping && sig == syscall.SIGINT {
-					cancelKill()
-				}
-				stopping = true
-				cancelStop()
-			case <-kill.Done():
-				return
-			}
-		}
-	}()
+	stop, endStop := signal.NotifyContext(parent, signals...)
+	kill, endKill := context.WithCancel(context.WithoutCancel(parent))
+	context.AfterFunc(stop, func() {
+		again, _ := signal.NotifyContext(kill, syscall.SIGINT)
+		context.AfterFunc(again, endKill)
+	})
 	return stop, kill, func() {
-		signal.Stop(signals)
-		cancelStop()
-		cancelKill()
+		endStop()
+		endKill()
 	}
 }

@@ -1,16 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"arizuko/pkg/daemon"
 )
@@ -21,31 +21,6 @@ const (
 	// drainTimeout is how long the launcher waits for output that a child of the program holds open.
 	drainTimeout = time.Second
 )
-
-// starter starts processes from one operating system thread that lives as long as the
-// launcher. The kernel sends the parent-death signal when the thread that started a process
-// ends, and the Go runtime ends threads at any time.
-type starter struct{ work chan func() }
-
-func newStarter() starter {
-	s := starter{make(chan func())}
-	go func() {
-		runtime.LockOSThread()
-		for do := range s.work {
-			do()
-		}
-	}()
-	return s
-}
-
-func (s starter) start(cmd *exec.Cmd) error {
-	done := make(chan error)
-	s.work <- func() { done <- cmd.Start() }
-	return <-done
-}
-
-// close ends the thread and, by the parent-death signal, all processes.
-func (s starter) close() { close(s.work) }
 
 // ending is how a program ended.
 type ending struct {
@@ -72,7 +47,10 @@ func (l *launcher) execute(ctx context.Context, s service, args ...string) endin
 	cmd.WaitDelay = drainTimeout
 	// A separate group: Ctrl-C in a terminal goes to the launcher alone, which knows the order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	if err := l.starter.start(cmd); err != nil {
+	// The kernel sends the parent-death signal when the thread ends that started the process.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
 		return ending{code: daemon.ExitFailure, how: err.Error()}
 	}
 	ended := make(chan struct{})
@@ -93,13 +71,11 @@ func (l *launcher) await(ctx context.Context, name string, p *os.Process, ended 
 	case <-ctx.Done():
 	}
 	_ = p.Signal(syscall.SIGTERM) // it may have just ended
-	timeout := time.NewTimer(stopTimeout)
-	defer timeout.Stop()
 	select {
 	case <-ended:
 		return
 	case <-l.kill:
-	case <-timeout.C:
+	case <-time.After(stopTimeout):
 		l.console.printf("%s: did not stop within %s, killed", name, stopTimeout)
 	}
 	children := descendants(p.Pid)
@@ -112,21 +88,11 @@ func (l *launcher) await(ctx context.Context, name string, p *os.Process, ended 
 
 // descendants are the children of a process, their children, and so on.
 func descendants(pid int) (all []int) {
-	entries, _ := os.ReadDir("/proc") // without /proc none are found
+	procs, _ := procfs.AllProcs() // without /proc none are found
 	children := map[int][]int{}
-	for _, entry := range entries {
-		child, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		stat, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "stat")) // empty if it has ended
-		// pid (name) state ppid …; the name may contain anything.
-		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-		if len(fields) < 2 {
-			continue
-		}
-		if parent, err := strconv.Atoi(string(fields[1])); err == nil {
-			children[parent] = append(children[parent], child)
+	for _, p := range procs {
+		if stat, err := p.Stat(); err == nil { // else it has ended
+			children[stat.PPID] = append(children[stat.PPID], p.PID)
 		}
 	}
 	for found := children[pid]; len(found) > 0; found = found[1:] {

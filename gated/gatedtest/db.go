@@ -15,7 +15,6 @@ var (
 	ClosePoll           = rows.ClosePoll
 	CloseRun            = rows.CloseRun
 	ContinueStop        = rows.ContinueStop
-	Cursor              = rows.Cursor
 	DrainRun            = rows.DrainRun
 	EndRun              = rows.EndRun
 	EndWait             = rows.EndWait
@@ -46,7 +45,6 @@ var (
 	RequeueTurn         = rows.RequeueTurn
 	ReviveTurn          = rows.ReviveTurn
 	RunsOfGone          = rows.RunsOfGone
-	SetCursor           = rows.SetCursor
 	StartRun            = rows.StartRun
 	StopChat            = rows.StopChat
 	Stops               = rows.Stops

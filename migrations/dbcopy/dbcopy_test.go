@@ -5,39 +5,27 @@ import (
 	"database/sql"
 	_ "embed"
 	"errors"
-	"fmt"
-	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver
 
 	"arizuko/migrations"
+	"arizuko/pkg/store/storetest"
 )
 
 //go:embed testdata/rows.sql
 var testRows string
 
-// database makes an empty database on the server that `make test DB=postgres` starts.
+// newDatabase makes an empty database on the server that `make test DB=postgres` starts.
 func newDatabase(t *testing.T) string {
 	t.Helper()
-	server := os.Getenv("ARIZUKO_TEST_POSTGRES")
-	if server == "" {
+	if storetest.Server() == "" {
 		t.Skip("without a server; `make test DB=postgres` has one")
 	}
-	name := fmt.Sprintf("copy_%d_%d", os.Getpid(), time.Now().UnixNano())
-	execServer(t, server, "CREATE DATABASE "+name)
-	t.Cleanup(func() { execServer(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
+	return storetest.Empty(t)
 }
 
 func execServer(t *testing.T, database, statements string) {

@@ -116,23 +116,20 @@ func (a *admission) answer() {
 		a.back = a.answered
 	}
 	if news {
-		select {
-		case a.changed <- struct{}{}:
-		default:
-		}
+		signal(a.changed)
 	}
 }
 
-// noAnswer reports that the platform did not answer a call of a row that was let through with p, and returns whether
-// that has stopped all others. The call began at a time; sent means that it may have arrived.
-func (a *admission) noAnswer(p passage, began time.Time, sent bool, err string) (stopped bool) {
+// noAnswer reports that the platform did not answer a call of a row that was let through with p. The call began at a
+// time; sent means that it may have arrived.
+func (a *admission) noAnswer(p passage, began time.Time, sent bool, err string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
 	switch {
 	case a.answered.After(began): // others are answered
 	case a.shutAt.IsZero(): // another row is tried at once
-		a.shutAt, a.nextProbe, stopped = now, now, true
+		a.shutAt, a.nextProbe = now, now
 	case p == probe:
 		if a.pause == 0 {
 			a.log.Error("the platform does not answer; one row is tried from time to time", "err", err)
@@ -144,7 +141,6 @@ func (a *admission) noAnswer(p passage, began time.Time, sent bool, err string) 
 		a.pause = min(max(2*a.pause, firstProbe), longest)
 		a.nextProbe = now.Add(a.pause)
 	}
-	return stopped
 }
 
 // endHung looks every second whether a call that began at a time hangs while the platform answers others, and ends it

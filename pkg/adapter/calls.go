@@ -73,6 +73,7 @@ func (d *delivery) sendForms(ctx context.Context, part Part) (platformID string,
 func (d *delivery) call(ctx context.Context, part Part) (platformID string, err error) {
 	defer d.shell.recoverPanic("sending", &err, "row", d.row.ID, "chat", d.row.ChatJID)
 	defer d.shell.lanes.lock(d.lane.Lane)()
+	d.lane.called = true
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timeout(part))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
@@ -101,6 +102,7 @@ func (d *delivery) timeout(part Part) time.Duration {
 // ask calls Find within the time of a send.
 func (d *delivery) ask(ctx context.Context, f Finder, part Part) (id string, err error) {
 	defer d.shell.recoverPanic("searching", &err, "row", d.row.ID, "chat", d.row.ChatJID)
+	d.lane.called = true
 	ctx, cancel := context.WithTimeout(ctx, d.timeout(nil))
 	defer cancel()
 	return f.Find(ctx, d.row, part)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"arizuko/pkg/adapter/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -140,7 +141,7 @@ func measureRows(o *Options, fetches bool) {
 		gauges = append(gauges, files)
 	}
 	metrics.FromRows(o.Metrics, func(ctx context.Context) error {
-		b, err := o.Store.Backlog(ctx, store.ForDelivery, o.Platform, metrics.MaxCount)
+		b, err := factrows.CountBacklog(ctx, o.Store.Reader, factrows.ForDelivery, o.Platform, metrics.MaxCount)
 		if err != nil {
 			return err
 		}
@@ -149,7 +150,7 @@ func measureRows(o *Options, fetches bool) {
 		if !fetches {
 			return nil
 		}
-		b, err = o.Store.Backlog(ctx, store.ForFiles, o.Platform, metrics.MaxCount)
+		b, err = factrows.CountBacklog(ctx, o.Store.Reader, factrows.ForFiles, o.Platform, metrics.MaxCount)
 		files.Set(float64(b.Count))
 		return err
 	}, gauges...)

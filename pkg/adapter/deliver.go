@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"arizuko/pkg/adapter/rows"
@@ -13,37 +14,28 @@ import (
 	"arizuko/pkg/store"
 )
 
-// delivery carries out the table of states.go for one outbound row: it reads the states of the parts, asks next for a
-// step, does it, and stores the states that follow. The decisions are there; here are the calls and the transactions.
+// delivery carries out the table of states.go for the next part of an outbound row: it reads the states of the parts,
+// asks next for a step, does it, and stores the states that follow. The decisions are there; here are the calls and the
+// transactions. The part after it is the next delivery's.
 type delivery struct {
-	shell       *Shell
-	lane        *lane
-	row         *msg.Message
-	cut         []Part
-	renderErr   error // why the parts still open can't be sent, nil if they can
-	parts       []store.Delivery
-	startedPart int    // index of the part that this delivery, not one before a crash, began to send
-	notBefore   bool   // not_before of the first open part must be obeyed
-	permit      bool   // the pacer has given a permit for the next part
-	overtakes   bool   // a preview must be removed, since the row goes out below it
-	takenOver   string // platform id of the preview that the first part will replace, "" once that was tried
-	givenUp     string // platform id of a preview that did not become the first part after all, "" for none
+	shell     *Shell
+	lane      *lane
+	row       *msg.Message
+	cut       []Part
+	renderErr error // why the parts still open can't be sent, nil if they can
+	parts     []store.Delivery
+	started   bool   // this delivery, not one before a crash, has begun to send the part
+	waited    bool   // not_before of the part has passed, even if the clock was set back meanwhile
+	overtakes bool   // a preview must be removed, since the row goes out below it
+	takenOver string // platform id of the preview that the first part will replace, "" once that was tried
+	givenUp   string // platform id of a preview that did not become the first part after all, "" for none
 }
 
-// verdict is how a row was left.
-type verdict struct {
-	wait time.Duration // before its next step, 0 for none
-	held bool          // until the platform answers
-	// unanswered means that it waits since the platform did not answer, or failed.
-	unanswered bool
-}
-
-// deliver delivers an outbound row of a lane as far as possible now; the caller has the pacer's permit for
-// its next part. waited means that not_before of the row's first open part has passed. An error is one of
-// the database.
+// deliver delivers the next part of an outbound row of a lane, if that is possible now. waited means that not_before of
+// that part has passed. An error is one of the database.
 func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited bool) (v verdict, err error) {
 	m.Content = s.Redact(m.Content)
-	d := &delivery{shell: s, lane: l, row: m, startedPart: -1, notBefore: !waited, permit: true}
+	d := &delivery{shell: s, lane: l, row: m, waited: waited}
 	d.cut, d.renderErr = s.callCut(m)
 	superseded := false
 	if m.Kind.Changes() {
@@ -52,31 +44,24 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 		}
 	}
 	err = d.claim(ctx)
-	switch {
-	case errors.Is(err, store.ErrStale), errors.Is(err, context.Canceled): // the row was cancelled, or the daemon stops
+	if errors.Is(err, store.ErrStale) || errors.Is(err, context.Canceled) { // the row was cancelled, or the daemon stops
 		return verdict{}, nil
+	}
+	i := slices.IndexFunc(d.parts, isOpen)
+	switch {
 	case err != nil:
 		return verdict{}, err
-	case over(d.parts): // its parts were written by another process
+	case i < 0: // the parts were written by another process
 		return verdict{}, d.record(ctx, nil)
-	case superseded && isOpen(d.parts[0]):
+	case superseded && i == 0:
 		for i := range d.parts {
 			d.parts[i].State = msg.OutCancelled
 		}
 		return verdict{}, d.record(ctx, d.parts)
+	case ctx.Err() != nil && !d.started:
+		return verdict{}, nil
 	}
-	for i := range d.parts {
-		if !isOpen(d.parts[i]) {
-			continue
-		}
-		if (ctx.Err() != nil || !d.permit) && d.startedPart != i {
-			return verdict{}, nil
-		}
-		if v, err := d.part(ctx, i); err != nil || isOpen(d.parts[i]) {
-			return v, err
-		}
-	}
-	return verdict{}, nil
+	return d.part(ctx, i)
 }
 
 // readTarget reads the outbound row that a row is about, if there is one, and the question that a row shows.
@@ -110,7 +95,7 @@ func showsAsk(m *msg.Message) int64 {
 // claim claims the row, unless that was done before, and reads the states of its parts.
 func (d *delivery) claim(ctx context.Context) (err error) {
 	if d.row.OutState == msg.OutQueued {
-		d.startedPart = 0
+		d.started = true
 		defer d.shell.lanes.lock(d.lane.Lane)() // once a preview that is being made there is known
 		// Read in the same transaction: a part that is claimed and then not sent would look like
 		// one that a crash interrupted.
@@ -178,7 +163,7 @@ func (d *delivery) conditions(i int) conditions {
 	}
 	return conditions{
 		now: d.nowMS(), queuedAt: d.row.ReceivedAt, maxAge: d.shell.DeliveryMaxAge,
-		started: d.startedPart == i, waited: !d.notBefore, renderErr: renderErr, repeatable: d.repeatable(i),
+		started: d.started, waited: d.waited, renderErr: renderErr, repeatable: d.repeatable(i),
 		searchable: finder != nil && (!known || !d.lane.search.impossible), searches: d.lane.search.failed,
 		markable: marker != nil, decorates: d.lane.Decorations,
 		mayCall: d.shell.admission.mayCall(d.lane.pass), answers: answers, outFor: outFor,
@@ -207,7 +192,7 @@ func (d *delivery) repeatable(i int) bool {
 func (d *delivery) end(ctx context.Context, i int, as store.Delivery) error {
 	d.parts[i] = d.afterTakeOver(ctx, as, nil)
 	d.logEnd(&as)
-	return d.record(ctx, d.follow(ctx, i))
+	return d.record(ctx, d.changed(i))
 }
 
 // send sends part i, or a marked copy of it, and records the result.
@@ -219,13 +204,12 @@ func (d *delivery) send(ctx context.Context, i int, as action) (v verdict, err e
 		}
 	}
 	copied := as == doMark
-	if d.startedPart != i {
-		d.startedPart, *p = i, beginning(*p, as)
+	if !d.started {
+		d.started, *p = true, beginning(*p, as)
 		if err := d.record(ctx, d.parts[i:i+1]); err != nil {
 			return verdict{}, err
 		}
 	}
-	d.notBefore, d.permit = true, false
 	failpoint.At(failpoint.Sending)
 	began := time.Now()
 	id, err := d.sendForms(ctx, part)
@@ -239,7 +223,7 @@ func (d *delivery) send(ctx context.Context, i int, as action) (v verdict, err e
 	} else {
 		d.logEnd(p)
 	}
-	err = d.record(ctx, d.follow(ctx, i))
+	err = d.record(ctx, d.changed(i))
 	unanswered := p.ErrorClass == msg.Transient || p.ErrorClass == msg.Ambiguous && (c.repeatable || c.searchable)
 	return verdict{wait: until(p.NotBefore, c.now), unanswered: unanswered}, err
 }
@@ -265,9 +249,7 @@ func (d *delivery) noteAnswer(began time.Time, err error) {
 		d.shell.admission.answer()
 	case d.lane.Decorations && d.lane.pass == open: // that holds no answers
 	case f.unsent(), f.Class == msg.Ambiguous:
-		if d.shell.admission.noAnswer(d.lane.pass, began, !f.unsent(), d.textOf(err)) {
-			d.shell.pacer.stop(0)
-		}
+		d.shell.admission.noAnswer(d.lane.pass, began, !f.unsent(), d.textOf(err))
 	}
 	d.shell.holdAccount(f)
 }
@@ -276,7 +258,6 @@ func (d *delivery) noteAnswer(began time.Time, err error) {
 func (s *Shell) holdAccount(f *Failure) {
 	if f.Class == msg.Rate && f.Account {
 		s.admission.hold(f.After)
-		s.pacer.stop(f.After)
 	}
 }
 
@@ -291,7 +272,7 @@ func (d *delivery) logEnd(p *store.Delivery) {
 func (d *delivery) search(ctx context.Context, i int) (wait time.Duration, err error) {
 	p, c := &d.parts[i], d.conditions(i)
 	finder, _ := d.finderAndMarker()
-	d.notBefore = true
+	d.waited = false
 	began := time.Now()
 	id, err := d.ask(ctx, finder, d.cut[i])
 	c.now = d.nowMS() // the clock may have been set meanwhile
@@ -307,7 +288,7 @@ func (d *delivery) search(ctx context.Context, i int) (wait time.Duration, err e
 	if isOpen(*p) && p.ErrorClass == "" { // it has not arrived
 		return 0, nil
 	}
-	return until(p.NotBefore, c.now), d.record(ctx, d.follow(ctx, i))
+	return until(p.NotBefore, c.now), d.record(ctx, d.changed(i))
 }
 
 // record writes the states of parts, and settles the row when none is open, in one transaction. It
@@ -375,24 +356,7 @@ func (d *delivery) reportSettled(as msg.OutState) {
 	}
 }
 
-// follow returns part i, which has changed, and the parts that change with it. The next one begins in the same
-// transaction, if the platform may be called.
-func (d *delivery) follow(ctx context.Context, i int) []store.Delivery {
-	changed := d.parts[i : i+1+cancelRest(d.parts, i)]
-	if begins := i + 1; mayFollow(d.parts, i) && ctx.Err() == nil && d.shell.admission.mayCall(d.lane.pass) &&
-		d.shell.permitNow(d.lane.Lane) {
-		d.parts[begins].State, d.startedPart = msg.OutSending, begins
-		changed = d.parts[i : begins+1]
-	}
-	return changed
-}
-
-// permitNow acquires a permit for a next part, if it is valid at once.
-func (s *Shell) permitNow(l store.Lane) bool {
-	if l.Decorations {
-		return s.pacer.spare(l)
-	}
-	return s.pacer.now(l)
-}
+// changed returns part i, which has changed, and the parts that change with it.
+func (d *delivery) changed(i int) []store.Delivery { return d.parts[i : i+1+cancelRest(d.parts, i)] }
 
 func (d *delivery) nowMS() int64 { return d.shell.Now().UnixMilli() }

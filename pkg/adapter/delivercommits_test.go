@@ -53,7 +53,7 @@ func TestDeliver_WritesFail_AreRetried(t *testing.T) {
 	}{
 		{"claims", `BEFORE INSERT ON deliveries`, "queued:", nil},
 		{"outcomes", `BEFORE UPDATE OF state ON deliveries WHEN new.state = 'sent'`, "sending: sending queued", []string{"a"}},
-		{"beginnings", `BEFORE UPDATE OF state ON deliveries WHEN new.state = 'sending'`, "sending: sending queued", []string{"a"}},
+		{"beginnings", `BEFORE UPDATE OF state ON deliveries WHEN new.state = 'sending'`, "sending: sent queued", []string{"a"}},
 		{"ends", `BEFORE UPDATE OF out_state ON messages WHEN new.out_state = 'sent'`, "sending: sent sending", []string{"a", "b"}},
 	}
 	for _, tt := range tests {

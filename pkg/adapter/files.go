@@ -127,7 +127,9 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 		return // the next start retries
 	}
 	// Without an error of the database's there is nothing left to do; else the next start retries.
-	_ = f.shell.writeAlways(ctx, m, func(tx *store.Tx) error { return tx.FetchedFiles(m.ID, before, m.Attachments) })
+	_ = f.shell.writeAlways(ctx, m, func(tx *store.Tx) error {
+		return adapterrows.FetchedFiles(tx, m.ID, before, m.Attachments)
+	})
 }
 
 // fetchOne downloads one of a message's files, unless ctx ends, and retries failures that may pass. It

@@ -1,7 +1,6 @@
 package adapter
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"arizuko/pkg/adapter/rows"
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -36,14 +36,10 @@ const (
 type outbox struct {
 	shell   *Shell
 	lanes   map[store.Lane]*lane // those with rows to deliver
-	ready   [2][]*lane           // by class: first come, first served
-	waiting waitingLanes
-	held    []*lane   // until the platform answers
-	expires []*lane   // with rows that are too old, which need no platform
-	admitAt time.Time // when the first ready lane may be admitted, zero if none waits there
-	working [2]int    // lanes that have a worker: of answers, and of decorations
-	ended   chan result
-	timer   *time.Timer // of the lane that has waited longest
+	waiting [2][]*lane           // those without a worker, of answers and of decorations, in the order of due
+	working [2]int               // how many lanes of each class have a worker
+	ended   chan *lane
+	timer   *time.Timer // of the next lane that may be started
 	through int64       // rows up to this one have been seen
 	moves   int         // how many chats were moved at the last sweep
 }
@@ -51,15 +47,23 @@ type outbox struct {
 // lane is a lane with rows to deliver. While it has a worker, only that uses the second part.
 type lane struct {
 	store.Lane
-	again bool      // a row came while it had a worker
-	due   time.Time // while it waits
-	// unanswered means that it waits since the platform did not answer.
-	unanswered bool
+	again bool // a row came while it had a worker
+	// due is when the next worker may start. It is zero if the lane has a row that is too old, which needs no platform.
+	due time.Time
 
 	pass   passage // how it was admitted
+	called bool    // the worker has called the platform
 	waited int64   // the row whose wait is over, even if the clock was set back meanwhile
-	permit permit  // of the pacer, for the next part
 	search search
+	left   verdict // how the worker has left it
+}
+
+// class is the index of answers, or of decorations.
+func (l *lane) class() int {
+	if l.Decorations {
+		return 1
+	}
+	return 0
 }
 
 // search is the state of the search for a part.
@@ -69,12 +73,13 @@ type search struct {
 	impossible bool     // it cannot be searched for
 }
 
-// result is how a worker left a lane.
-type result struct {
-	lane  *lane
-	empty bool
-	verdict
-	movedTo store.Lane // of an empty lane, if its chat was moved
+// verdict is how a worker has left a lane.
+type verdict struct {
+	empty bool          // there are no rows
+	wait  time.Duration // before the next step, 0 for none
+	held  bool          // until the platform answers
+	// unanswered means that the row waits since the platform did not answer, or failed.
+	unanswered bool
 }
 
 // Run listens and delivers outbound rows until ctx ends, and returns nil once no send is running.
@@ -98,6 +103,7 @@ func (s *Shell) Run(ctx context.Context) error {
 	defer files.wait()
 	markAsleep := s.asleep()
 	look := func() {
+		o.sweepAfterMoves(ctx)
 		o.look(ctx)
 		shown.look(ctx)
 		previews.look(ctx)
@@ -112,7 +118,6 @@ func (s *Shell) Run(ctx context.Context) error {
 			o.drain()
 			return nil
 		case <-poll.C:
-			o.sweepAfterMoves(ctx)
 			look()
 			markAsleep(ctx)
 		case <-s.Wake:
@@ -122,31 +127,33 @@ func (s *Shell) Run(ctx context.Context) error {
 			o.expire(ctx)
 		case <-s.admission.changed:
 			o.release()
-		case <-shown.due():
-			shown.look(ctx)
-		case <-previews.due():
-			previews.look(ctx)
 		case <-s.previewNews:
 			previews.look(ctx)
 		case row := <-files.done():
 			delete(files.busy, row)
 			files.look(ctx)
-		case r := <-o.ended:
-			o.settle(r)
-		case <-o.due():
-			o.endWaits()
+		case l := <-o.ended:
+			o.settle(l)
+		case <-o.timer.C:
 		}
 	}
 }
 
-// release lets the lanes go on that were held until the platform answers.
+// release lets the lanes go on that were held until the platform answers. If it has just begun to answer again, it
+// also shortens the waits of those to which it did not answer.
 func (o *outbox) release() {
-	for _, l := range o.held {
-		o.push(l)
-	}
-	o.held = nil
-	if o.shell.admission.justBack() {
-		o.renew()
+	now := time.Now()
+	justBack := o.shell.admission.justBack()
+	for _, lanes := range o.waiting {
+		for _, l := range lanes {
+			switch soon := now.Add(renewAfter); {
+			case l.left.held && l.due.After(now):
+				l.due = now
+			case justBack && l.left.unanswered && l.due.After(soon):
+				l.due = soon
+			}
+		}
+		slices.SortStableFunc(lanes, func(a, b *lane) int { return a.due.Compare(b.due) })
 	}
 }
 
@@ -161,24 +168,20 @@ func (o *outbox) expire(ctx context.Context) {
 	if o.shell.reads.Note(ctx, err) != nil {
 		return
 	}
-	due := map[store.Lane]bool{}
-	for _, l := range old {
-		due[l] = true
+	for _, key := range old {
+		if l := o.lanes[key]; l != nil {
+			l.due = time.Time{}
+		}
 	}
-	for _, from := range []*[]*lane{&o.ready[0], &o.ready[1], &o.held} {
-		*from = slices.DeleteFunc(*from, func(l *lane) bool {
-			if due[l.Lane] {
-				o.expires = append(o.expires, l)
-			}
-			return due[l.Lane]
-		})
+	for _, lanes := range o.waiting {
+		slices.SortStableFunc(lanes, func(a, b *lane) int { return a.due.Compare(b.due) })
 	}
 }
 
 func (s *Shell) outbox() *outbox {
 	timer := time.NewTimer(0)
 	timer.Stop()
-	ended := make(chan result, maxSends+maxDecorations)
+	ended := make(chan *lane, maxSends+maxDecorations)
 	return &outbox{shell: s, lanes: map[store.Lane]*lane{}, ended: ended, timer: timer}
 }
 
@@ -200,7 +203,7 @@ func (o *outbox) sweep(ctx context.Context) {
 
 // sweepAfterMoves sweeps if chats have been moved since the last call, or are being moved.
 func (o *outbox) sweepAfterMoves(ctx context.Context) {
-	moves, moving, err := o.shell.Store.ChatMoves(ctx)
+	moves, moving, err := chatmove.Moves(ctx, o.shell.Store.Reader)
 	if err == nil && (len(moves) != o.moves || len(moving) > 0) {
 		o.moves = len(moves)
 		o.sweep(ctx)
@@ -224,110 +227,100 @@ func (o *outbox) add(lanes ...store.Lane) {
 			known.again = true
 			continue
 		}
-		added := &lane{Lane: key}
-		o.lanes[key] = added
-		o.push(added)
+		o.lanes[key] = &lane{Lane: key, due: time.Now()}
+		o.queue(o.lanes[key])
 	}
 }
 
-// startWorkers gives free slots to the lanes that have been ready longest, as far as they are admitted.
+// queue puts a lane behind those that are due no later.
+func (o *outbox) queue(l *lane) {
+	lanes := &o.waiting[l.class()]
+	at, _ := slices.BinarySearchFunc(*lanes, l.due, func(other *lane, due time.Time) int {
+		if other.due.After(due) {
+			return 1
+		}
+		return -1
+	})
+	*lanes = slices.Insert(*lanes, at, l)
+}
+
+// startWorkers gives free slots to the lanes that have been due longest, as far as they are admitted and the limits of
+// the platform allow, and sets the timer for the next ones.
 func (o *outbox) startWorkers(ctx context.Context) {
-	o.admitAt = time.Time{}
-	for o.working[0]+o.working[1] < maxSends && len(o.expires) > 0 && ctx.Err() == nil {
-		o.startWorker(ctx, shift(&o.expires), shut)
+	o.timer.Stop()
+	next := time.Duration(0)
+	for class, slots := range [2]int{maxSends, maxDecorations} {
+		wait := time.Duration(0)
+		for wait == 0 && len(o.waiting[class]) > 0 && o.working[class] < slots && ctx.Err() == nil {
+			wait = o.startFirst(ctx, class)
+		}
+		if next == 0 || wait > 0 && wait < next {
+			next = wait
+		}
 	}
-	for ctx.Err() == nil {
-		from := &o.ready[0]
-		if len(*from) == 0 || o.working[0] >= maxSends {
-			from = &o.ready[1]
-			if len(*from) == 0 || o.working[1] >= maxDecorations {
-				return
-			}
-		}
-		pass, wait := o.shell.admission.enter()
-		if pass == shut {
-			o.admitAt = time.Now().Add(wait)
-			return
-		}
-		o.startWorker(ctx, shift(from), pass)
+	if next > 0 {
+		o.timer.Reset(next)
 	}
 }
 
-func (o *outbox) startWorker(ctx context.Context, l *lane, through passage) {
-	l.again, l.pass = false, through
-	o.working[l.class()]++
-	go func() { o.ended <- o.shell.deliverNext(ctx, l) }()
-}
-
-// class is the index of answers, or of decorations.
-func (l *lane) class() int {
-	if l.Decorations {
-		return 1
+// startFirst starts a worker for the lane of a class that has been due longest, or returns the wait for that. A lane
+// that has to wait for its own limits gives way.
+func (o *outbox) startFirst(ctx context.Context, class int) (wait time.Duration) {
+	l := o.waiting[class][0]
+	pass := shut
+	if !l.due.IsZero() {
+		if wait = time.Until(l.due); wait > 0 {
+			return wait
+		}
+		if pass, wait = o.shell.admission.enter(); pass == shut {
+			return wait
+		}
+		all := false
+		if !l.Decorations { // they take what answers leave, once their row is read
+			wait, all = o.shell.pacer.take(l.Lane)
+		}
+		if wait > 0 && pass == probe {
+			o.shell.admission.leave()
+		}
+		if all {
+			return wait
+		}
 	}
+	o.waiting[class][0] = nil
+	o.waiting[class] = o.waiting[class][1:]
+	if wait > 0 {
+		l.due = time.Now().Add(wait)
+		o.queue(l)
+		return 0
+	}
+	l.again, l.pass, l.called = false, pass, false
+	o.working[class]++
+	go func() {
+		l.left = o.shell.deliverNext(ctx, l)
+		o.ended <- l
+	}()
 	return 0
 }
 
-// push puts a lane at the end of its queue.
-func (o *outbox) push(l *lane) { o.ready[l.class()] = append(o.ready[l.class()], l) }
-
-// shift removes the first of some lanes.
-func shift(lanes *[]*lane) *lane {
-	l := (*lanes)[0]
-	(*lanes)[0], *lanes = nil, (*lanes)[1:]
-	return l
-}
-
-// settle puts a lane whose worker has ended where it waits next.
-func (o *outbox) settle(r result) {
-	l := r.lane
+// settle puts a lane whose worker has ended back into the queue, unless it is empty.
+func (o *outbox) settle(l *lane) {
 	o.working[l.class()]--
 	if l.pass == probe {
 		o.shell.admission.leave()
 	}
-	answers, _ := o.shell.admission.answers()
-	switch {
-	case r.held && !answers: // which may have changed since
-		o.held = append(o.held, l)
-	case r.wait > 0:
-		l.due, l.unanswered = time.Now().Add(r.wait), r.unanswered
-		heap.Push(&o.waiting, l)
-	case !r.empty, l.again:
-		o.push(l)
-	default:
+	if !l.Decorations && l.pass != shut && !l.called {
+		o.shell.pacer.refund(l.Lane)
+	}
+	if l.left.empty && !l.again {
 		delete(o.lanes, l.Lane)
-		if r.movedTo.ChatJID != "" {
-			o.add(r.movedTo)
-		}
+		return
 	}
-}
-
-// due fires when the wait of a lane is over, its own or that to be admitted.
-func (o *outbox) due() <-chan time.Time {
-	at := o.admitAt
-	if len(o.waiting) > 0 && (at.IsZero() || o.waiting[0].due.Before(at)) {
-		at = o.waiting[0].due
+	wait := l.left.wait
+	if answers, _ := o.shell.admission.answers(); l.left.held && !answers { // which may have changed since
+		wait = maxOwnWait
 	}
-	if at.IsZero() {
-		return nil
-	}
-	o.timer.Reset(time.Until(at))
-	return o.timer.C
-}
-
-// renew shortens the waits of lanes to which the platform did not answer, once it does.
-func (o *outbox) renew() {
-	for soon, i := time.Now().Add(renewAfter), 0; i < len(o.waiting); i++ {
-		if l := o.waiting[i]; l.unanswered && l.due.After(soon) {
-			l.due = soon
-		}
-	}
-	heap.Init(&o.waiting)
-}
-
-func (o *outbox) endWaits() {
-	for now := time.Now(); len(o.waiting) > 0 && !o.waiting[0].due.After(now); {
-		o.push(heap.Pop(&o.waiting).(*lane))
-	}
+	l.due = time.Now().Add(wait)
+	o.queue(l)
 }
 
 // drain waits for the workers.
@@ -337,46 +330,33 @@ func (o *outbox) drain() {
 	}
 }
 
-// deliverNext delivers the oldest row of a lane as far as possible now.
-func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
+// deliverNext delivers the next part of the oldest row of a lane, if that is possible now.
+func (s *Shell) deliverNext(ctx context.Context, l *lane) verdict {
 	m, err := rows.NextOutbound(ctx, s.Store.Reader, l.Lane)
 	if m != nil && err == nil {
 		err = s.readTarget(ctx, m)
 	}
-	if s.reads.Note(ctx, err) != nil {
-		return result{lane: l, verdict: verdict{wait: retryDelay}}
-	}
-	if m == nil {
-		return s.emptyLane(ctx, l)
-	}
-	if m.Target != nil && m.Target.Open { // so is that of all others in the lane
-		return result{lane: l, verdict: verdict{wait: targetDelay}}
-	}
-	if l.pass != shut {
-		if wait := s.permit(l); wait > 0 {
-			return result{lane: l, verdict: verdict{wait: wait}} // the row may be cancelled meanwhile
-		}
+	switch {
+	case s.reads.Note(ctx, err) != nil:
+		return verdict{wait: retryDelay}
+	case m == nil:
+		return verdict{empty: true}
+	case m.Target != nil && m.Target.Open: // so is that of all others in the lane
+		return verdict{wait: targetDelay}
+	case l.Decorations && l.pass != shut && !s.pacer.spare(l.Lane): // answers come first
+		return verdict{wait: previewBusy}
 	}
 	v, err := s.deliver(ctx, l, m, m.ID == l.waited)
-	l.permit = permit{}
 	if err != nil {
 		s.logWriteError(ctx, m, err)
-		return result{lane: l, verdict: verdict{wait: retryDelay}}
+		return verdict{wait: retryDelay}
 	}
 	l.waited = m.ID
-	return result{lane: l, verdict: v}
-}
-
-// permit acquires the pacer's permit for the next part of a lane, and returns how long that has to wait. Decorations
-// acquire one that answers do not need soon.
-func (s *Shell) permit(l *lane) (wait time.Duration) {
-	switch {
-	case !l.Decorations:
-		return s.pacer.acquire(l.Lane, &l.permit)
-	case s.pacer.spare(l.Lane):
-		return 0
+	if v == (verdict{}) {
+		next, err := rows.NextOutbound(ctx, s.Store.Reader, l.Lane)
+		v.empty = s.reads.Note(ctx, err) == nil && next == nil
 	}
-	return previewBusy
+	return v
 }
 
 // writeAlways writes a result that is known nowhere else. It retries until that succeeds, the daemon stops, or the rows
@@ -403,33 +383,6 @@ func (s *Shell) logWriteError(ctx context.Context, m *msg.Message, err error) {
 		return
 	}
 	_ = s.writes.Note(ctx, err)
-}
-
-// emptyLane follows the chat of a lane without rows, if it was moved with them.
-func (s *Shell) emptyLane(ctx context.Context, l *lane) result {
-	r := result{lane: l, empty: true}
-	if chat, err := s.Store.Address(ctx, l.ChatJID); err == nil && chat != l.ChatJID {
-		r.movedTo = store.Lane{ChatJID: chat, ThreadID: l.ThreadID, Decorations: l.Decorations}
-	}
-	return r
-}
-
-// waitingLanes is a heap of lanes that wait, by when that is over.
-type waitingLanes []*lane
-
-func (w waitingLanes) Len() int           { return len(w) }
-func (w waitingLanes) Less(i, j int) bool { return w[i].due.Before(w[j].due) }
-func (w waitingLanes) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-
-// Push implements heap.Interface.
-func (w *waitingLanes) Push(l any) { *w = append(*w, l.(*lane)) }
-
-// Pop implements heap.Interface.
-func (w *waitingLanes) Pop() any {
-	last := len(*w) - 1
-	l := (*w)[last]
-	(*w)[last], *w = nil, (*w)[:last]
-	return l
 }
 
 // Pause returns after d, or when ctx ends.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -256,7 +257,7 @@ func TestOutbox_ChatMoves_LanesFollow(t *testing.T) {
 		r.platform.script("waiting", fails(failure(msg.Rate, 10*time.Second)))
 		r.start(func(o *Options) { o.Poll = time.Hour })
 		synctest.Wait()
-		r.write(func(tx *store.Tx) error { return tx.MoveChat(room, to, 1) })
+		r.write(func(tx *store.Tx) error { return chatmove.Move(tx, room, to, 1) })
 		r.look()
 		pass(firstPause)
 		r.expect(first, "sent: sent")
@@ -281,8 +282,10 @@ func TestOutbox_RowQueuedAgainByHand_IsFoundBySweep(t *testing.T) {
 	})
 }
 
+// It does not run in parallel: the goroutines of other tests would count.
 func TestOutbox_ManyLanes_RunNoMoreWorkersThanSlots(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFixture(t)
 		const lanes = 10 * maxSends
 		for i := range lanes {
 			r.platform.script(fmt.Sprint(i), takes(time.Second))

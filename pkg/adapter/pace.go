@@ -24,17 +24,13 @@ type Pace struct {
 // maxKeys is how many keys of lanes are remembered at least before those with unused limits are forgotten.
 const maxKeys = 1000
 
-// pacer gives permits to send parts. It is safe for concurrent use.
+// pacer counts calls against the limits of a platform. It is safe for concurrent use.
 type pacer struct {
-	pace  Pace
-	clock func() time.Time
+	pace Pace
 
 	mu      sync.Mutex
-	last    time.Time // of the last call
-	breaks  int       // how often calls were stopped
-	called  time.Time // when a permit was last used
-	account meter     // of permits, which may be for later
-	calls   meter     // of those that were used
+	account meter
+	turn    time.Time // when the row that waits for the account may call
 	keys    map[string][]meter
 	most    int // how many keys may be remembered before some are forgotten
 }
@@ -61,103 +57,56 @@ func (m *meter) count(at time.Time) {
 	m.full = m.full.Add(m.Every)
 }
 
-// maxLate is how many permits beyond a limit's burst may be used late, together with others.
-const maxLate = 2
-
-// late is the limit of the calls for which a limit gives permits.
-func (l Limit) late() Limit {
-	if l.Burst > 0 {
-		l.Burst += maxLate
-	}
-	return l
+func newPacer(p Pace) *pacer {
+	return &pacer{pace: p, account: meter{Limit: p.Account}, keys: map[string][]meter{}, most: maxKeys}
 }
 
-// permit is a permit for one call. The zero permit is none.
-type permit struct{ number int } // that of the pacer's break before it, from 1
-
-func newPacer(p Pace, clock func() time.Time) *pacer {
-	return &pacer{pace: p, clock: clock, account: meter{Limit: p.Account},
-		calls: meter{Limit: p.Account.late()}, keys: map[string][]meter{}, most: maxKeys}
-}
-
-// acquire returns the time until the next permit to send a part to a lane is valid: the caller asks again then, and
-// gets 0 if it may call now. If the lane's limit allows that later than the account's, no permit is acquired, so that
-// other lanes don't wait. A permit of before calls were stopped is void, and one of many that are used late waits: all
-// of them together would exceed the limits.
-func (p *pacer) acquire(l store.Lane, held *permit) (wait time.Duration) {
+// take counts a call for a row of a lane, if it may be made now. Otherwise it returns for how long the lane has to wait.
+// account means that all lanes have to: the caller then asks for the same lane first once the wait is over.
+func (p *pacer) take(l store.Lane) (wait time.Duration, account bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.time()
-	if held.number != p.breaks+1 {
-		if wait = p.permit(l, now, held); wait > 0 {
-			return wait
-		}
+	now := time.Now()
+	limits := p.meters(l, now)
+	switch at, free := p.free(now, limits); {
+	case free.After(at): // so that other lanes don't wait
+		return free.Sub(now), false
+	case at.After(now):
+		p.turn = at
+		return at.Sub(now), true
 	}
-	free := p.calls.free(now)
-	if !free.After(now) {
-		p.use(now)
-	}
-	return free.Sub(now)
+	p.count(now, limits)
+	return 0, false
 }
 
-// permit acquires a new permit in place of one that is void. The caller holds the lock.
-func (p *pacer) permit(l store.Lane, now time.Time, held *permit) (wait time.Duration) {
-	if limits := p.meters(l, now); held.number > 0 {
-		for i := range limits {
-			limits[i].full = limits[i].full.Add(-limits[i].Every)
-		}
-	}
-	*held = permit{}
-	wait, ok := p.upTo(l, now, 1<<63-1)
-	if ok {
-		held.number = p.breaks + 1
-	}
-	return wait
-}
-
-// stop voids the permits that were acquired, and lets the account begin again after a wait, one call at a time and not
-// sooner after the last one than its limit allows: calls were stopped for all lanes.
-func (p *pacer) stop(wait time.Duration) {
+// refund takes back a call for a lane that was counted, but not made.
+func (p *pacer) refund(l store.Lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.breaks++
-	next := p.time().Add(wait)
-	if soonest := p.called.Add(p.account.Every); soonest.After(next) {
-		next = soonest
+	p.account.full, p.turn = p.account.full.Add(-p.account.Every), time.Time{}
+	limits := p.meters(l, time.Now())
+	for i := range limits {
+		limits[i].full = limits[i].full.Add(-limits[i].Every)
 	}
-	p.account.full = next.Add(time.Duration(max(p.account.Burst-1, 0)) * p.account.Every)
 }
 
-// now acquires a permit if it is valid at once, and late ones need not come first.
-func (p *pacer) now(l store.Lane) bool {
+// reserve counts a call for a lane at the first time that is free. It is made after the wait.
+func (p *pacer) reserve(l store.Lane) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.time()
-	if used := p.used(); used.free(now).After(now) {
-		return false
-	}
-	_, ok := p.upTo(l, now, 0)
-	if ok {
-		p.use(now)
-	}
-	return ok
+	now := time.Now()
+	limits := p.meters(l, now)
+	_, at := p.free(now, limits)
+	p.count(at, limits)
+	return at.Sub(now)
 }
 
-// use counts a call. The caller holds the lock.
-func (p *pacer) use(now time.Time) {
-	p.called = now
-	p.calls.count(now)
-}
-
-// used is the account's limit of the calls that were made: late ones come before others. The caller holds the lock.
-func (p *pacer) used() meter { return meter{Limit: p.account.Limit, full: p.calls.full} }
-
-// spare acquires a permit if it is valid at once and leaves half of the burst of each limit. Rows come first, also
-// those that use their permits late.
+// spare counts a call for a lane if it may be made at once, no row waits for the account, and half of the burst of each
+// limit is left to rows.
 func (p *pacer) spare(l store.Lane) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.time()
+	now := time.Now()
 	return p.spareOf(now, p.meters(l, now))
 }
 
@@ -165,51 +114,38 @@ func (p *pacer) spare(l store.Lane) bool {
 func (p *pacer) spareCall() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.spareOf(p.time(), nil)
+	return p.spareOf(time.Now(), nil)
 }
 
 // spareOf is spare for meters. The caller holds the lock.
 func (p *pacer) spareOf(now time.Time, limits []meter) bool {
-	for _, m := range append([]meter{p.account, p.used()}, limits...) {
+	for _, m := range append([]meter{p.account}, limits...) {
 		m.Burst -= m.Burst / 2
-		if m.free(now).After(now) {
+		if m.free(now).After(now) || !now.After(p.turn) {
 			return false
 		}
 	}
-	p.account.count(now)
-	p.use(now)
-	for i := range limits {
-		limits[i].count(now)
-	}
+	p.count(now, limits)
 	return true
 }
 
-// upTo acquires a permit that is valid after at most maxWait. The caller holds the lock.
-func (p *pacer) upTo(l store.Lane, now time.Time, maxWait time.Duration) (wait time.Duration, ok bool) {
-	limits := p.meters(l, now)
-	at := p.account.free(now)
-	free := at
+// free returns when the account's limit allows the next call, and when a lane's limits do too. The caller holds the
+// lock.
+func (p *pacer) free(now time.Time, limits []meter) (account, all time.Time) {
+	account = p.account.free(now)
+	all = account
 	for i := range limits {
-		free = limits[i].free(free)
+		all = limits[i].free(all)
 	}
-	if free.After(at) || free.Sub(now) > maxWait {
-		return free.Sub(now), false
-	}
+	return account, all
+}
+
+// count counts a call. The caller holds the lock.
+func (p *pacer) count(at time.Time, limits []meter) {
 	p.account.count(at)
 	for i := range limits {
 		limits[i].count(at)
 	}
-	return at.Sub(now), true
-}
-
-// time is the present one. The caller holds the lock.
-func (p *pacer) time() time.Time {
-	now := p.clock()
-	if now.Before(p.last) { // the clock was set back
-		p.account.full, p.calls.full, p.called, p.keys = time.Time{}, time.Time{}, time.Time{}, map[string][]meter{}
-	}
-	p.last = now
-	return now
 }
 
 func (p *pacer) meters(l store.Lane, now time.Time) []meter {

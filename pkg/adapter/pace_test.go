@@ -46,6 +46,12 @@ func each(limits ...Limit) func(store.Lane) (string, []Limit) {
 	return func(l store.Lane) (string, []Limit) { return l.ChatJID, limits }
 }
 
+// taken reports whether a call may be made at once.
+func taken(p *pacer, l store.Lane) bool {
+	wait, _ := p.take(l)
+	return wait == 0
+}
+
 // inChat is the lane of a chat outside of its threads.
 func inChat(chat string) store.Lane { return store.Lane{ChatJID: chat} }
 
@@ -195,77 +201,51 @@ func TestPace_AfterAStop_NoBurst(t *testing.T) {
 	}
 }
 
-// A busy machine uses permits late. Those that are late together are spread once more.
-func TestPace_UsedLate_NoBurst(t *testing.T) {
-	now := time.Unix(1e9, 0)
-	p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}}, func() time.Time { return now })
-	held := make([]permit, 10)
-	for i := range held {
-		p.acquire(inChat(fmt.Sprint(i)), &held[i])
-	}
-	now = now.Add(time.Minute)
-	var waits []time.Duration
-	for i := range held {
-		waits = append(waits, p.acquire(inChat(fmt.Sprint(i)), &held[i]))
-	}
-	if want := []time.Duration{0, 0, 0, time.Second, time.Second}; !slices.Equal(waits[:5], want) {
-		t.Errorf("waits %v, want to begin with %v", waits, want)
-	}
-}
-
-// What is called beside rows that use their permits late, after a stall of the machine, counts with them: all together keep
-// the account's limit, and rows come first.
-func TestPace_UsedLate_OthersCountToo(t *testing.T) {
+// Whatever is called beside rows that wait for the account comes after them, also in the moment in which the account is
+// free again.
+func TestPacer_RowWaits_OthersComeAfterIt(t *testing.T) {
 	for name, call := range map[string]func(*pacer) bool{
-		"a preview":         func(p *pacer) bool { return p.spare(inChat("live")) },
-		"a typing call":     (*pacer).spareCall,
-		"a row's next part": func(p *pacer) bool { return p.now(inChat("long")) },
+		"a preview":     func(p *pacer) bool { return p.spare(inChat("live")) },
+		"a typing call": (*pacer).spareCall,
 	} {
-		now := time.Unix(1e9, 0)
-		account := Limit{Every: time.Second, Burst: 1}
-		p := newPacer(Pace{Account: account}, func() time.Time { return now })
-		held := make([]permit, 20)
-		for i := range held {
-			p.acquire(inChat(fmt.Sprint(i)), &held[i])
-		}
-		now = now.Add(time.Minute)
-		var calls []time.Time
-		others := 0
-		for begun := now; len(held) > 0 && now.Sub(begun) < time.Minute; now = now.Add(100 * time.Millisecond) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}})
+			if !call(p) {
+				t.Errorf("%s: not at once", name)
+			}
+			if wait, all := p.take(inChat("row")); wait != time.Second || !all {
+				t.Errorf("%s: the row waits %v, all: %t", name, wait, all)
+			}
+			pass(time.Second)
 			if call(p) {
-				calls, others = append(calls, now), others+1
+				t.Errorf("%s: before the row", name)
 			}
-			if p.acquire(inChat(fmt.Sprint(len(held)-1)), &held[len(held)-1]) == 0 {
-				calls, held = append(calls, now), held[:len(held)-1]
+			if wait, _ := p.take(inChat("row")); wait != 0 {
+				t.Errorf("%s: the row waits another %v", name, wait)
 			}
-		}
-		if len(held) > 0 || others > 1 {
-			t.Errorf("%s: %d calls of others, and %d rows wait still", name, others, len(held))
-		}
-		checkPace(t, name, calls, account.late())
+			pass(time.Second)
+			if !call(p) {
+				t.Errorf("%s: not after the row", name)
+			}
+		})
 	}
 }
 
-// What is void counts for no limit.
-func TestPace_Stop_GivesTheLanesTheirPermitsBack(t *testing.T) {
-	now := time.Unix(1e9, 0)
-	p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 5}, Lane: each(Limit{Every: time.Minute, Burst: 2})}, func() time.Time { return now })
-	var held permit
-	p.acquire(inChat("chat"), &held)
-	p.stop(10 * time.Second)
-	var waits []time.Duration
-	for range 4 {
-		waits = append(waits, p.acquire(inChat("chat"), &held))
-		if now = now.Add(waits[len(waits)-1]); waits[len(waits)-1] == 0 {
-			held = permit{}
+// A call that was not made counts for no limit.
+func TestPacer_Refund_CountsForNoLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}, Lane: each(Limit{Every: time.Minute, Burst: 2})})
+		for range 10 {
+			if wait, _ := p.take(inChat("chat")); wait != 0 {
+				t.Fatalf("waits %v", wait)
+			}
+			p.refund(inChat("chat"))
 		}
-	}
-	if want := []time.Duration{10 * time.Second, 0, time.Second, 0}; !slices.Equal(waits, want) {
-		t.Errorf("waits %v, want %v", waits, want)
-	}
-	if wait := p.acquire(inChat("chat"), &held); wait != 59*time.Second {
-		t.Errorf("the lane's next permit is %v away", wait)
-	}
+		waits := []time.Duration{p.reserve(inChat("chat")), p.reserve(inChat("chat")), p.reserve(inChat("chat"))}
+		if want := []time.Duration{0, time.Second, time.Minute}; !slices.Equal(waits, want) {
+			t.Errorf("waits %v, want %v", waits, want)
+		}
+	})
 }
 
 // TestPace_KilledWhileWaiting_IsNotAmbiguous kills a shell while a part, and while a row, waits for its turn: neither is
@@ -330,20 +310,20 @@ func TestPace_ForgetsUnusedChats(t *testing.T) {
 				return in.ChatJID, []Limit{l}
 			}
 			return in.ChatJID, []Limit{{Every: time.Second, Burst: 1}}
-		}}, time.Now)
-		free := []bool{p.now(inChat("busy")), p.now(inChat("busy"))}
+		}})
+		free := []bool{taken(p, inChat("busy")), taken(p, inChat("busy"))}
 		for i := range maxKeys - 1 {
-			p.acquire(inChat(fmt.Sprint("quiet ", i)), new(permit))
+			p.take(inChat(fmt.Sprint("quiet ", i)))
 		}
 		if len(p.keys) != maxKeys {
 			t.Errorf("%d chats are remembered", len(p.keys))
 		}
 		pass(time.Minute)
-		p.acquire(inChat("one more"), new(permit))
+		p.take(inChat("one more"))
 		if len(p.keys) != 2 {
 			t.Errorf("%d chats are remembered, want the busy one and the new one", len(p.keys))
 		}
-		free = append(free, p.now(inChat("busy")), p.now(inChat("quiet 7")), p.now(inChat("one more")))
+		free = append(free, taken(p, inChat("busy")), taken(p, inChat("quiet 7")), taken(p, inChat("one more")))
 		if want := []bool{true, true, false, true, false}; !slices.Equal(free, want) {
 			t.Errorf("free: %v, want %v", free, want)
 		}
@@ -352,28 +332,11 @@ func TestPace_ForgetsUnusedChats(t *testing.T) {
 
 func TestPace_NoLimits(t *testing.T) {
 	for _, p := range []Pace{{}, {Lane: each()}, {Lane: each(Limit{}, Limit{})}, {Account: Limit{Every: time.Hour}}} {
-		pc := newPacer(p, time.Now)
+		pc := newPacer(p)
 		for range 100 {
-			if wait := pc.acquire(inChat("chat"), new(permit)); wait != 0 || !pc.now(inChat("chat")) {
-				t.Fatalf("%+v: wait %v", p, wait)
+			if !taken(pc, inChat("chat")) {
+				t.Fatalf("%+v: waits", p)
 			}
-		}
-	}
-}
-
-func TestPace_ClockSet_DelaysNoLongerThanLimits(t *testing.T) {
-	for _, jump := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
-		now := time.Unix(1e9, 0)
-		p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}, Lane: each(Limit{Every: time.Minute, Burst: 1})},
-			func() time.Time { return now })
-		p.acquire(inChat("chat"), new(permit))
-		p.acquire(inChat("other"), new(permit))
-		now = now.Add(jump)
-		if wait := p.acquire(inChat("chat"), new(permit)); wait > time.Minute {
-			t.Errorf("set by %v: %v for the chat", jump, wait)
-		}
-		if wait := p.acquire(inChat("new"), new(permit)); wait > 2*time.Second {
-			t.Errorf("set by %v: %v for the account", jump, wait)
 		}
 	}
 }
@@ -388,11 +351,11 @@ func TestPace_Key_SaysWhatIsShared(t *testing.T) {
 		"the chat":   {func(l store.Lane) string { return l.ChatJID }, false},
 		"the thread": {func(l store.Lane) string { return l.ThreadID }, true},
 	} {
-		p := newPacer(Pace{Lane: func(l store.Lane) (string, []Limit) { return tt.key(l), limits }}, time.Now)
-		if !p.now(store.Lane{ChatJID: room, ThreadID: "1"}) {
+		p := newPacer(Pace{Lane: func(l store.Lane) (string, []Limit) { return tt.key(l), limits }})
+		if !taken(p, store.Lane{ChatJID: room, ThreadID: "1"}) {
 			t.Errorf("%s: the first thread waits", name)
 		}
-		if got := p.now(store.Lane{ChatJID: room, ThreadID: "2"}); got != tt.want {
+		if got := taken(p, store.Lane{ChatJID: room, ThreadID: "2"}); got != tt.want {
 			t.Errorf("%s: the second thread may be sent to: %v", name, got)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -161,7 +162,7 @@ func TestPreview_EndsAsTheTurnDoes(t *testing.T) {
 			pass(time.Minute)
 		}, map[string]string{"p1": "1/2", "id of more": "more", "p2": "2/2"}, "final 2"},
 		"the chat is moved": {nil, func(s *stage) {
-			s.write(func(tx *store.Tx) error { return tx.MoveChat(room, "irc:new", 1) })
+			s.write(func(tx *store.Tx) error { return chatmove.Move(tx, room, "irc:new", 1) })
 			s.a.run.ChatJID, s.a.turn.ChatJID = "irc:new", "irc:new"
 			s.a.says("One two", "")
 			pass(10 * time.Second)

@@ -7,6 +7,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/pkg/adapter/rows"
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -116,7 +117,7 @@ func TestPreview_CallFails(t *testing.T) {
 		}, asNew, "removed 1"},
 		"the chat is moved while it becomes the answer": {nil, func(s *stage) {
 			s.p.script("edit p1: done", func(context.Context) error {
-				s.write(func(tx *store.Tx) error { return tx.MoveChat(room, "irc:new", 1) })
+				s.write(func(tx *store.Tx) error { return chatmove.Move(tx, room, "irc:new", 1) })
 				return refusal(msg.Transient, "moved")
 			})
 			s.a.finish()

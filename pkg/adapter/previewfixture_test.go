@@ -226,12 +226,14 @@ func (a *agent) cancelled() {
 // previewsOpen lists the open previews, as in "p1" or "" for one without an id.
 func (r *fixture) previewsOpen() (ids []string) {
 	r.t.Helper()
-	open, err := rows.OpenPreviews(r.t.Context(), r.store.Reader, platform)
+	all, err := rows.Previews(r.t.Context(), r.store.Reader, platform)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for _, p := range open {
-		ids = append(ids, p.PlatformID)
+	for _, p := range all {
+		if p.Open() {
+			ids = append(ids, p.PlatformID)
+		}
 	}
 	return ids
 }

@@ -56,13 +56,10 @@ type previewStep struct {
 
 // previewFacts are all that the next step depends on.
 type previewFacts struct {
-	now     time.Time
-	turn    *rows.PreviewTurn // nil if it does not run
-	open    *rows.Preview     // nil if there is none
-	waiting bool              // the lane has rows to deliver; not known if turn and open are nil
-	every   time.Duration     // see Previewer
-	mode    rows.PreviewMode
-	known   knownPreview
+	rows.Preview
+	now   time.Time
+	every time.Duration // see Previewer
+	known *knownPreview
 
 	progress *store.Progress // nil if the agent has said nothing, or if it was not read
 	asked    string          // who may answer the question that the agent waits for, "" for none
@@ -72,7 +69,7 @@ type previewFacts struct {
 type knownPreview struct {
 	calledAt   time.Time // of the last call for it
 	waitUntil  time.Time // no call before
-	permit     permit    // of the pacer, to remove it
+	reserved   bool      // the pacer has counted the call that removes it
 	progressAt int64     // of the progress that it shows, or that has nothing to show
 	given      content   // of the preview
 	quietSince time.Time // the last sign of the agent, once users have heard that there is none since
@@ -81,20 +78,17 @@ type knownPreview struct {
 
 // nextPreview decides the next step for the preview of a turn.
 func nextPreview(f *previewFacts) previewStep {
-	if p := f.open; p != nil {
-		switch {
-		case p.PlatformID == "", strings.HasPrefix(p.PlatformID, previewOld):
-			return f.once(previewLose, f.known.waitUntil)
-		case p.Ending, f.turn != nil && (f.mode == rows.PreviewOff || f.every == 0),
-			f.turn == nil && !f.waiting:
-			return f.once(previewRemove, f.known.waitUntil)
-		}
-	}
-	if f.turn == nil || f.waiting || f.mode == rows.PreviewOff || f.every == 0 || f.known.refused {
+	hidden := f.Mode == rows.PreviewOff || f.every == 0
+	switch {
+	case f.Open() && (f.PlatformID == "" || strings.HasPrefix(f.PlatformID, previewOld)):
+		return f.once(previewLose, f.known.waitUntil)
+	case f.Open() && (f.Ending || f.Running && hidden || !f.Running && !f.Waiting):
+		return f.once(previewRemove, f.known.waitUntil)
+	case !f.Running || f.Waiting || hidden || f.known.refused:
 		return previewStep{}
 	}
 	delay := liveDelay
-	if f.mode == rows.PreviewLine {
+	if f.Mode == rows.PreviewLine {
 		delay = statusDelay
 	}
 	if f.known.calledAt.After(f.now) { // the clock was set back
@@ -102,9 +96,9 @@ func nextPreview(f *previewFacts) previewStep {
 	}
 	began, due := f.began().Add(delay), later(f.known.waitUntil, f.known.calledAt.Add(f.every))
 	switch {
-	case f.turn.ProgressAt == f.known.progressAt: // no news, or the agent says nothing
+	case f.ProgressAt == f.known.progressAt: // no news, or the agent says nothing
 		return f.nextSilent(due)
-	case f.open == nil:
+	case !f.Open():
 		return f.once(previewBegin, later(began, due))
 	}
 	return f.once(previewChange, due)
@@ -115,21 +109,21 @@ func nextPreview(f *previewFacts) previewStep {
 func (f *previewFacts) nextSilent(due time.Time) previewStep {
 	do := previewBegin
 	switch {
-	case f.turn.Behind, f.open == nil && !f.known.calledAt.IsZero(), f.known.quietSince.Equal(f.lastSign()):
+	case f.Behind, !f.Open() && !f.known.calledAt.IsZero(), f.known.quietSince.Equal(f.lastSign()):
 		return previewStep{}
-	case f.open != nil && f.known.given != content{}:
+	case f.Open() && f.known.given != content{}:
 		return f.once(previewChange, later(f.lastSign().Add(quietDelay), due))
-	case f.open != nil: // its button is still missing
+	case f.Open(): // its button is still missing
 		do = previewChange
 	}
 	return f.once(do, later(f.began().Add(statusDelay), due))
 }
 
-func (f *previewFacts) began() time.Time { return time.UnixMilli(f.turn.StartedAt) }
+func (f *previewFacts) began() time.Time { return time.UnixMilli(f.StartedAt) }
 
 // lastSign is when the agent gave a sign of its work on the turn last.
 func (f *previewFacts) lastSign() time.Time {
-	return time.UnixMilli(max(f.turn.StartedAt, f.turn.ProgressAt))
+	return time.UnixMilli(max(f.StartedAt, f.ProgressAt))
 }
 
 // quiet reports whether the agent has given no sign for long.
@@ -137,13 +131,13 @@ func (f *previewFacts) quiet() bool { return !f.now.Before(f.lastSign().Add(quie
 
 // content returns the content of the preview now.
 func (f *previewFacts) content() content {
-	c := contentOf(f.progress, f.mode)
+	c := contentOf(f.progress, f.Mode)
 	switch {
-	case !f.turn.Behind && f.quiet() && (f.progress == nil || !busy(f.progress)):
+	case !f.Behind && f.quiet() && (f.progress == nil || !busy(f.progress)):
 		c.line = quietLine
 	case c.line == waitingLine && f.asked != "":
 		c.line = "Waiting for " + f.asked + " to answer…"
-	case c == content{} && !f.turn.Behind && !f.now.Before(f.began().Add(statusDelay)):
+	case c == content{} && !f.Behind && !f.now.Before(f.began().Add(statusDelay)):
 		c.line = PreviewStart
 	}
 	return c

@@ -13,43 +13,57 @@ func TestNextPreview(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_000_000)
 	ago := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
-	running := func(since time.Duration) *rows.PreviewTurn {
-		return &rows.PreviewTurn{ID: 1, StartedAt: ago(since), ProgressAt: 7}
+	// The turn runs for so long, or is over.
+	turn := func(since time.Duration) rows.Preview {
+		return rows.Preview{TurnID: 1, Running: since > 0, StartedAt: ago(since), ProgressAt: 7, Mode: rows.PreviewText}
 	}
-	open, live, status := &rows.Preview{PlatformID: "p"}, rows.PreviewText, rows.PreviewLine
+	with := func(p rows.Preview, change ...func(*rows.Preview)) rows.Preview {
+		for _, c := range change {
+			c(&p)
+		}
+		return p
+	}
+	opened := func(id string) func(*rows.Preview) {
+		return func(p *rows.Preview) { p.ID, p.PlatformID = 1, id }
+	}
+	open, ending := opened("p"), func(p *rows.Preview) { p.Ending = true }
+	waiting, behind := func(p *rows.Preview) { p.Waiting = true }, func(p *rows.Preview) { p.Behind = true }
+	silent := func(p *rows.Preview) { p.ProgressAt = 0 }
+	mode := func(m rows.PreviewMode) func(*rows.Preview) { return func(p *rows.Preview) { p.Mode = m } }
 	for name, tt := range map[string]struct {
-		facts previewFacts
-		want  previewStep
+		preview rows.Preview
+		every   time.Duration
+		known   knownPreview
+		want    previewStep
 	}{
-		"open without an id":            {previewFacts{turn: running(time.Hour), open: &rows.Preview{}, every: messages, mode: live}, previewStep{do: previewLose}},
-		"of before a move":              {previewFacts{turn: running(time.Hour), open: &rows.Preview{PlatformID: "old:5"}, every: messages, mode: live}, previewStep{do: previewLose}},
-		"overtaken":                     {previewFacts{turn: running(time.Hour), open: &rows.Preview{PlatformID: "p", Ending: true}, every: messages, mode: live}, previewStep{do: previewRemove}},
-		"overtaken, while a row waits":  {previewFacts{waiting: true, open: &rows.Preview{PlatformID: "p", Ending: true}}, previewStep{do: previewRemove}},
-		"switched off":                  {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: rows.PreviewOff}, previewStep{do: previewRemove}},
-		"of a turn that is over":        {previewFacts{open: open}, previewStep{do: previewRemove}},
-		"of one that is over, retried":  {previewFacts{open: open, known: knownPreview{waitUntil: now.Add(time.Second)}}, previewStep{wait: time.Second}},
-		"of one that is over, waiting":  {previewFacts{open: open, waiting: true}, previewStep{}},
-		"waiting":                       {previewFacts{turn: running(time.Hour), open: open, waiting: true, every: messages, mode: live}, previewStep{}},
-		"not shown there":               {previewFacts{turn: running(time.Hour), mode: live}, previewStep{}},
-		"refused":                       {previewFacts{turn: running(time.Hour), every: messages, mode: live, known: knownPreview{refused: true}}, previewStep{}},
-		"too early":                     {previewFacts{turn: running(600 * time.Millisecond), every: messages, mode: live}, previewStep{wait: 400 * time.Millisecond}},
-		"too early for status":          {previewFacts{turn: running(4 * time.Second), every: messages, mode: status}, previewStep{wait: 6 * time.Second}},
-		"begun":                         {previewFacts{turn: running(time.Second), every: messages, mode: live}, previewStep{do: previewBegin}},
-		"nothing to show":               {previewFacts{turn: running(time.Hour), every: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{do: previewBegin}},
-		"nothing to show yet":           {previewFacts{turn: running(4 * time.Second), every: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{wait: 6 * time.Second}},
-		"it was shown, and overtaken":   {previewFacts{turn: running(time.Hour), every: messages, mode: live, known: knownPreview{progressAt: 7, calledAt: now.Add(-time.Hour)}}, previewStep{}},
-		"an agent that says nothing":    {previewFacts{turn: &rows.PreviewTurn{StartedAt: ago(time.Hour)}, every: messages, mode: live}, previewStep{do: previewBegin}},
-		"that has an older turn":        {previewFacts{turn: &rows.PreviewTurn{StartedAt: ago(time.Hour), Behind: true}, every: messages, mode: live}, previewStep{}},
-		"without its button":            {previewFacts{turn: &rows.PreviewTurn{StartedAt: ago(time.Hour)}, open: open, every: messages, mode: live}, previewStep{do: previewChange}},
-		"news":                          {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: live, known: knownPreview{calledAt: now.Add(-3 * time.Second)}}, previewStep{do: previewChange}},
-		"news, too early":               {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: live, known: knownPreview{calledAt: now.Add(-time.Second)}}, previewStep{wait: 2 * time.Second}},
-		"no news":                       {previewFacts{turn: running(20 * time.Second), open: open, every: messages, mode: live, known: knownPreview{progressAt: 7, given: content{line: "Read…"}}}, previewStep{wait: 40 * time.Second}},
-		"no news for long":              {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: live, known: knownPreview{progressAt: 7, given: content{line: "Read…"}}}, previewStep{do: previewChange}},
-		"no news for long, and said so": {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: live, known: knownPreview{progressAt: 7, given: content{line: "Read…"}, quietSince: time.UnixMilli(7)}}, previewStep{}},
-		"the clock was set back":        {previewFacts{turn: running(time.Hour), open: open, every: messages, mode: live, known: knownPreview{calledAt: now.Add(time.Hour)}}, previewStep{do: previewChange}},
+		"open without an id":            {with(turn(time.Hour), opened("")), messages, knownPreview{}, previewStep{do: previewLose}},
+		"of before a move":              {with(turn(time.Hour), opened("old:5")), messages, knownPreview{}, previewStep{do: previewLose}},
+		"overtaken":                     {with(turn(time.Hour), open, ending), messages, knownPreview{}, previewStep{do: previewRemove}},
+		"overtaken, while a row waits":  {with(turn(0), open, ending, waiting), 0, knownPreview{}, previewStep{do: previewRemove}},
+		"switched off":                  {with(turn(time.Hour), open, mode(rows.PreviewOff)), messages, knownPreview{}, previewStep{do: previewRemove}},
+		"of a turn that is over":        {with(turn(0), open), 0, knownPreview{}, previewStep{do: previewRemove}},
+		"of one that is over, retried":  {with(turn(0), open), 0, knownPreview{waitUntil: now.Add(time.Second)}, previewStep{wait: time.Second}},
+		"of one that is over, waiting":  {with(turn(0), open, waiting), 0, knownPreview{}, previewStep{}},
+		"waiting":                       {with(turn(time.Hour), open, waiting), messages, knownPreview{}, previewStep{}},
+		"not shown there":               {turn(time.Hour), 0, knownPreview{}, previewStep{}},
+		"refused":                       {turn(time.Hour), messages, knownPreview{refused: true}, previewStep{}},
+		"too early":                     {turn(600 * time.Millisecond), messages, knownPreview{}, previewStep{wait: 400 * time.Millisecond}},
+		"too early for status":          {with(turn(4*time.Second), mode(rows.PreviewLine)), messages, knownPreview{}, previewStep{wait: 6 * time.Second}},
+		"begun":                         {turn(time.Second), messages, knownPreview{}, previewStep{do: previewBegin}},
+		"nothing to show":               {turn(time.Hour), messages, knownPreview{progressAt: 7}, previewStep{do: previewBegin}},
+		"nothing to show yet":           {turn(4 * time.Second), messages, knownPreview{progressAt: 7}, previewStep{wait: 6 * time.Second}},
+		"it was shown, and overtaken":   {turn(time.Hour), messages, knownPreview{progressAt: 7, calledAt: now.Add(-time.Hour)}, previewStep{}},
+		"an agent that says nothing":    {with(turn(time.Hour), silent), messages, knownPreview{}, previewStep{do: previewBegin}},
+		"that has an older turn":        {with(turn(time.Hour), silent, behind), messages, knownPreview{}, previewStep{}},
+		"without its button":            {with(turn(time.Hour), silent, open), messages, knownPreview{}, previewStep{do: previewChange}},
+		"news":                          {with(turn(time.Hour), open), messages, knownPreview{calledAt: now.Add(-3 * time.Second)}, previewStep{do: previewChange}},
+		"news, too early":               {with(turn(time.Hour), open), messages, knownPreview{calledAt: now.Add(-time.Second)}, previewStep{wait: 2 * time.Second}},
+		"no news":                       {with(turn(20*time.Second), open), messages, knownPreview{progressAt: 7, given: content{line: "Read…"}}, previewStep{wait: 40 * time.Second}},
+		"no news for long":              {with(turn(time.Hour), open), messages, knownPreview{progressAt: 7, given: content{line: "Read…"}}, previewStep{do: previewChange}},
+		"no news for long, and said so": {with(turn(time.Hour), open), messages, knownPreview{progressAt: 7, given: content{line: "Read…"}, quietSince: time.UnixMilli(7)}, previewStep{}},
+		"the clock was set back":        {with(turn(time.Hour), open), messages, knownPreview{calledAt: now.Add(time.Hour)}, previewStep{do: previewChange}},
 	} {
-		tt.facts.now = now
-		if got := nextPreview(&tt.facts); got != tt.want {
+		if got := nextPreview(&previewFacts{tt.preview, now, tt.every, &tt.known, nil, ""}); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}
@@ -57,7 +71,7 @@ func TestNextPreview(t *testing.T) {
 
 func TestPreviewFacts_Content_NamesWhoIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	f := previewFacts{turn: &rows.PreviewTurn{}, progress: &store.Progress{State: agentproto.StatusRequiresAction}, asked: "Ada"}
+	f := previewFacts{progress: &store.Progress{State: agentproto.StatusRequiresAction}, asked: "Ada"}
 	if got := f.content().line; got != "Waiting for Ada to answer…" {
 		t.Errorf("the line is %q", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"arizuko/pkg/adapter/rows"
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -82,7 +83,7 @@ func (s *Shell) accepted(messages []*msg.Message) []*msg.Message {
 // write stores everything. fresh[i] reports whether message i is new.
 func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now int64, fresh []bool) (err error) {
 	if in.Moved != nil {
-		if err := tx.MoveChat(in.Moved.From, in.Moved.To, now); err != nil {
+		if err := chatmove.Move(tx, in.Moved.From, in.Moved.To, now); err != nil {
 			return err
 		}
 	}

@@ -388,9 +388,3 @@ func cancelRest(parts []store.Delivery, i int) int {
 	}
 	return len(rest)
 }
-
-// mayFollow reports whether the part after part i may be sent now.
-func mayFollow(parts []store.Delivery, i int) bool {
-	delivered := parts[i].State == msg.OutSent || parts[i].State == msg.OutAmbiguous
-	return delivered && i+1 < len(parts) && isOpen(parts[i+1])
-}

@@ -25,13 +25,12 @@ const typingRetry = time.Second
 // typingTimeout bounds one call: a late indicator is wrong.
 const typingTimeout = 3 * time.Second
 
-// typing shows indicators where agents work; nil shows none.
+// typing shows indicators where agents work; nil shows none. Each of these lanes has a goroutine.
 type typing struct {
 	shell  *Shell
 	typist Typist
 	calls  sync.WaitGroup
-	shown  map[store.Lane]time.Time // when it was last shown in each lane where agents work
-	busy   bool                     // the account had no call to spare for one
+	ends   map[store.Lane]context.CancelFunc // of the lanes where agents work
 }
 
 func (s *Shell) typing() *typing {
@@ -39,25 +38,7 @@ func (s *Shell) typing() *typing {
 	if !ok {
 		return nil
 	}
-	return &typing{shell: s, typist: typist}
-}
-
-// due fires when an indicator must be shown again.
-func (t *typing) due() <-chan time.Time {
-	if t == nil || len(t.shown) == 0 {
-		return nil
-	}
-	wait, now := t.typist.TypingFor(), t.shell.Now()
-	for _, last := range t.shown {
-		wait = min(wait, t.typist.TypingFor()-now.Sub(last))
-	}
-	if wait <= 0 { // the last look failed
-		wait = t.typist.TypingFor()
-	}
-	if t.busy {
-		wait = min(wait, typingRetry)
-	}
-	return time.After(wait)
+	return &typing{shell: s, typist: typist, ends: map[store.Lane]context.CancelFunc{}}
 }
 
 // wait returns when no call is running.
@@ -67,78 +48,90 @@ func (t *typing) wait() {
 	}
 }
 
-// look shows the indicator in all lanes where that is due, and removes it where no agent works. While the account has
-// to wait, or the platform does not answer, it calls nothing, and it shows nothing while rows need all that the account
-// may call.
+// look begins and ends the indicators of lanes where agents have begun to work, or have ended.
 func (t *typing) look(ctx context.Context) {
 	if t == nil {
 		return
 	}
-	lanes, err := rows.ActiveLanes(ctx, t.shell.Store.Reader, t.shell.Platform)
+	lanes, err := t.active(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			t.shell.Log.Warn("reading active lanes failed; retrying", "err", err)
-		}
 		return
 	}
-	working := map[store.Lane]time.Time{}
-	t.busy = false
-	now := t.shell.Now()
-	mayCall := t.shell.admission.mayCall(open)
+	for lane, end := range t.ends {
+		if !slices.Contains(lanes, lane) {
+			end()
+			delete(t.ends, lane)
+		}
+	}
 	for _, lane := range lanes {
-		last, seen := t.shown[lane]
-		if !mayCall {
-			if seen {
-				working[lane] = last
-			}
-			continue
+		if t.ends[lane] == nil {
+			working, end := context.WithCancel(ctx)
+			t.ends[lane] = end
+			t.calls.Go(func() { t.keep(ctx, working, lane) })
 		}
-		working[lane] = last
-		if ago := now.Sub(last); seen && ago >= 0 && ago < t.typist.TypingFor() {
-			continue
-		}
-		if !t.shell.pacer.spareCall() {
-			t.busy = true
-			continue
-		}
-		working[lane] = now
-		t.calls.Go(func() { t.show(ctx, lane) })
-	}
-	for lane := range t.shown {
-		switch _, still := working[lane]; {
-		case still:
-		case mayCall:
-			t.calls.Go(func() { t.end(ctx, lane) })
-		default:
-			working[lane] = t.shown[lane]
-		}
-	}
-	t.shown = working
-}
-
-// show holds the lane, so that the indicator never appears after the answer. It does nothing while a
-// part is being sent there.
-func (t *typing) show(ctx context.Context, lane store.Lane) {
-	if unlock, free := t.shell.lanes.tryLock(lane); free {
-		defer unlock()
-		t.update(ctx, lane, true)
 	}
 }
 
-// end removes the indicator, unless an agent has begun to work there. It waits for a send or an
-// indicator in progress there.
+// active lists the lanes where agents work.
+func (t *typing) active(ctx context.Context) ([]store.Lane, error) {
+	lanes, err := rows.ActiveLanes(ctx, t.shell.Store.Reader, t.shell.Platform)
+	if err != nil && ctx.Err() == nil {
+		t.shell.Log.Warn("reading active lanes failed; retrying", "err", err)
+	}
+	return lanes, err
+}
+
+// keep shows the indicator in a lane again and again while working lasts, and removes it then. While the account has to
+// wait, or the platform does not answer, it calls nothing, and it shows nothing while rows need all that the account may
+// call, nor while a part is being sent there.
+func (t *typing) keep(ctx, working context.Context, lane store.Lane) {
+	shown := false
+	for working.Err() == nil {
+		began, wait := time.Now(), t.typist.TypingFor()
+		if !t.shell.admission.mayCall(open) || !t.shell.pacer.spareCall() {
+			wait = typingRetry
+		} else if unlock, free := t.shell.lanes.tryLock(lane); free {
+			shown = t.update(ctx, lane, shown)
+			unlock()
+		}
+		Pause(working, wait-time.Since(began))
+	}
+	for shown && ctx.Err() == nil && !t.shell.admission.mayCall(open) {
+		Pause(ctx, typingRetry)
+	}
+	if shown && ctx.Err() == nil {
+		t.end(ctx, lane)
+	}
+}
+
+// update shows the indicator, or removes it if it is shown and no agent works there any more. It returns whether it is
+// shown. The caller holds the lane, so that it never appears after the answer.
+func (t *typing) update(ctx context.Context, lane store.Lane, shown bool) bool {
+	lanes, err := t.active(ctx)
+	works := slices.Contains(lanes, lane)
+	if err != nil || !works && !shown {
+		return shown
+	}
+	t.call(ctx, lane, works)
+	return works
+}
+
+// end removes the indicator, unless an agent has begun to work there. It waits for a send in progress there.
 func (t *typing) end(ctx context.Context, lane store.Lane) {
 	defer t.shell.lanes.lock(lane)()
-	t.update(ctx, lane, false)
+	if lanes, err := t.active(ctx); err == nil && !slices.Contains(lanes, lane) {
+		t.call(ctx, lane, false)
+	}
 }
 
-// update shows or removes the indicator, if agents work there or not, as is meant.
-func (t *typing) update(ctx context.Context, lane store.Lane, works bool) {
-	lanes, err := rows.ActiveLanes(ctx, t.shell.Store.Reader, t.shell.Platform)
-	if err != nil || slices.Contains(lanes, lane) != works {
-		return
-	}
-	err = t.call(ctx, lane, works)
+// call shows or removes the indicator. A failure is only logged.
+func (t *typing) call(ctx context.Context, lane store.Lane, works bool) {
+	err := func() (err error) {
+		defer t.shell.recoverPanic("typing", &err, "chat", lane.ChatJID)
+		ctx, cancel := context.WithTimeout(ctx, typingTimeout)
+		defer cancel()
+		return t.typist.Type(ctx, lane, works)
+	}()
 	log := t.shell.Log.With("chat", lane.ChatJID, "thread", lane.ThreadID)
 	switch {
 	case err == nil, ctx.Err() != nil:
@@ -147,11 +140,4 @@ func (t *typing) update(ctx context.Context, lane store.Lane, works bool) {
 	default:
 		log.Warn("typing indicator not removed", "err", t.shell.Redact(err.Error()))
 	}
-}
-
-func (t *typing) call(ctx context.Context, lane store.Lane, works bool) (err error) {
-	defer t.shell.recoverPanic("typing", &err, "chat", lane.ChatJID)
-	ctx, cancel := context.WithTimeout(ctx, typingTimeout)
-	defer cancel()
-	return t.typist.Type(ctx, lane, works)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,9 +143,9 @@ func TestTyping_Stories(t *testing.T) {
 		"not if the turn ends before the call": {act: func(r *fixture) {
 			end := r.works(room, "")
 			shown := r.shell().typing()
-			shown.show(r.t.Context(), store.Lane{ChatJID: room})
+			shown.update(r.t.Context(), store.Lane{ChatJID: room}, false)
 			end("")
-			shown.show(r.t.Context(), store.Lane{ChatJID: room})
+			shown.update(r.t.Context(), store.Lane{ChatJID: room}, false)
 		}, want: []string{"type irc:room 0s"}},
 
 		"removed after the turn": {stays: true, act: func(r *fixture) {
@@ -291,25 +290,9 @@ func TestTyping_DatabaseFails_DoesNotSpin(t *testing.T) {
 	})
 }
 
-func TestTyping_ClockSetBack_GoesOn(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.typist(nil)
-		r.works(room, "")
-		var ahead atomic.Int64
-		ahead.Store(int64(time.Hour))
-		r.start(func(o *Options) { o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } })
-		pass(time.Second)
-		ahead.Store(0)
-		pass(2 * refresh)
-		if got := p.shown(); len(got) < 3 {
-			t.Errorf("shown: %q", got)
-		}
-	})
-}
-
 func TestLaneLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l laneLocks
+		l := newLaneLocks()
 		a, b := store.Lane{ChatJID: room}, store.Lane{ChatJID: room, ThreadID: "t"}
 		unlock := l.lock(a)
 		got := make(chan func())
@@ -363,18 +346,19 @@ func TestTyping_AccountIsBusy_RowsComeFirst(t *testing.T) {
 		for i := range rows {
 			r.outIn(fmt.Sprintf("irc:%d", i%4), "", fmt.Sprint(i))
 		}
+		r.start(paced(Pace{Account: Limit{Every: time.Second, Burst: 1}}))
+		synctest.Wait()
 		for i := range 3 {
 			r.works(fmt.Sprintf("irc:typing%d", i), "")
 		}
-		r.start(paced(Pace{Account: Limit{Every: time.Second, Burst: 1}}))
+		r.look()
 		pass(20 * time.Second)
 		shown := p.shown()
-		if len(shown) < rows+4 {
+		if len(shown) < rows+3 {
 			t.Fatalf("rows and indicators %q", shown)
 		}
-		for i, s := range shown[:rows+4] {
-			isFirst, isRow := i == 0, !strings.HasPrefix(s, "type ")
-			if !isFirst && isRow != (i <= rows) || !strings.HasSuffix(s, fmt.Sprintf(" %ds", i)) {
+		for i, s := range shown[:rows+3] {
+			if isRow := !strings.HasPrefix(s, "type "); isRow != (i < rows) || !strings.HasSuffix(s, fmt.Sprintf(" %ds", i)) {
 				t.Fatalf("%d: %q of %q", i, s, shown)
 			}
 		}

@@ -29,8 +29,6 @@ const (
 	uploadPrefix = "up-"
 	// maxType bounds the type that a client states, in bytes.
 	maxType = 100
-	// cleanedAtOnce is how many rows are read at once to find the names of files.
-	cleanedAtOnce = 1000
 )
 
 // FileError is why a file that a client sends is not stored. Its text is for the user.
@@ -51,9 +49,8 @@ func (e *ReadError) Error() string { return fmt.Sprintf("the file did not arrive
 func (e *ReadError) Unwrap() error { return e.Err }
 
 // Uploads stores files that come with a message, before the row that names them: those of a platform that
-// sends files along, instead of references to download. The files of an upload are media/uploads/<row>-<id>/<n>
-// while they are received, and then media/<month>/up-<id>-<n>-<name>. <row> is the newest row at the beginning:
-// after a crash only later ones can name the files.
+// sends files along, instead of references to download. The files of an upload are media/uploads/<id>/<n>
+// while they are received, and then media/<month>/up-<id>-<n>-<name>, where gated removes those that no row names.
 type Uploads struct {
 	shell  *Shell
 	limits *mediaLimits
@@ -78,13 +75,9 @@ type UploadedFiles struct {
 }
 
 // Begin prepares for the files of a message of a chat. The caller calls End.
-func (u *Uploads) Begin(ctx context.Context, chatJID string) (f *UploadedFiles, err error) {
-	last, err := u.shell.Store.LastMessageID(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (u *Uploads) Begin(chatJID string) (f *UploadedFiles, err error) {
 	f = &UploadedFiles{all: u, chatJID: chatJID, id: rand.Text()}
-	f.folder = path.Join(uploadsFolder, fmt.Sprintf("%d-%s", last, f.id))
+	f.folder = path.Join(uploadsFolder, f.id)
 	if f.root, err = os.OpenRoot(u.shell.Data); err != nil {
 		return nil, err
 	}
@@ -176,7 +169,7 @@ func (f *UploadedFiles) End(ctx context.Context, row int64) error {
 	}
 	f.all.limits.release(f.chatJID, f.kept, written)
 	if err != nil {
-		return err // files that the row does not name are removed at the next start, or by gated after a day
+		return err // gated removes files that no row names after a day
 	}
 	if !named {
 		for _, a := range f.files[:f.moved] {
@@ -198,53 +191,14 @@ func (f *UploadedFiles) names(ctx context.Context, row int64) (bool, error) {
 	return slices.ContainsFunc(m.Attachments, func(a msg.Attachment) bool { return a.Path == f.files[0].Path }), nil
 }
 
-// Clean removes the files that uploads of an earlier process have left. It is called before the first Begin.
-func (u *Uploads) Clean(ctx context.Context) error {
+// Clean removes the files that an earlier process had not received whole. It is called before the first Begin.
+func (u *Uploads) Clean() error {
 	root, err := os.OpenRoot(u.shell.Data)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	left, err := fs.ReadDir(root.FS(), uploadsFolder)
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	for _, folder := range left {
-		if e := u.clean(ctx, root, folder.Name()); e != nil {
-			err = errors.Join(err, fmt.Errorf("upload %s: %w", folder.Name(), e))
-		}
-	}
-	return err
-}
-
-// clean removes one upload: its files, unless a row names them, and then its folder.
-func (u *Uploads) clean(ctx context.Context, root *os.Root, folder string) error {
-	last, id, _ := strings.Cut(folder, "-")
-	after, err := strconv.ParseInt(last, 10, 64)
-	if err != nil || id == "" {
-		return root.RemoveAll(path.Join(uploadsFolder, folder))
-	}
-	moved, err := fs.Glob(root.FS(), path.Join(mediaFolder, "*", uploadPrefix+id+"-*"))
-	if err != nil {
-		return err
-	}
-	for len(moved) > 0 {
-		paths, next, err := u.shell.Store.AttachmentPaths(ctx, after, cleanedAtOnce)
-		if err != nil {
-			return err
-		}
-		moved = slices.DeleteFunc(moved, func(name string) bool { return slices.Contains(paths, name) })
-		if after = next; next == 0 {
-			break
-		}
-	}
-	for _, name := range moved {
-		if err := ignoreMissing(root.Remove(name)); err != nil {
-			return err
-		}
-	}
-	u.shell.Log.Info("unfinished upload removed", "file", path.Join(uploadsFolder, folder), "count", len(moved))
-	return root.RemoveAll(path.Join(uploadsFolder, folder))
+	return root.RemoveAll(uploadsFolder)
 }
 
 func ignoreMissing(err error) error {

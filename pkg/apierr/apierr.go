@@ -4,6 +4,7 @@
 package apierr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,36 +24,25 @@ const (
 	Internal     Kind = "internal"     // a bug; every error without a kind counts as one
 )
 
-// Kinds lists the set.
-func Kinds() []Kind {
-	return []Kind{BadRequest, Unauthorized, Forbidden, NotFound, Conflict, Unavailable, Internal}
+// statuses are the HTTP statuses of the kinds.
+var statuses = map[Kind]int{
+	BadRequest:   http.StatusBadRequest,
+	Unauthorized: http.StatusUnauthorized,
+	Forbidden:    http.StatusForbidden,
+	NotFound:     http.StatusNotFound,
+	Conflict:     http.StatusConflict,
+	Unavailable:  http.StatusServiceUnavailable,
+	Internal:     http.StatusInternalServerError,
 }
 
-// Status is the HTTP status of a kind; 500 for Internal and for anything outside the set.
-func (k Kind) Status() int {
-	switch k {
-	case BadRequest:
-		return http.StatusBadRequest
-	case Unauthorized:
-		return http.StatusUnauthorized
-	case Forbidden:
-		return http.StatusForbidden
-	case NotFound:
-		return http.StatusNotFound
-	case Conflict:
-		return http.StatusConflict
-	case Unavailable:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
-}
+// Status is the HTTP status of a kind; 500 for anything outside the set.
+func (k Kind) Status() int { return cmp.Or(statuses[k], http.StatusInternalServerError) }
 
 // KindOfStatus is the inverse of Status. A status outside the set, which only proxies and foreign
 // servers send, gets the kind a caller should treat it as.
 func KindOfStatus(status int) Kind {
-	for _, k := range Kinds() {
-		if k.Status() == status {
+	for k, of := range statuses {
+		if of == status {
 			return k
 		}
 	}

@@ -91,6 +91,20 @@ func (l *Line) Read(args []string, limit int) (rest []string, err error) {
 	}
 }
 
+// Arguments is Read for arguments with names, as in the usage: "[FOLDER]" may be left out, and the last one stands for
+// any number of them if it ends with "…".
+func (l *Line) Arguments(args []string, names ...string) ([]string, error) {
+	limit := len(names)
+	if strings.Contains(names[limit-1], "…") {
+		limit = AnyNumber
+	}
+	rest, err := l.Read(args, limit)
+	if err == nil && len(rest) < len(names) && !strings.HasPrefix(names[len(rest)], "[") {
+		return nil, l.UsageError("%s is missing", strings.TrimSuffix(names[len(rest)], "…"))
+	}
+	return rest, err
+}
+
 // UsageError is an error in the arguments, with the usage appended.
 func (l *Line) UsageError(format string, args ...any) error {
 	return UsageError("%w (usage: %s)", fmt.Errorf(format, args...), l.Name())

@@ -22,8 +22,7 @@ const redacted = "[redacted]"
 // Redactor replaces secrets in texts. The zero value replaces nothing.
 type Redactor struct {
 	replacer *strings.Replacer
-	forms    []string // of the secrets
-	heads    []string // those whose beginnings are as good as they are, since texts may be cut
+	forms    []string // of the secrets; the beginning of a long one is as good as it is, since texts may be cut
 }
 
 // NewRedactor replaces the given secrets, as they are and as they look inside quotes, JSON and
@@ -50,13 +49,7 @@ func NewRedactor(secrets ...string) Redactor {
 	for _, form := range forms {
 		pairs = append(pairs, form, redacted)
 	}
-	r := Redactor{replacer: strings.NewReplacer(pairs...), forms: forms}
-	for _, form := range forms {
-		if headOf(form) < len(form) {
-			r.heads = append(r.heads, form)
-		}
-	}
-	return r
+	return Redactor{replacer: strings.NewReplacer(pairs...), forms: forms}
 }
 
 // minHead is how many bytes at the beginning of a secret are as good as the secret.
@@ -77,28 +70,25 @@ func (r Redactor) String(text string) string {
 		return text
 	}
 	text = r.replacer.Replace(text)
-	for _, form := range r.heads {
-		head := form[:headOf(form)]
-		if !strings.Contains(text, head) {
-			continue
+	for _, form := range r.forms {
+		if n := headOf(form); n < len(form) && strings.Contains(text, form[:n]) {
+			text = withoutHead(text, form[:n], form[n:])
 		}
-		var b strings.Builder
-		for {
-			before, after, found := strings.Cut(text, head)
-			b.WriteString(before)
-			if !found {
-				break
-			}
-			b.WriteString(redacted)
-			rest := form[len(head):]
-			for after != "" && rest != "" && after[0] == rest[0] {
-				after, rest = after[1:], rest[1:]
-			}
-			text = after
-		}
-		text = b.String()
 	}
 	return text
+}
+
+// withoutHead is text without the heads in it, and without as much of the rest of the secret as follows them.
+func withoutHead(text, head, rest string) string {
+	parts := strings.Split(text, head)
+	for i, part := range parts[1:] {
+		n := 0
+		for n < min(len(part), len(rest)) && part[n] == rest[n] {
+			n++
+		}
+		parts[i+1] = part[n:]
+	}
+	return strings.Join(parts, redacted)
 }
 
 // Growing is String of a text whose end is still to come: an end with which a secret may begin is left out.

@@ -111,10 +111,16 @@ func TestAdapters_SecretsAndAddresses_AreVariablesOfTheirs(t *testing.T) {
 		if n := strings.Count(string(source), `secret:"true"`); n != len(a.Secrets) || !slices.Contains(a.Secrets, a.Token) {
 			t.Errorf("%s has %d secrets, listed are %q", a.Name, n, a.Secrets)
 		}
+		if got := TokenVariable(a.Name + "+work"); got != a.Token {
+			t.Errorf("the token of %s is %s, want %s", a.Name, got, a.Token)
+		}
 		for _, name := range append(a.Secrets, a.AddrVariable(), a.accountVariable()) {
 			if !strings.Contains(string(source), `env:"`+name+`"`) {
 				t.Errorf("%s has no variable %s", a.Name, name)
 			}
 		}
+	}
+	if got := TokenVariable("gated"); got != "" {
+		t.Errorf("gated has the token %s", got)
 	}
 }

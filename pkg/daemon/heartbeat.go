@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/store"
@@ -38,7 +36,6 @@ type Heartbeat struct {
 	write   func(context.Context, rows.Daemon) error
 	outage  *store.Outage
 	changed chan struct{} // cap 1
-	states  *prometheus.GaugeVec
 
 	mu  sync.Mutex
 	row rows.Daemon
@@ -48,7 +45,6 @@ type Heartbeat struct {
 func NewHeartbeat(name, version string, log *slog.Logger, write func(context.Context, rows.Daemon) error) *Heartbeat {
 	return &Heartbeat{
 		write: write, outage: store.NewOutage(log, "heartbeat"), changed: make(chan struct{}, 1),
-		states: connectionStates(),
 		row: rows.Daemon{Name: name, Version: version, StartedAt: failpoint.Now().UnixMilli(),
 			Connection: string(Connecting)},
 	}

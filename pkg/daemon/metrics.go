@@ -133,28 +133,21 @@ func (h *countingHandler) WithGroup(name string) slog.Handler {
 	return &countingHandler{h.Handler.WithGroup(name), h.warnings, h.errors}
 }
 
-func connectionStates() *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "arizuko_connection_state", Help: "1 for the state of the connection to the platform, 0 for the others.",
-	}, []string{"state"})
-}
-
-// Describe implements prometheus.Collector.
-func (h *Heartbeat) Describe(descriptions chan<- *prometheus.Desc) { h.states.Describe(descriptions) }
-
-// Collect implements prometheus.Collector.
-func (h *Heartbeat) Collect(values chan<- prometheus.Metric) {
-	h.mu.Lock()
-	now := h.row.Connection
-	h.mu.Unlock()
+// measure registers a gauge for each state of the connection.
+func (h *Heartbeat) measure(reg prometheus.Registerer) {
 	for _, state := range []Connection{Connecting, Connected, Degraded, BadCredentials, Stopped} {
-		value := 0.0
-		if string(state) == now {
-			value = 1
-		}
-		h.states.WithLabelValues(string(state)).Set(value)
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "arizuko_connection_state", Help: "1 for the state of the connection to the platform, 0 for the others.",
+			ConstLabels: prometheus.Labels{"state": string(state)},
+		}, func() float64 {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if h.row.Connection == string(state) {
+				return 1
+			}
+			return 0
+		}))
 	}
-	h.states.Collect(values)
 }
 
 // EventAt is when the platform's last event came, in unix ms, 0 for none since the start.

@@ -8,12 +8,7 @@ import (
 )
 
 func TestProcess_Metrics_CountLinesAndShowTheConnection(t *testing.T) {
-	data := dataFolder(t)
-	migrate(t, data)
-	p, err := daemon.Start(t.Context(), options(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := start(t, options(migratedFolder(t)))
 	defer p.Close()
 	p.Log.With("row", 1).WithGroup("g").Warn("disconnected; reconnecting")
 	p.Log.Info("ready")

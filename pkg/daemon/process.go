@@ -279,7 +279,7 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 		p.checkDatabase(ctx, err)
 		return err
 	})
-	p.Metrics.MustRegister(p.Heartbeat)
+	p.Heartbeat.measure(p.Metrics)
 	return nil
 }
 

@@ -47,6 +47,38 @@ func migrate(t *testing.T, data string) {
 	}
 }
 
+// migratedFolder is a data folder with a migrated database and a secret.
+func migratedFolder(t *testing.T) string {
+	t.Helper()
+	data := dataFolder(t)
+	migrate(t, data)
+	return data
+}
+
+// start starts a daemon, which the test runs or closes.
+func start(t *testing.T, o daemon.Options) *daemon.Process {
+	t.Helper()
+	p, err := daemon.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// run runs a daemon until stop is called.
+func run(t *testing.T, p *daemon.Process, loops ...func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx, loops...) }()
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}
+}
+
 func options(data string) daemon.Options {
 	return daemon.Options{Name: "gated", Base: config.Base{Data: data}, Addr: "127.0.0.1:0", Log: io.Discard, Checkpoint: 1000}
 }
@@ -67,18 +99,14 @@ func fetch(t *testing.T, url string) (int, string) {
 }
 
 func TestProcess_StartRunStop(t *testing.T) {
-	data := dataFolder(t)
-	migrate(t, data)
+	data := migratedFolder(t)
 	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(data, "notify"), Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer systemd.Close()
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(data, "notify"))
-	p, err := daemon.Start(t.Context(), options(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := start(t, options(data))
 	received := make([]byte, 100)
 	if n, err := systemd.Read(received); err != nil || string(received[:n]) != "READY=1" {
 		t.Errorf("systemd received %q, %v", received[:n], err)
@@ -94,16 +122,13 @@ func TestProcess_StartRunStop(t *testing.T) {
 		t.Errorf("before Run: %d %s", code, body)
 	}
 	p.Router.Get("/v1/x", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") })
-	ctx, cancel := context.WithCancel(t.Context())
-	running, ended := make(chan struct{}), make(chan error)
-	go func() {
-		ended <- p.Run(ctx, func(ctx context.Context) error {
-			p.Heartbeat.Report(daemon.Connected, "")
-			close(running)
-			<-ctx.Done()
-			return ctx.Err()
-		})
-	}()
+	running := make(chan struct{})
+	stop := run(t, p, func(ctx context.Context) error {
+		p.Heartbeat.Report(daemon.Connected, "")
+		close(running)
+		<-ctx.Done()
+		return ctx.Err()
+	})
 	<-running
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/v1/x": 200, "/v1/y": 404} {
 		if code, body := fetch(t, base+path); code != want {
@@ -115,29 +140,17 @@ func TestProcess_StartRunStop(t *testing.T) {
 	if _, err := daemon.Start(t.Context(), options(data)); !errors.Is(err, lockfile.ErrHeld) {
 		t.Errorf("a second process: %v", err)
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	stop()
 	rows, err := daemonrows.Daemons(t.Context(), storetest.OpenAt(t, filepath.Join(data, "arizuko.db"), nil).Reader)
 	if err != nil || len(rows) != 1 || rows[0].Connection != "stopped" {
 		t.Errorf("rows %+v, %v", rows, err)
 	}
-	again, err := daemon.Start(t.Context(), options(data))
-	if err != nil {
-		t.Fatalf("after the stop: %v", err)
-	}
-	again.Close()
+	start(t, options(data)).Close()
 }
 
 func TestProcess_LoopFails_Stops(t *testing.T) {
-	data := dataFolder(t)
-	migrate(t, data)
-	p, err := daemon.Start(t.Context(), options(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = p.Run(t.Context(),
+	p := start(t, options(migratedFolder(t)))
+	err := p.Run(t.Context(),
 		func(context.Context) error { return io.ErrUnexpectedEOF },
 		func(ctx context.Context) error { <-ctx.Done(); return nil })
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -187,20 +200,13 @@ func TestStart_NotMigrated_Waits(t *testing.T) {
 }
 
 func TestReadyz_UnusableDatabase_SaysSo(t *testing.T) {
-	data := dataFolder(t)
-	migrate(t, data)
-	o := options(data)
+	o := options(migratedFolder(t))
 	o.Addr = ownAddr()
-	p, err := daemon.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := start(t, o)
 	if _, body := fetch(t, "http://"+string(o.Addr)+"/readyz"); body != o.Name+" is starting\n" {
 		t.Errorf("before it runs: %s", body)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- p.Run(ctx) }()
+	stop := run(t, p)
 	await := func(code int, text string) {
 		t.Helper()
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
@@ -243,10 +249,7 @@ func TestReadyz_UnusableDatabase_SaysSo(t *testing.T) {
 			t.Errorf("%s: not ready for %q, %v", step.change, reason, err)
 		}
 	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	stop()
 }
 
 // ownAddr is an address at which nothing else on this machine listens: it has a loopback address of this process.
@@ -266,8 +269,7 @@ func TestStart_Fails_ReleasesLockAndPort(t *testing.T) {
 	}
 	waits := options(dataFolder(t))
 	waits.SchemaWait = time.Millisecond
-	noSecret := options(dataFolder(t))
-	migrate(t, noSecret.Base.Data)
+	noSecret := options(migratedFolder(t))
 	if err := os.Remove(noSecret.Base.SecretPath()); err != nil {
 		t.Fatal(err)
 	}
@@ -292,8 +294,7 @@ func TestStart_Fails_ReleasesLockAndPort(t *testing.T) {
 
 // Only a daemon whose port is for more than health ends if another process has it.
 func TestStart_PortTaken_RunsAndTakesItLater(t *testing.T) {
-	data := dataFolder(t)
-	migrate(t, data)
+	data := migratedFolder(t)
 	taken, err := net.Listen("tcp", string(ownAddr()))
 	if err != nil {
 		t.Fatal(err)
@@ -305,13 +306,8 @@ func TestStart_PortTaken_RunsAndTakesItLater(t *testing.T) {
 		t.Fatalf("with a port that it needs: %v", err)
 	}
 	o.NeedsPort = false
-	p, err := daemon.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- p.Run(ctx) }()
+	p := start(t, o)
+	stop := run(t, p)
 	var notes []string
 	until(t, "the daemon to be ready", func() bool {
 		reason, err := daemon.Unready(t.Context(), o.Base, o.Name)
@@ -328,10 +324,7 @@ func TestStart_PortTaken_RunsAndTakesItLater(t *testing.T) {
 	if code, body := fetch(t, "http://"+string(o.Addr)+"/healthz"); code != 200 {
 		t.Errorf("%d %s", code, body)
 	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	stop()
 }
 
 func TestStart_ContextEnds_Returns(t *testing.T) {
@@ -343,12 +336,7 @@ func TestStart_ContextEnds_Returns(t *testing.T) {
 }
 
 func TestProcess_PokeFails_IsCounted(t *testing.T) {
-	data := dataFolder(t)
-	migrate(t, data)
-	p, err := daemon.Start(t.Context(), options(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := start(t, options(migratedFolder(t)))
 	defer p.Close()
 	p.Poke(strings.Repeat("x", 120))
 	if _, body := fetch(t, "http://"+p.Addr+"/metrics"); !strings.Contains(body, "arizuko_poke_errors_total{") {

@@ -15,20 +15,15 @@ func TestProcess_OnServer_PokesOfOtherMachinesArrive(t *testing.T) {
 		t.Skip("needs a Postgres server")
 	}
 	database := storetest.Path(t)
-	start := func(name string) *daemon.Process {
-		data := dataFolder(t)
-		migrate(t, data) // makes the secret
-		o := options(data)
+	startDaemon := func(name string) *daemon.Process {
+		o := options(migratedFolder(t)) // with a secret
 		o.Name, o.Base.DB = name, config.Server(database)
-		p, err := daemon.Start(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := start(t, o)
 		t.Cleanup(p.Close)
 		<-p.Wake.C() // of the connect
 		return p
 	}
-	gated, teled := start("gated"), start("teled")
+	gated, teled := startDaemon("gated"), startDaemon("teled")
 	if err := teled.Store.Write(t.Context(), func(tx *store.Tx) error { tx.Poke("gated"); return nil }); err != nil {
 		t.Fatal(err)
 	}

@@ -35,24 +35,3 @@ func TestStopper_StopAll_RunsLastFirst(t *testing.T) {
 		t.Errorf("log %q", text)
 	}
 }
-
-func TestReadiness(t *testing.T) {
-	var r daemon.Readiness
-	if waiting, notes := r.Status(); len(waiting)+len(notes) > 0 {
-		t.Errorf("the zero value has %v %v", waiting, notes)
-	}
-	r.Wait("b", "waits for routd", nil)
-	r.Wait("a", "schema 1 of 2", nil)
-	r.Wait("a", "schema 2 of 3", nil)
-	r.Note("table", "route 7 is bad")
-	waiting, notes := r.Status()
-	if !slices.Equal(waiting, []string{"schema 2 of 3", "waits for routd"}) || !slices.Equal(notes, []string{"route 7 is bad"}) {
-		t.Errorf("%v %v", waiting, notes)
-	}
-	r.Wait("a", "", nil)
-	r.Wait("b", "", nil)
-	r.Note("table")
-	if waiting, notes := r.Status(); len(waiting)+len(notes) > 0 {
-		t.Errorf("left: %v %v", waiting, notes)
-	}
-}

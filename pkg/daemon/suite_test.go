@@ -1,10 +1,8 @@
 package daemon
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -22,21 +20,5 @@ func TestSuite_NamesThePrograms(t *testing.T) {
 	want := slices.Sorted(slices.Values(Suite()))
 	if !slices.Equal(found, want) {
 		t.Errorf("programs %q, Suite is %q", found, want)
-	}
-}
-
-func TestAdapters_TokenIsAVariableOfTheirs(t *testing.T) {
-	t.Parallel()
-	for _, a := range Adapters() {
-		source, err := os.ReadFile("../../" + a.Name + "/config.go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(source), `env:"`+a.Token+`"`) || TokenVariable(a.Name) != a.Token {
-			t.Errorf("%s has no variable %s", a.Name, a.Token)
-		}
-	}
-	if got := TokenVariable("gated"); got != "" {
-		t.Errorf("gated has the token %s", got)
 	}
 }

@@ -24,6 +24,12 @@ type User struct{ UID, GID int }
 
 func (u User) String() string { return fmt.Sprintf("%d:%d", u.UID, u.GID) }
 
+// Of is the owner of a file.
+func Of(info fs.FileInfo) User {
+	st := info.Sys().(*syscall.Stat_t)
+	return User{int(st.Uid), int(st.Gid)}
+}
+
 // Other returns the owner of a data folder if that is not this process's user, root. It is false if this process is not
 // root's, the folder is root's, or there is none.
 func Other(data string) (owner User, other bool, err error) {
@@ -37,11 +43,10 @@ func Other(data string) (owner User, other bool, err error) {
 	if err != nil {
 		return User{}, false, fmt.Errorf("ARIZUKO_DATA: %w", err)
 	}
-	st := info.Sys().(*syscall.Stat_t)
-	if st.Uid == 0 {
+	if owner = Of(info); owner.UID == 0 {
 		return User{}, false, nil
 	}
-	return User{int(st.Uid), groupOf(int(st.Uid), int(st.Gid))}, true, nil
+	return User{owner.UID, groupOf(owner.UID, owner.GID)}, true, nil
 }
 
 // groupOf is the group of a user: that of its account, or of its folder if the machine does not know the user. It is
@@ -158,7 +163,7 @@ func RefuseLinks(data string) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 {
+		if err != nil || Of(info).UID != 0 {
 			path := filepath.Join(data, e.Name())
 			all = append(all, errors.Join(fmt.Errorf("%s is %w, which root does not follow: mount the folder there instead, or run this as the owner of %s",
 				path, ErrLink, data), err))

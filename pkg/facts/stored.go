@@ -126,7 +126,7 @@ func (f *finder) parked(ctx context.Context) error {
 
 // requests finds those that wait for an operator.
 func (f *finder) requests(ctx context.Context) error {
-	newest, err := f.Rows.Requests(ctx, store.RequestPending, 1)
+	newest, err := factrows.Requests(ctx, f.Rows, factrows.RequestPending, 1)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (f *finder) turns(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runs, err := f.Rows.UnendedRuns(ctx)
+	runs, err := factrows.UnendedRuns(ctx, f.Rows)
 	if err != nil {
 		return err
 	}
@@ -391,7 +391,7 @@ func (f *finder) files(ctx context.Context) error {
 
 // failing finds groups whose turns fail alike.
 func (f *finder) failing(ctx context.Context) error {
-	groups, err := f.Rows.FailingGroups(ctx)
+	groups, err := factrows.FailingGroups(ctx, f.Rows)
 	for _, g := range groups {
 		const others = "; the others follow once one is answered"
 		f.Problem("group-fails", fmt.Sprintf("%s (the last %d, since %s)", GroupFails(g.Folder, g.Problem), g.Count,
@@ -412,7 +412,8 @@ func (f *finder) reminders(ctx context.Context) error {
 // OverdueReminders finds reminders that should have fired by now, in unix ms. runs says whether gated, which fires
 // them, does.
 func OverdueReminders(ctx context.Context, st store.Reader, now int64, runs bool) ([]Fact, error) {
-	late, err := st.Reminders(ctx, store.ReminderList{DueBy: now - maxOverdue.Milliseconds(), Limit: maxTurns})
+	late, err := factrows.Reminders(ctx, st,
+		factrows.ReminderList{DueBy: now - maxOverdue.Milliseconds(), Limit: maxTurns})
 	if err != nil || len(late) == 0 {
 		return nil, err
 	}

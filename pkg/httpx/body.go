@@ -14,6 +14,8 @@ import (
 const (
 	// bodyTimeout is enough for MaxBody over a slow link, 35 KB/s.
 	bodyTimeout = 30 * time.Second
+	// minUploadRate is how slow an upload may be, in bytes a second: the worst mobile networks have twice as much.
+	minUploadRate = 10_000
 	// leftoverTimeout is how long the rest of a body is read after the answer, so that a client that
 	// still sends gets to read the answer.
 	leftoverTimeout = 500 * time.Millisecond
@@ -28,7 +30,8 @@ func timed(next http.Handler, timeout time.Duration) http.Handler {
 			return
 		}
 		control := http.NewResponseController(w)
-		b := &body{ReadCloser: r.Body, timeout: timeout, late: fmt.Sprintf("body: not received within %s", timeout)}
+		b := &body{ReadCloser: r.Body, control: control, timeout: timeout,
+			late: fmt.Sprintf("body: not received within %s", timeout)}
 		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
 			b.conn = c
 			c.setWaiting(true)
@@ -47,15 +50,28 @@ func timed(next http.Handler, timeout time.Duration) http.Handler {
 // body is a request's body.
 type body struct {
 	io.ReadCloser
+	control *http.ResponseController
 	conn    *conn // nil if the listener is not of this package
 	timeout time.Duration
 	late    string // the error once the deadline has passed
 	ended   bool   // read to the end
+
+	// Of an upload: when it began, zero for other bodies, the bytes since, and the error that has ended it.
+	began time.Time
+	read  int64
+	err   error
 }
 
 // Read returns a bad_request when the deadline has passed.
 func (b *body) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if !b.began.IsZero() {
+		b.extend()
+	}
 	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
 	switch {
 	case errors.Is(err, io.EOF):
 		b.ended = true
@@ -65,7 +81,55 @@ func (b *body) Read(p []byte) (int, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = apierr.New(apierr.BadRequest, "%s", b.late)
 	}
+	if !b.began.IsZero() {
+		b.err = err
+	}
 	return n, err
+}
+
+// extend moves the deadlines of an upload. Its answer has a minute after it.
+func (b *body) extend() {
+	deadline := time.Now().Add(b.timeout)
+	slowest := b.began.Add(b.timeout + time.Duration(b.read)*time.Second/minUploadRate)
+	if slowest.Before(deadline) {
+		deadline = slowest
+	}
+	_ = b.control.SetReadDeadline(deadline)
+	_ = b.control.SetWriteDeadline(deadline.Add(answerTimeout))
+}
+
+// limitedBody is a body with a maximum of bytes.
+type limitedBody struct {
+	io.ReadCloser
+	whole io.ReadCloser
+	limit int64
+}
+
+func limited(w http.ResponseWriter, whole io.ReadCloser, limit int64) *limitedBody {
+	return &limitedBody{http.MaxBytesReader(w, whole, limit), whole, limit}
+}
+
+// Upload lets a request's body have up to limit bytes, in place of MaxBody, and take longer than others: it
+// ends with an error when nothing comes for 30 s, or less than 10 KB/s on the whole. Call it before the body is read.
+func Upload(w http.ResponseWriter, r *http.Request, limit int64) {
+	whole := r.Body
+	if former, ok := whole.(*limitedBody); ok {
+		whole = former.whole
+	}
+	if b, ok := whole.(*body); ok {
+		b.began = time.Now()
+		b.late = fmt.Sprintf("body: nothing received for %s, or less than %d KB/s", b.timeout, minUploadRate/1000)
+	}
+	r.Body = limited(w, whole, limit)
+}
+
+// Drain reads the rest of a request's body, so that a client that is still sending reads the answer: browsers
+// take a connection that is closed meanwhile for one that is broken. Beyond its limit it reads as much again.
+func Drain(r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // until its limit, or its deadline
+	if body, ok := r.Body.(*limitedBody); ok {
+		_, _ = io.CopyN(io.Discard, body.whole, body.limit)
+	}
 }
 
 // unreadCloser announces that the connection is closed if the body was not read to the end.

@@ -66,14 +66,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // DialWith makes new connections of the client by dial, which gets the address in Base.
-func (c *Client) DialWith(dial Dial) {
-	switch t := c.HTTP.Transport.(type) {
-	case *http.Transport:
-		t.DialContext = dial
-	case *direct:
-		t.dial = dial
-	}
-}
+func (c *Client) DialWith(dial Dial) { c.HTTP.Transport = pooled(dial) }
 
 // String is the daemon's name in errors: its URL or its socket.
 func (c *Client) String() string { return c.peer }

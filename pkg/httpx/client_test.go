@@ -68,42 +68,51 @@ func TestClientRoundTrip(t *testing.T) {
 	})
 }
 
-func TestClientErrors(t *testing.T) {
+func TestClient_Answers_HaveAKindAndSayWhoMadeThem(t *testing.T) {
 	answer := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, body)
 		}
 	}
+	const errorPage, daemonsError = `<html>`, `{"error":{"kind":"unavailable","message":"starting"}}`
 	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
-		kind    apierr.Kind
+		out     any
+		kind    apierr.Kind // "" for no error
 		message string
+		says    string // who has said it: a daemon, or another program
 	}{
 		"fault": {func(w http.ResponseWriter, _ *http.Request) {
 			httpx.Error(w, apierr.New(apierr.Conflict, "100 / taken"))
-		}, apierr.Conflict, "100 / taken"},
-		"not JSON":               {answer(404, "<html>"), apierr.NotFound, "answered 404 <html>"},
-		"bad UTF-8":              {answer(400, "\xff"), apierr.BadRequest, "answered 400 ?"},
-		"kind and status differ": {answer(503, `{"error":{"kind":"not_found","message":"m"}}`), apierr.Unavailable, "m"},
-		"gateway":                {answer(502, ""), apierr.Unavailable, "answered 502"},
-		"bug":                    {answer(500, `{"error":{"kind":"internal","message":"internal error"}}`), apierr.Internal, "internal error"},
+		}, new(route), apierr.Conflict, "100 / taken", "daemon"},
+		"an error, nothing expected": {answer(503, daemonsError), nil, apierr.Unavailable, "starting", "daemon"},
+		"not JSON":                   {answer(404, errorPage), new(route), apierr.NotFound, "answered 404 <html>", "foreign"},
+		"bad UTF-8":                  {answer(400, "\xff"), new(route), apierr.BadRequest, "answered 400 ?", "foreign"},
+		"kind and status differ":     {answer(503, `{"error":{"kind":"not_found","message":"m"}}`), new(route), apierr.Unavailable, "m", "daemon"},
+		"gateway":                    {answer(502, ""), new(route), apierr.Unavailable, "answered 502", "foreign"},
+		"bug":                        {answer(500, `{"error":{"kind":"internal","message":"internal error"}}`), new(route), apierr.Internal, "internal error", "daemon"},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
-		}, apierr.Internal, "answered 302"},
-		"200 not JSON": {answer(200, "hello"), apierr.Internal, "decode the answer"},
-		"200 too long": {answer(200, strings.Repeat(" ", 9<<20)), apierr.Internal, "more than 8388608 bytes"},
+		}, new(route), apierr.Internal, "answered 302", "foreign"},
+		"200 not JSON":                   {answer(200, "hello"), new(route), apierr.Internal, "decode the answer", "foreign"},
+		"200 not JSON, nothing expected": {answer(200, errorPage), nil, apierr.Internal, "what is no JSON", "foreign"},
+		"200 empty, JSON expected":       {answer(200, ""), new(route), apierr.Internal, "decode the answer", "foreign"},
+		"200 JSON, nothing expected":     {answer(200, `{}`), nil, "", "", ""},
+		"204":                            {answer(204, ""), nil, "", "", ""},
+		"200 too long":                   {answer(200, strings.Repeat(" ", 9<<20)), new(route), apierr.Internal, "more than 8388608 bytes", "foreign"},
 		"cut off": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			_, _ = io.WriteString(w, "{")
-		}, apierr.Unavailable, "read the answer"},
+		}, new(route), apierr.Unavailable, "read the answer", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := server(t, tc.handler)
-			var out route
-			err := client.Do(t.Context(), http.MethodGet, "/", nil, &out)
-			if apierr.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.message) {
+			err := server(t, tc.handler).Do(t.Context(), http.MethodGet, "/", nil, tc.out)
+			if apierr.KindOf(err) != tc.kind || err != nil && !strings.Contains(err.Error(), tc.message) {
 				t.Errorf("got %s: %v", apierr.KindOf(err), err)
+			}
+			if httpx.IsForeign(err) != (tc.says == "foreign") || httpx.IsAnswer(err) != (tc.says == "daemon") {
+				t.Errorf("of another program: %t, of a daemon: %t, want %q", httpx.IsForeign(err), httpx.IsAnswer(err), tc.says)
 			}
 		})
 	}
@@ -140,34 +149,5 @@ func TestClient_UnencodableBody_ReturnsInternal(t *testing.T) {
 	err := httpx.NewClient("gated", "http://127.0.0.1:1", "").Do(t.Context(), http.MethodPost, "/", make(chan int), nil)
 	if apierr.KindOf(err) != apierr.Internal {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestClient_WhatNoDaemonAnswers_IsForeign(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		status          int
-		body            string
-		out             any
-		foreign, answer bool
-	}{
-		"HTML in place of JSON":      {200, "<html>", new(struct{}), true, false},
-		"HTML, and nothing expected": {200, "<html>", nil, true, false},
-		"nothing, but JSON expected": {200, "", new(struct{}), true, false},
-		"too long":                   {200, `"` + strings.Repeat("x", 9<<20) + `"`, new(string), true, false},
-		"an error in HTML":           {502, "<html>", nil, true, false},
-		"an error of a daemon":       {503, `{"error":{"kind":"unavailable","message":"starting"}}`, nil, false, true},
-		"JSON that is not expected":  {200, `{}`, nil, false, false},
-		"no content":                 {204, "", nil, false, false},
-	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(tt.status)
-			_, _ = w.Write([]byte(tt.body))
-		}))
-		err := httpx.NewClient("gated", server.URL, "").Do(t.Context(), http.MethodPost, "/", nil, tt.out)
-		if httpx.IsForeign(err) != tt.foreign || httpx.IsAnswer(err) != tt.answer || (err == nil) == (tt.foreign || tt.answer) {
-			t.Errorf("%s: %v", name, err)
-		}
-		server.Close()
 	}
 }

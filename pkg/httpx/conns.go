@@ -1,7 +1,6 @@
 package httpx
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"io"
@@ -43,17 +42,14 @@ type conns struct {
 	max func() int
 
 	mu       sync.Mutex
-	open     int
-	waiting  list.List // of *conn, the one that has waited longest first
+	open     map[*conn]time.Time // since when each waits for its client, zero while a handler works on a request
 	reported time.Time
 }
 
 // conn is an accepted connection.
 type conn struct {
 	net.Conn
-	conns   *conns
-	waiting *list.Element // nil while a handler works on a request
-	closed  bool
+	conns *conns
 }
 
 // Accept implements net.Listener.
@@ -82,9 +78,8 @@ func outOfFiles(err error) bool {
 func (l *conns) admit(c *conn) bool {
 	for limit := l.max(); ; {
 		l.mu.Lock()
-		if l.open < limit {
-			l.open++
-			c.waiting = l.waiting.PushBack(c)
+		if len(l.open) < limit {
+			l.open[c] = time.Now()
 			l.mu.Unlock()
 			return true
 		}
@@ -107,27 +102,26 @@ func (l *conns) report(limit int) {
 
 // closeOldest closes the connection that has waited longest, and reports whether there was one.
 func (l *conns) closeOldest() bool {
+	var oldest *conn
 	l.mu.Lock()
-	oldest := l.waiting.Front()
+	for c, since := range l.open {
+		if !since.IsZero() && (oldest == nil || since.Before(l.open[oldest])) {
+			oldest = c
+		}
+	}
 	l.mu.Unlock()
 	if oldest == nil {
 		return false
 	}
-	c, _ := oldest.Value.(*conn)
-	_ = c.Close()
+	_ = oldest.Close()
 	return true
 }
 
 // Close implements net.Conn. It may be called more than once.
 func (c *conn) Close() error {
-	c.setWaiting(false)
-	l := c.conns
-	l.mu.Lock()
-	if !c.closed {
-		c.closed = true
-		l.open--
-	}
-	l.mu.Unlock()
+	c.conns.mu.Lock()
+	delete(c.conns.open, c)
+	c.conns.mu.Unlock()
 	return c.Conn.Close()
 }
 
@@ -144,12 +138,12 @@ func (c *conn) setWaiting(waiting bool) {
 	l := c.conns
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.waiting != nil {
-		l.waiting.Remove(c.waiting)
-		c.waiting = nil
+	if _, open := l.open[c]; !open {
+		return
 	}
-	if waiting && !c.closed {
-		c.waiting = l.waiting.PushBack(c)
+	l.open[c] = time.Time{}
+	if waiting {
+		l.open[c] = time.Now()
 	}
 }
 

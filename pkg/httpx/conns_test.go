@@ -23,12 +23,13 @@ const ample = 30 * time.Second
 // serve starts a server with 4 connections, and limits of time for bodies and answers.
 func serve(t *testing.T, body, answer time.Duration, handler http.HandlerFunc) *Server {
 	t.Helper()
-	s, err := listen("127.0.0.1:0", handler, slog.New(slog.DiscardHandler), limits{
-		body: body, answer: answer, conns: func() int { return maxTestConns },
-	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := newServer(listener, handler, slog.New(slog.DiscardHandler), limits{
+		body: body, answer: answer, conns: func() int { return maxTestConns },
+	})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
@@ -64,7 +65,12 @@ func (s *Server) settle(t *testing.T) {
 	settled := func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.open == l.waiting.Len()
+		for _, since := range l.open {
+			if since.IsZero() {
+				return false
+			}
+		}
+		return true
 	}
 	for end := time.Now().Add(ample); !settled(); <-time.After(time.Millisecond) {
 		if time.Now().After(end) {

@@ -28,7 +28,7 @@ func ListenLocal(path string, handler http.Handler, log *slog.Logger) (*Server, 
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	s := newServer(listener, handler, log, limits{body: bodyTimeout, answer: answerTimeout, conns: MaxConns})
+	s := NewServer(listener, handler, log)
 	s.name = path
 	s.http.Handler = markProven(s.http.Handler)
 	return s, nil

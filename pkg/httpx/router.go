@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -14,17 +15,19 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/metrics"
 )
 
 // NewRouter returns a router that recovers panics, limits bodies to MaxBody, answers unknown paths
-// in JSON, logs internal errors and measures requests into metrics, which may be nil. Routers of
-// one process may share metrics.
-func NewRouter(log *slog.Logger, metrics prometheus.Registerer) chi.Router {
+// in JSON, logs internal errors and measures requests into reg, which may be nil. Routers of one
+// process may share it.
+func NewRouter(log *slog.Logger, reg prometheus.Registerer) chi.Router {
 	r := chi.NewRouter()
-	r.Use(observe(log, requestSeconds(metrics)), limitBody)
+	r.Use(observe(log, requestSeconds(reg)), limitBody)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		Error(w, apierr.New(apierr.NotFound, "no such path: %s", r.URL.Path))
 	})
@@ -65,45 +68,35 @@ func HasSecret(r *http.Request, secret string) bool {
 
 func limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = &limitedBody{ReadCloser: http.MaxBytesReader(w, r.Body, MaxBody), whole: r.Body}
+		r.Body = limited(w, r.Body, MaxBody)
 		next.ServeHTTP(w, r)
 	})
 }
 
-func requestSeconds(metrics prometheus.Registerer) *prometheus.HistogramVec {
+func requestSeconds(reg prometheus.Registerer) *prometheus.HistogramVec {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "arizuko_http_request_seconds",
-		Help:    "Time to answer HTTP requests.",
-		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8), // 0.5 ms to 8 s
+		Name: "arizuko_http_request_seconds", Help: "Time to answer HTTP requests.", Buckets: metrics.Quick(),
 	}, []string{"method", "route", "status"})
-	if metrics == nil {
+	if reg == nil {
 		return seconds
 	}
-	var already prometheus.AlreadyRegisteredError
-	if errors.As(metrics.Register(seconds), &already) {
-		if shared, ok := already.ExistingCollector.(*prometheus.HistogramVec); ok {
-			return shared
-		}
-	}
-	return seconds
+	return metrics.Shared(reg, seconds)
 }
 
 // observe is the outermost middleware: it sees how each request ended.
 func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			rec := &recorder{ResponseWriter: w}
+			rec := &recorder{WrapResponseWriter: middleware.NewWrapResponseWriter(w, r.ProtoMajor)}
 			start := time.Now()
 			defer func() {
 				p := recover()
 				if p != nil {
 					rec.panicked(p)
 				}
-				if rec.status == 0 {
-					rec.status = http.StatusOK // the server sends it for a handler that wrote nothing
-				}
+				status := cmp.Or(rec.Status(), http.StatusOK) // the server sends it for a handler that wrote nothing
 				route := chi.RouteContext(r.Context()).RoutePattern()
-				seconds.WithLabelValues(method(r), route, strconv.Itoa(rec.status)).Observe(time.Since(start).Seconds())
+				seconds.WithLabelValues(method(r), route, strconv.Itoa(status)).Observe(time.Since(start).Seconds())
 				switch {
 				case rec.stack != "":
 					log.Error("panic in request handler", "method", r.Method, "path", r.URL.Path, "panic", p, "stack",
@@ -137,8 +130,7 @@ func method(r *http.Request) string {
 
 // recorder remembers how a request was answered.
 type recorder struct {
-	http.ResponseWriter
-	status int    // 0 until the header is written
+	middleware.WrapResponseWriter
 	err    error  // the error that Error was called with
 	stack  string // of a panic
 	cutOff bool   // the answer is incomplete and the client must see that
@@ -158,30 +150,13 @@ func recorderOf(w http.ResponseWriter) *recorder {
 	}
 }
 
-func (rec *recorder) WriteHeader(status int) {
-	if rec.status == 0 && status >= 200 {
-		rec.status = status
-	}
-	rec.ResponseWriter.WriteHeader(status)
-}
-
-func (rec *recorder) Write(p []byte) (int, error) {
-	if rec.status == 0 {
-		rec.status = http.StatusOK
-	}
-	return rec.ResponseWriter.Write(p)
-}
-
-// Unwrap is for http.ResponseController.
-func (rec *recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
-
 func (rec *recorder) panicked(p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		rec.cutOff = true
 		return
 	}
 	rec.stack = string(debug.Stack())
-	if rec.status != 0 {
+	if rec.Status() != 0 {
 		rec.cutOff = true
 		return
 	}

@@ -34,7 +34,16 @@ type Server struct {
 // http.ResponseController. At most MaxConns connections are open; at the limit a new one replaces
 // the one that has waited longest for its client.
 func Listen(addr string, handler http.Handler, log *slog.Logger) (*Server, error) {
-	return listen(addr, handler, log, usual())
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	return NewServer(listener, handler, log), nil
+}
+
+// NewServer serves on a listener, which it closes with itself.
+func NewServer(listener net.Listener, handler http.Handler, log *slog.Logger) *Server {
+	return newServer(listener, handler, log, limits{body: bodyTimeout, answer: answerTimeout, conns: MaxConns})
 }
 
 // limits of a server.
@@ -43,24 +52,9 @@ type limits struct {
 	conns        func() int
 }
 
-func usual() limits { return limits{body: bodyTimeout, answer: answerTimeout, conns: MaxConns} }
-
-func listen(addr string, handler http.Handler, log *slog.Logger, limits limits) (*Server, error) {
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", addr, err)
-	}
-	return newServer(listener, handler, log, limits), nil
-}
-
-// NewServer serves on a listener, which it closes with itself.
-func NewServer(listener net.Listener, handler http.Handler, log *slog.Logger) *Server {
-	return newServer(listener, handler, log, usual())
-}
-
 func newServer(listener net.Listener, handler http.Handler, log *slog.Logger, limits limits) *Server {
 	return &Server{
-		listener: &conns{Listener: listener, log: log, max: limits.conns},
+		listener: &conns{Listener: listener, log: log, max: limits.conns, open: map[*conn]time.Time{}},
 		http: &http.Server{
 			Handler:           timed(handler, limits.body),
 			ReadHeaderTimeout: headerTimeout,

@@ -27,13 +27,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestTryLock_Held_ReturnsHeldError(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.lock")
-	first, err := lockfile.TryLock(path)
+// taken takes a lock that is free.
+func taken(t *testing.T, path string) *lockfile.Lock {
+	t.Helper()
+	lock, err := lockfile.TryLock(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = lockfile.TryLock(path)
+	return lock
+}
+
+func TestTryLock_Held_ReturnsHeldError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	first := taken(t, path)
+	_, err := lockfile.TryLock(path)
 	var held *lockfile.HeldError
 	if !errors.Is(err, lockfile.ErrHeld) || !errors.As(err, &held) {
 		t.Fatalf("error is %v, want a HeldError", err)
@@ -47,10 +54,7 @@ func TestTryLock_Held_ReturnsHeldError(t *testing.T) {
 	if first.Close() == nil {
 		t.Error("the second Close returned no error")
 	}
-	again, err := lockfile.TryLock(path)
-	if err != nil {
-		t.Fatalf("after release: %v", err)
-	}
+	again := taken(t, path)
 	again.Close()
 }
 
@@ -60,14 +64,11 @@ func TestTryLock_InvalidContent_IsIgnored(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := lockfile.TryLock(path)
-		if err != nil {
-			t.Fatalf("%.20q: content alone holds the lock: %v", content, err)
-		}
+		lock := taken(t, path)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err = lockfile.TryLock(path)
+		_, err := lockfile.TryLock(path)
 		if !errors.Is(err, lockfile.ErrHeld) || !strings.Contains(err.Error(), "another process") {
 			t.Errorf("%.20q: %v", content, err)
 		}
@@ -110,19 +111,13 @@ func TestTryLock_HolderKilled_IsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = holder.Wait()
-	lock, err := lockfile.TryLock(path)
-	if err != nil {
-		t.Fatalf("after kill -9: %v", err)
-	}
+	lock := taken(t, path)
 	lock.Close()
 }
 
 func TestWaitLock_Held_WaitsForTheHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
-	first, err := lockfile.TryLock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := taken(t, path)
 	if _, err := lockfile.WaitLock(path, time.Millisecond); !errors.Is(err, lockfile.ErrHeld) {
 		t.Fatalf("error is %v, want held", err)
 	}
@@ -141,10 +136,7 @@ func TestTryLock_AsRoot_GivesFileToOwnerOfFolder(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "x.lock")
 	for range 2 { // the second time root has made it before
-		lock, err := lockfile.TryLock(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := taken(t, path)
 		lock.Close()
 		if err := os.Chown(folder, 4242, 4243); err != nil {
 			t.Fatal(err)
@@ -192,10 +184,7 @@ func TestTryLock_AsRoot_FolderIsALinkOfAnotherUser_IsNotFollowed(t *testing.T) {
 	if err := os.Chown(data, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := lockfile.TryLock(filepath.Join(data, "run", "x.lock"))
-	if err != nil {
-		t.Fatalf("in root's own folder: %v", err)
-	}
+	lock := taken(t, filepath.Join(data, "run", "x.lock"))
 	lock.Close()
 }
 
@@ -210,10 +199,7 @@ func TestFolder_TakenAgain_FindsLocksThatAppeared(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other, err := lockfile.TryLock(filepath.Join(path, "y.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := taken(t, filepath.Join(path, "y.lock"))
 	if err := all.Take(path); !errors.Is(err, lockfile.ErrHeld) {
 		t.Errorf("y.lock is held: %v", err)
 	}

@@ -183,3 +183,12 @@ var Reasons = []Documented{
 	{ReasonCancelled, "cancelled by /stop or an operator", stoppedTurn},
 	{ReasonOverBudget, "a budget of the group is used up: the turn is asked again if an operator raises it", Shown{Mark: MarkUnanswered, Words: "once an hour, that the budget is used up"}},
 }
+
+// OutStateOf is the initial state of a chat's outbound rows. Between groups there
+// is not a delivery: a row is sent once it is written.
+func OutStateOf(chatJID string) OutState {
+	if platform, _ := SplitJID(chatJID); platform == PlatformGroup {
+		return OutSent
+	}
+	return OutQueued
+}

@@ -5,8 +5,8 @@ package onboardapi
 import (
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // Path is the endpoint of onbod.
@@ -16,7 +16,7 @@ const Path = "/v1/requests"
 const RejectedFor = 24 * time.Hour
 
 // Limited is the state of what was asked beyond the limits: there is no request.
-const Limited store.RequestState = "limited"
+const Limited factrows.RequestState = "limited"
 
 // Ask is a message of a chat without a group. Sender, SenderName, Title and Sample are texts of
 // strangers and may be empty.
@@ -35,5 +35,5 @@ type Asked struct {
 	Code    string `json:"code"`    // "" if limited
 	Created bool   `json:"created"` // the request is new
 	// pending, or Limited, or rejected within a day, or approved within a minute
-	State store.RequestState `json:"state"`
+	State factrows.RequestState `json:"state"`
 }

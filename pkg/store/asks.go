@@ -51,15 +51,6 @@ func (r Reader) TurnAsks(ctx context.Context, turnID int64) ([]*msg.Ask, error) 
 	return r.ReadAsks(ctx, QueryTurnAsks, turnID)
 }
 
-// ChatAsks returns the open questions that are shown in a thread of a chat, "" for outside of one, oldest first, at
-// most 20.
-func (r Reader) ChatAsks(ctx context.Context, chatJID, threadID string) ([]*msg.Ask, error) {
-	return r.ReadAsks(ctx, `SELECT `+AskColumns+
-		` FROM asks a INDEXED BY asks_open CROSS JOIN messages m ON m.id = a.message_id
-			WHERE a.state = 'open' AND m.chat_jid = ? AND m.thread_id = ? ORDER BY a.id LIMIT 20`,
-		chatJID, threadID)
-}
-
 // AskOfTarget returns the question that the message of a platform id shows in a chat, nil if it shows none.
 func (r Reader) AskOfTarget(ctx context.Context, chatJID, platformID string) (*msg.Ask, error) {
 	if platformID == "" {

@@ -3,6 +3,7 @@ package store_test
 import (
 	"testing"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -44,7 +45,7 @@ func TestUnreachable_MessagesOfFormerBotsAndChats(t *testing.T) {
 	if why("telegram:-1004000000001", "old:7") == "" {
 		t.Error("a message of the former group can be changed")
 	}
-	if changes := storetest.Must(s.Audit(t.Context(), store.AuditQuery{What: store.AuditBot, Limit: 9}))(t); len(changes) != 4 || changes[3].Detail != "1 to 2" {
+	if changes := storetest.Must(factrows.Audit(t.Context(), s.Reader, factrows.AuditQuery{What: store.AuditBot, Limit: 9}))(t); len(changes) != 4 || changes[3].Detail != "1 to 2" {
 		t.Errorf("the audit is %+v", changes)
 	}
 }

@@ -7,10 +7,6 @@ import (
 	"arizuko/pkg/msg"
 )
 
-const (
-	queryAnyAlias = `SELECT EXISTS (SELECT 1 FROM chat_aliases)`
-)
-
 // Chat returns a chat's row, nil if there is none yet.
 func (r Reader) Chat(ctx context.Context, jid string) (*msg.Chat, error) {
 	var c msg.Chat
@@ -21,12 +17,6 @@ func (r Reader) Chat(ctx context.Context, jid string) (*msg.Chat, error) {
 		return nil, err
 	}
 	return &c, nil
-}
-
-// TopicOfThread is the named topic a platform thread is bound to, "" for none.
-func (r Reader) TopicOfThread(ctx context.Context, chatJID, threadID string) (string, error) {
-	return Value[string](ctx, r, `SELECT topic FROM topic_threads WHERE chat_jid = ? AND thread_id = ?`,
-		chatJID, threadID)
 }
 
 // EnsureChat inserts a chat with the kind its address suggests, unless it has a
@@ -75,24 +65,17 @@ func (tx *Tx) PutThread(t msg.Thread) error {
 // address: the new chat counts from 1 again.
 const oldID = "old:"
 
-// maxAliases bounds a chain of addresses: a chat that moved more often is
+// MaxAliases bounds a chain of addresses: a chat that moved more often is
 // handled where the chain is cut.
-const maxAliases = 16
-
-// alias is the next address of a chat that was moved, "" for one that was not.
-// moving: some of its rows still have the old address.
-func (r Reader) alias(ctx context.Context, jid string) (next string, moving bool, err error) {
-	_, err = r.Get(ctx, []any{&next, &moving}, `SELECT new_jid, moving FROM chat_aliases WHERE old_jid = ?`, jid)
-	return next, moving, err
-}
+const MaxAliases = 16
 
 // addresses are the addresses of a chat from a former one to the present one,
 // jid alone if it was never moved. A loop, which only foreign writes can make,
 // counts as no move.
 func (r Reader) addresses(ctx context.Context, jid string) ([]string, error) {
 	all := []string{jid}
-	for len(all) <= maxAliases {
-		next, _, err := r.alias(ctx, all[len(all)-1])
+	for len(all) <= MaxAliases {
+		next, err := Value[string](ctx, r, `SELECT new_jid FROM chat_aliases WHERE old_jid = ?`, all[len(all)-1])
 		if err != nil || next == "" {
 			return all, err
 		}
@@ -141,12 +124,20 @@ func (tx *Tx) followAliases(m *msg.Message) (stored int64, err error) {
 // writes of a commit.
 func (tx *Tx) aliasesExist() (exist bool, err error) {
 	if tx.aliases == nil {
-		if _, err := tx.Find([]any{&exist}, queryAnyAlias); err != nil {
+		if _, err := tx.Find([]any{&exist}, `SELECT EXISTS (SELECT 1 FROM chat_aliases)`); err != nil {
 			return false, err
 		}
 		tx.aliases = &exist
 	}
 	return *tx.aliases, nil
+}
+
+// PutAlias stores that a chat has another address from now on. Its rows are still to be moved.
+func (tx *Tx) PutAlias(from, to string) error {
+	tx.aliases = nil
+	return tx.Exec(`INSERT INTO chat_aliases (old_jid, new_jid, moving) VALUES (?,?,1)
+		ON CONFLICT (old_jid) DO UPDATE SET new_jid = excluded.new_jid, moving = 1`,
+		from, to)
 }
 
 // movedMessage finds a row by its chat's address or platform id before a move, or

@@ -62,7 +62,7 @@ func TestPutMessage_HostileText_IsStoredClean(t *testing.T) {
 			if len(page) != 1 || page[0].ID != m.ID {
 				t.Errorf("undecided: %d rows", len(page))
 			}
-			if id, fresh, err := s.PutMessage(t.Context(), &again); id != m.ID || fresh || err != nil {
+			if id, fresh, err := storetest.Put(t.Context(), s, &again); id != m.ID || fresh || err != nil {
 				t.Errorf("again: %d %v %v", id, fresh, err)
 			}
 		})

@@ -23,22 +23,6 @@ const (
 	StateDemoAgent = "demo_agent"
 )
 
-// State is the value of a key of router_state, 0 for none.
-func (r Reader) State(ctx context.Context, key string) (int64, error) {
-	return Value[int64](ctx, r, `SELECT value FROM router_state WHERE key = ?`, key)
-}
-
-// bump increments a counter and returns it.
-func (tx *Tx) bump(key string) (int64, error) {
-	return Value[int64](Uncancelled(), tx.Reader, BumpState, key)
-}
-
-// DemoAgent reports whether the demo agent answers where a group names no other one.
-func (r Reader) DemoAgent(ctx context.Context) (bool, error) {
-	value, err := r.State(ctx, StateDemoAgent)
-	return value == 1, err
-}
-
 // Keys of gated's cursors about operators who became ones by a code. The values are JSON.
 const (
 	OperatorsDaemon = "gated"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -73,7 +74,7 @@ func TestDeliveryChanges_HaveTheirTurn(t *testing.T) {
 	var rows []int64
 	for i, turn := range []*msg.Turn{root, kid, plain, broadcast} {
 		gatedtest.StoreReply(t, s, gatedtest.Answer(gatedtest.Begun(t, s, turn), turn, "hello"), 300)
-		rows = append(rows, storetest.Must(s.TurnReplies(t.Context(), turn.ID))(t)[0].ID)
+		rows = append(rows, storetest.Must(factrows.TurnReplies(t.Context(), s.Reader, turn.ID))(t)[0].ID)
 		storetest.Deliver(t, s, store.Delivery{MessageID: rows[i], State: msg.OutSent}, 400+int64(i))
 	}
 	alone := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Source: msg.SourceCommand})

@@ -63,9 +63,6 @@ func CheckOptions(ctx context.Context, c *sql.Conn, autocheckpoint int) error {
 	return checkOptions(ctx, c, autocheckpoint)
 }
 
-// MoveSome moves one page of a chat.
-func (tx *Tx) MoveSome(from string, now int64) (more bool, err error) { return tx.moveSome(from, now) }
-
 // Path is the database's file.
 func (s *Store) Path() string {
 	if file, ok := s.engine.(*sqlite); ok {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"path"
 
 	"arizuko/pkg/msg"
@@ -48,28 +47,4 @@ func (r Reader) attachmentPaths(ctx context.Context, query string, args ...any) 
 		return true, nil
 	}, query, args...)
 	return paths, last, err
-}
-
-// FillTranscripts adds their transcripts to the audio files of messages.
-func (r Reader) FillTranscripts(ctx context.Context, rows []*msg.Message) error {
-	for _, m := range rows {
-		if !m.HasAudio() {
-			continue
-		}
-		err := r.Each(ctx, func(scan Scan) (bool, error) {
-			var n int
-			t := &msg.Transcript{}
-			if err := scan(&n, &t.Text, &t.Error); err != nil {
-				return false, err
-			}
-			if n <= len(m.Attachments) {
-				m.Attachments[n-1].Transcript = t
-			}
-			return true, nil
-		}, `SELECT n, text, error FROM transcripts WHERE message_id = ? ORDER BY n`, m.ID)
-		if err != nil {
-			return fmt.Errorf("transcripts of message %d: %w", m.ID, err)
-		}
-	}
-	return nil
 }

@@ -65,7 +65,7 @@ func play(role, path string) error {
 		default:
 		}
 		row := &msg.Message{ChatJID: "load:1", Direction: msg.In, Sender: fmt.Sprint(os.Getpid())}
-		if _, _, err := s.PutMessage(context.Background(), row); err != nil {
+		if _, _, err := storetest.Put(context.Background(), s, row); err != nil {
 			return err
 		}
 	}

@@ -181,7 +181,7 @@ func (tx *Tx) putMark(m *markable, turnID int64, content string, now int64) erro
 	_, _, err = tx.PutMessage(&msg.Message{
 		ChatJID: m.chat, Direction: msg.Out, Kind: msg.KindReaction, IsBot: true, Content: content,
 		TargetID: m.platformID, ThreadID: m.thread, Topic: m.topic,
-		TurnID: turnID, Source: msg.SourceWaiting, Timestamp: now, ReceivedAt: now, OutState: OutStateOf(m.chat),
+		TurnID: turnID, Source: msg.SourceWaiting, Timestamp: now, ReceivedAt: now, OutState: msg.OutStateOf(m.chat),
 	})
 	return err
 }

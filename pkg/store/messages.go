@@ -1,13 +1,11 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -38,6 +36,9 @@ const (
 		AND c.id <= ?2 AND c.direction = 'out' AND c.kind IN ('edit', 'delete') AND ifnull(c.out_state, '') NOT IN ('failed', 'cancelled')
 		ORDER BY c.id DESC LIMIT 1)`
 	LastChange = `CASE m.direction WHEN 'in' THEN ` + inChange + ` ELSE ` + outChange + ` END`
+	// The parked rows of a chat.
+	QueryParkedIDs = `SELECT id FROM messages INDEXED BY messages_parked
+		WHERE disposition = 'onboarding' AND chat_jid = ? ORDER BY id LIMIT ?+0`
 )
 
 // Other programs write these rows too, so readers cap what they load: one row of hundreds
@@ -139,27 +140,6 @@ func (r Reader) LastMessageID(ctx context.Context) (int64, error) {
 	return Value[int64](ctx, r, `SELECT ifnull(max(id), 0) FROM messages`)
 }
 
-// TurnMessages returns the rows of a turn in the order they were written; a
-// derived row is sorted as the row it is derived from.
-func (r Reader) TurnMessages(ctx context.Context, turnID int64) ([]*msg.Message, error) {
-	rows, err := r.Messages(ctx, `SELECT `+MessageColumns+
-		` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`, turnID)
-	written := func(m *msg.Message) int64 {
-		if m.Source == msg.SourcePrefix || m.Source == msg.SourceCommand {
-			return m.DerivedFrom
-		}
-		return m.ID
-	}
-	slices.SortStableFunc(rows, func(a, b *msg.Message) int { return cmp.Compare(written(a), written(b)) })
-	return rows, err
-}
-
-// TurnReplies returns the outbound rows of a turn, oldest first.
-func (r Reader) TurnReplies(ctx context.Context, turnID int64) ([]*msg.Message, error) {
-	return r.Messages(ctx, `SELECT `+MessageColumns+
-		` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' AND m.source <> 'waiting' ORDER BY m.id`, turnID)
-}
-
 // DerivedFrom returns the rows derived from a row, oldest first.
 func (r Reader) DerivedFrom(ctx context.Context, id int64) ([]*msg.Message, error) {
 	return r.Messages(ctx, `SELECT `+MessageColumns+` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`, id)
@@ -241,20 +221,6 @@ func reader(m *msg.Message) string {
 	return ""
 }
 
-// FetchedFiles is PutFiles for a download that began when the row had the attachments of. It returns ErrStale if an
-// edit has replaced them since.
-func (tx *Tx) FetchedFiles(id int64, of, files []msg.Attachment) error {
-	m, err := tx.Message(Uncancelled(), id)
-	if err != nil {
-		return err
-	}
-	same := func(a, b msg.Attachment) bool { return a.Ref == b.Ref }
-	if m != nil && !slices.EqualFunc(m.Attachments, of, same) {
-		return fmt.Errorf("files of row %d were replaced: %w", id, ErrStale)
-	}
-	return tx.PutFiles(id, files)
-}
-
 // PutFiles records the result of downloading a row's attachments, and pokes gated: the
 // row's turn waits for it. It returns ErrStale if a result is recorded already.
 func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
@@ -265,15 +231,6 @@ func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
 	}
 	tx.Poke("gated")
 	return err
-}
-
-// PutMessage inserts one row in a separate write, see Tx.PutMessage.
-func (s *Store) PutMessage(ctx context.Context, m *msg.Message) (id int64, fresh bool, err error) {
-	err = s.Write(ctx, func(tx *Tx) (err error) {
-		id, fresh, err = tx.PutMessage(m)
-		return err
-	})
-	return id, fresh, err
 }
 
 // Decision is the result of deciding an inbound row: final, or onboarding.
@@ -291,7 +248,7 @@ type Decision struct {
 // one already.
 func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 	tx.Note(failpoint.Decide)
-	seq, err := tx.NextDecision()
+	seq, err := Value[int64](Uncancelled(), tx.Reader, BumpState, StateDecisionSeq)
 	if err != nil {
 		return err
 	}
@@ -325,9 +282,6 @@ func (tx *Tx) ReplaceFiles(id int64, files []msg.Attachment, pending int) error 
 	}
 	return err
 }
-
-// NextDecision numbers a decision.
-func (tx *Tx) NextDecision() (int64, error) { return tx.bump(StateDecisionSeq) }
 
 // Null turns a zero value into SQL NULL.
 func Null[T comparable](v T) any {
@@ -366,24 +320,6 @@ func (tx *Tx) insertInPlaceOfQuoted(m *msg.Message) (inserted bool, err error) {
 	return tx.insertMessage(m)
 }
 
-// Change is the last edit or deletion of a message.
-type Change struct {
-	Deleted bool
-	Content string // after the edit
-}
-
-// LastChange returns the last change of a row up to a row id, nil if there is none.
-func (r Reader) LastChange(ctx context.Context, id, upto int64) (*Change, error) {
-	var c Change
-	found, err := r.Get(ctx, []any{&c.Deleted, &c.Content}, `SELECT e.verb = 'delete' OR e.kind = 'delete', CASE WHEN octet_length(e.content) <= 1048576 THEN e.content
-		ELSE substr(e.content, 1, 262144) END FROM messages m JOIN messages e ON e.id = `+LastChange+` WHERE m.id = ?1`,
-		id, upto)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &c, nil
-}
-
 // OrNewest is the id that a page of rows ends before; with 0 there is none.
 func OrNewest(position int64) int64 {
 	if position <= 0 {
@@ -397,11 +333,3 @@ const AllChanges = math.MaxInt64
 
 // MaxInboundScan bounds how many of the newest rows are read to find inbound ones, for each that is wanted.
 const MaxInboundScan = 20
-
-// CopyOf is the last copy of a row that was sent, or decided, in its place; 0 if there is none.
-func (r Reader) CopyOf(ctx context.Context, id int64) (int64, error) {
-	return Value[int64](ctx, r, `SELECT ifnull(max(n.id), 0) FROM messages n INDEXED BY messages_derived JOIN messages m ON m.id = n.derived_from
-		WHERE n.derived_from = ? AND n.direction = m.direction AND n.kind = m.kind
-		AND CASE n.direction WHEN 'in' THEN n.source = 'replay' ELSE n.source <> 'notice' END`,
-		id)
-}

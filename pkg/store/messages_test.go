@@ -19,7 +19,7 @@ func TestPutMessage_Redelivered_ChangesNothing(t *testing.T) {
 	before := storetest.Must(s.Message(t.Context(), id))(t)
 
 	again := msg.Message{ChatJID: "telegram:1", PlatformID: "7", Direction: msg.In, Content: "changed"}
-	if got, fresh, err := s.PutMessage(t.Context(), &again); got != id || again.ID != id || fresh || err != nil {
+	if got, fresh, err := storetest.Put(t.Context(), s, &again); got != id || again.ID != id || fresh || err != nil {
 		t.Errorf("again: %d %v %v", got, fresh, err)
 	}
 	if diff := cmp.Diff(before, storetest.Must(s.Message(t.Context(), id))(t)); diff != "" {

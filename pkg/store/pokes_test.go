@@ -123,7 +123,7 @@ func BenchmarkWake(b *testing.B) {
 	committed := time.Duration(0)
 	for i := 0; b.Loop(); i++ {
 		begun := time.Now()
-		if _, _, err := s.PutMessage(context.Background(), fresh(i)); err != nil {
+		if _, _, err := storetest.Put(context.Background(), s, fresh(i)); err != nil {
 			b.Fatal(err)
 		}
 		committed += time.Since(begun)

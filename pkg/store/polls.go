@@ -90,21 +90,3 @@ func (r Reader) PollVotesStored(ctx context.Context, pollID int64, m *msg.Messag
 	}
 	return stored, nil
 }
-
-// PollResult counts the votes of a poll.
-func (r Reader) PollResult(ctx context.Context, p *msg.StoredPoll) (*msg.PollResult, error) {
-	result := &msg.PollResult{Counts: make([]int, len(p.Poll.Options))}
-	err := r.Each(ctx, func(scan Scan) (bool, error) {
-		var option, votes int
-		err := scan(&option, &votes)
-		if err == nil && option >= 1 && option <= len(result.Counts) {
-			result.Counts[option-1] = votes
-		}
-		return err == nil, err
-	}, `SELECT o.value, count(*) `+CountedOptions+` GROUP BY o.value`, p.ID, p.Poll.Multiple)
-	if err == nil {
-		_, err = r.Get(ctx, []any{&result.Voters}, `SELECT count(*) FROM poll_votes WHERE poll_id = ? AND json_array_length(options) > 0`,
-			p.ID)
-	}
-	return result, err
-}

@@ -8,6 +8,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -60,7 +61,7 @@ func (l *life) step(t testing.TB, name string) {
 		return err
 	})
 	if name == "answer" {
-		l.answer = storetest.Must(l.s.TurnReplies(t.Context(), l.turn.ID))(t)[0].ID
+		l.answer = storetest.Must(factrows.TurnReplies(t.Context(), l.s.Reader, l.turn.ID))(t)[0].ID
 	}
 }
 

@@ -62,11 +62,11 @@ func TestClaim_HeldByAnother_IsRefusedUntilItsTimeHasPassed(t *testing.T) {
 	if !claim(t, b, "teled", second) || holder(t, a, "teled") != second {
 		t.Fatal("not taken over")
 	}
-	err := a.Write(t.Context(), func(tx *store.Tx) error { return gatedtest.SetCursor(tx, 7) })
+	err := a.Write(t.Context(), func(tx *store.Tx) error { return tx.PutCursor("gated", "key", "7") })
 	if !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a write of the former holder: %v", err)
 	}
-	if cursor := storetest.Must(gatedtest.Cursor(t.Context(), b.Reader))(t); cursor == 7 {
+	if got := storetest.Must(b.DaemonCursor(t.Context(), "gated", "key"))(t); got != "" {
 		t.Error("it is stored")
 	}
 }
@@ -99,7 +99,7 @@ func TestRenewProcess_OthersWrite_DoesNotWait(t *testing.T) {
 	s, busy := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
 	process := join(t, s, "gated", "host1")
 	storetest.Write(t, busy, func(tx *store.Tx) error {
-		if err := gatedtest.SetCursor(tx, 7); err != nil {
+		if err := tx.PutCursor("gated", "key", "7"); err != nil {
 			return err
 		}
 		return s.RenewProcess(t.Context(), process)
@@ -144,7 +144,7 @@ func TestLeaveMember_LeasesAreFree(t *testing.T) {
 	process := join(t, s, "teled", "host1")
 	claim(t, s, "teled", process)
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.LeaveProcess(tx, process) })
-	if err := s.Write(t.Context(), func(tx *store.Tx) error { return gatedtest.SetCursor(tx, 7) }); !errors.Is(err, store.ErrFenced) {
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.PutCursor("gated", "key", "7") }); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a write after it left: %v", err)
 	}
 	s.SetProcess(0)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"arizuko/pkg/msg"
 )
@@ -45,21 +44,13 @@ func (tx *Tx) PutRoute(r *msg.Route) (err error) {
 	return err
 }
 
-// SeqBefore returns the seq with which new rows come directly before a row, 0 for the end.
-func (tx *Tx) SeqBefore(id int64) (seq int64, err error) {
-	if id == 0 {
-		_, err = tx.Find([]any{&seq}, `SELECT max(0, ifnull(max(seq), 0)) FROM routes`)
-		return seq, err
+// ShiftRoutes makes room between the rows of a seq: those from an id on, and all of a higher seq, get
+// the next seq.
+func (tx *Tx) ShiftRoutes(seq, id int64) error {
+	if err := tx.Exec(`UPDATE routes SET seq = seq + 1 WHERE seq > ?`, seq); err != nil {
+		return err
 	}
-	var crowded bool // rows of the same seq come before it
-	_, err = tx.Find([]any{&seq, &crowded},
-		`SELECT r.seq, EXISTS (SELECT 1 FROM routes o WHERE o.seq = r.seq AND o.id < r.id)
-			FROM routes r WHERE r.id = ?`,
-		id)
-	if err != nil || !crowded && seq > math.MinInt64 {
-		return seq - 1, err
-	}
-	return seq, tx.shiftRoutes(seq, id)
+	return tx.Exec(`UPDATE routes SET seq = seq + 1 WHERE seq = ? AND id >= ?`, seq, id)
 }
 
 // errNoCounter means that a row of counters was deleted by hand.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"arizuko/gated/gatedtest"
+	factrows "arizuko/pkg/facts/rows"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -54,7 +55,7 @@ func TestAnswerTurn(t *testing.T) {
 	if diff := cmp.Diff(wantOut, storetest.Replies(t, s, first.ID)); diff != "" {
 		t.Errorf("replies (-want +got):\n%s", diff)
 	}
-	if got := storetest.Must(s.Session(t.Context(), storetest.Folder, ""))(t); got != "session-1" {
+	if got := storetest.Must(factrows.Session(t.Context(), s.Reader, storetest.Folder, ""))(t); got != "session-1" {
 		t.Errorf("session %q: a frame without one must leave it", got)
 	}
 	// A frame may answer a turn before the one that is asked first.

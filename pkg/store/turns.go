@@ -18,8 +18,6 @@ const (
 	queryFailedState = `SELECT ` + TurnColumns +
 		` FROM turns t INDEXED BY turns_state WHERE t.state IN ('failed', 'cancelled') AND t.state = ?1||''
 		AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3+0`
-	// an empty table, but for seconds
-	queryFailing = `SELECT folder, problem, count, since, probe_at FROM group_failures WHERE count >= ? ORDER BY folder`
 )
 
 // TurnColumns are the columns of turns t that ReadTurns scans.
@@ -81,58 +79,6 @@ func (r Reader) Turns(ctx context.Context, l TurnList) ([]*msg.Turn, error) {
 	return r.ReadTurns(ctx, query, l.State, before, l.Limit)
 }
 
-// FoldedInto returns the turns that were answered with a turn's answer, oldest first.
-func (r Reader) FoldedInto(ctx context.Context, turnID int64) ([]*msg.Turn, error) {
-	return r.ReadTurns(ctx, `SELECT `+TurnColumns+` FROM turns t WHERE t.answered_with = ? ORDER BY t.id`, turnID)
-}
-
-// RunColumns are the columns of runs r that ScanRun scans.
-const RunColumns = `r.id, r.folder, r.topic, r.chat_jid, r.thread_id, r.runtime, ifnull(r.pid,0), ifnull(r.pid_start,0),
-	ifnull(r.label,''), r.started_at, r.draining, ifnull(r.closed_at,0), ifnull(r.ended_at,0), r.owner`
-
-// ScanRun scans RunColumns.
-func ScanRun(scan Scan) (*msg.Run, error) {
-	var r msg.Run
-	err := scan(&r.ID, &r.Folder, &r.Topic, &r.ChatJID, &r.ThreadID, &r.Runtime, &r.PID, &r.PIDStart,
-		&r.Label, &r.StartedAt, &r.Draining, &r.ClosedAt, &r.EndedAt, &r.Owner)
-	return &r, err
-}
-
-// UnendedRuns returns the runs whose process may still be running.
-func (r Reader) UnendedRuns(ctx context.Context) ([]*msg.Run, error) {
-	return All(ctx, r, ScanRun, `SELECT `+RunColumns+` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL`)
-}
-
-// OutStateOf is the initial state of a chat's outbound rows. Between groups there
-// is not a delivery: a row is sent once it is written.
-func OutStateOf(chatJID string) msg.OutState {
-	if platform, _ := msg.SplitJID(chatJID); platform == msg.PlatformGroup {
-		return msg.OutSent
-	}
-	return msg.OutQueued
-}
-
-// MinFailures is how many turns of a group must fail alike, one after another,
-// before its other turns wait and one a minute is tried.
-const MinFailures = 3
-
-// GroupFailures is a group whose turns fail alike.
-type GroupFailures struct {
-	Folder  string
-	Problem string
-	Count   int
-	Since   int64
-	ProbeAt int64 // when the next turn is tried
-}
-
-// FailingGroups returns the groups whose turns wait because they fail alike.
-func (r Reader) FailingGroups(ctx context.Context) ([]GroupFailures, error) {
-	return All(ctx, r, func(scan Scan) (f GroupFailures, err error) {
-		err = scan(&f.Folder, &f.Problem, &f.Count, &f.Since, &f.ProbeAt)
-		return f, err
-	}, queryFailing, MinFailures)
-}
-
 // Progress is one row of turn_progress: the agent's report on its work on a turn before it answers.
 type Progress struct {
 	State     agentproto.Status
@@ -160,31 +106,6 @@ func (r Reader) Progress(ctx context.Context, turnID int64) (*Progress, error) {
 	return &p, nil
 }
 
-// Usage returns the usage of a turn; zero if its agent said nothing.
-func (r Reader) Usage(ctx context.Context, turnID int64) (u agentproto.Usage, err error) {
-	_, err = r.Get(ctx, []any{&u.Input, &u.Output, &u.CostUSD, &u.ContextUsed, &u.ContextSize}, `SELECT ifnull(input_tokens, 0), ifnull(output_tokens, 0), ifnull(cost_usd, 0), ifnull(context_used, 0), ifnull(context_size, 0)
-		FROM turns WHERE id = ?`,
-		turnID)
-	return u, err
-}
-
-// ToolCall is a tool call that has acted.
-type ToolCall struct {
-	Tool      string
-	Result    json.RawMessage
-	CreatedAt int64 // unix ms
-}
-
-// ToolCalls returns the calls of a turn that have acted, oldest first.
-func (r Reader) ToolCalls(ctx context.Context, turnID int64) ([]ToolCall, error) {
-	return All(ctx, r, func(scan Scan) (c ToolCall, err error) {
-		var result string
-		err = scan(&c.Tool, &result, &c.CreatedAt)
-		c.Result = json.RawMessage(result)
-		return c, err
-	}, `SELECT tool, result, created_at FROM tool_calls WHERE turn_id = ? ORDER BY created_at`, turnID)
-}
-
 // ChatFileBytes is the size of the stored files of a chat's messages since a time, in unix ms, in both
 // directions together, in bytes.
 func (r Reader) ChatFileBytes(ctx context.Context, chatJID string, since int64) (int64, error) {
@@ -195,28 +116,8 @@ func (r Reader) ChatFileBytes(ctx context.Context, chatJID string, since int64) 
 		chatJID, since)
 }
 
-// Session is the stored session of a folder's topic, "" if there is none.
-func (r Reader) Session(ctx context.Context, folder, topic string) (string, error) {
-	return Value[string](ctx, r, `SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?`, folder, topic)
-}
-
 // PutSystemMessage queues a line for a folder's next prompt.
 func (tx *Tx) PutSystemMessage(folder, origin, event, body string, now int64) error {
 	return tx.Exec(`INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`,
 		folder, origin, event, body, now)
-}
-
-// AgentModels are the models that an agent has offered to a group last; none if it has not offered any. agent is its
-// name in AGENTS, "" for the default one.
-func (r Reader) AgentModels(ctx context.Context, folder, agent string) (m agentproto.Models, err error) {
-	var list []byte
-	found, err := r.Get(ctx, []any{&list, &m.Current}, `SELECT models, current FROM agent_models WHERE folder = ? AND agent = ?`,
-		folder, agent)
-	if err != nil || !found {
-		return m, err
-	}
-	if err := json.Unmarshal(list, &m.Models); err != nil {
-		return m, fmt.Errorf("models of agent %q of group %s: %w", agent, folder, err)
-	}
-	return m, nil
 }

@@ -101,17 +101,6 @@ func TestPoke_PeerDown_IsNoError(t *testing.T) {
 	wait(t, l)
 }
 
-func TestPoke_PeerRestarted_Reconnects(t *testing.T) {
-	dir := runDir(t)
-	p := poker(t, dir)
-	for range 3 {
-		l := listen(t, dir, "gated")
-		p.Poke("gated")
-		wait(t, l)
-		l.Close()
-	}
-}
-
 func TestPoke_HungPeer_DoesNotBlockOthers(t *testing.T) {
 	dir := runDir(t)
 	addr := &net.UnixAddr{Name: filepath.Join(dir, "stuck.sock"), Net: "unixgram"}

@@ -38,14 +38,13 @@ func newAsking(t *testing.T) *asking {
 	return a
 }
 
-func (a *asking) write(fn func(*store.Tx) error) { a.t.Helper(); write(a.t, a.st, fn) }
+func (a *asking) write(fn func(*store.Tx) error) { a.t.Helper(); storetest.Write(a.t, a.st, fn) }
 
 // put stores an inbound row of the chat.
 func (a *asking) put(received int64, m msg.Message) *msg.Message {
 	a.t.Helper()
 	m.ChatJID, m.Direction, m.Source, m.Timestamp, m.ReceivedAt = a.turn.ChatJID, msg.In, "teled", at(received), at(received)
-	a.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(&m); return err })
-	return &m
+	return storetest.Stored(a.t, a.st, &m)
 }
 
 // ask stores a question that the chat sees as the message 501.

@@ -195,9 +195,9 @@ func TestText_BadRow_SaysWhatFailed(t *testing.T) {
 }
 
 func TestParked_SaysWhatTheRowWaitsFor(t *testing.T) {
-	for want, r := range map[string]*store.Request{
-		"until an operator decides request ABCD-1234 (/approve ABCD-1234 (on": {Code: "ABCD-1234", State: store.RequestPending},
-		"telegram:9 approved request ABCD-1234 into main":                     {Code: "ABCD-1234", State: store.RequestPending, Folder: "main", DecidedBy: "telegram:9"},
+	for want, r := range map[string]*factrows.Request{
+		"until an operator decides request ABCD-1234 (/approve ABCD-1234 (on": {Code: "ABCD-1234", State: factrows.RequestPending},
+		"telegram:9 approved request ABCD-1234 into main":                     {Code: "ABCD-1234", State: factrows.RequestPending, Folder: "main", DecidedBy: "telegram:9"},
 		"gated decides the row at once":                                       nil,
 	} {
 		row := &msg.Message{ID: 5, Disposition: msg.Onboarding}

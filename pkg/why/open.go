@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // StillOpen lists everything that has not ended yet, and since when or until when it waits, and the remedy for a row
@@ -55,7 +55,7 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 }
 
 // parked is the reason why a row is parked, in words.
-func parked(r *store.Request) string {
+func parked(r *factrows.Request) string {
 	switch {
 	case r == nil:
 		return "its chat had no group; the request is decided by now, or a route was added, and gated decides the row at once"

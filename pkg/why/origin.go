@@ -9,7 +9,6 @@ import (
 
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // Origin is the origin of a row: a reminder, a broadcast, a poll that ended, or a tool call of a turn.
@@ -58,7 +57,7 @@ func (l *loader) origin(ctx context.Context, m *msg.Message) *Origin {
 func (l *loader) reminder(ctx context.Context, row int64) *Origin {
 	var r *msg.Reminder
 	var slot int64
-	if r, slot, l.err = l.st.ReminderOf(ctx, row); r == nil {
+	if r, slot, l.err = factrows.ReminderOf(ctx, l.st, row); r == nil {
 		return nil
 	}
 	zone, err := time.LoadLocation(r.TimeZone)
@@ -100,8 +99,8 @@ func (l *loader) pollEnd(ctx context.Context, m *msg.Message) *Origin {
 // tool says which call of a turn made a row. Calls that change a message, as reactions do, store no row in their
 // result.
 func (l *loader) tool(ctx context.Context, turn int64, m *msg.Message) *Origin {
-	var calls []store.ToolCall
-	if calls, l.err = l.st.ToolCalls(ctx, turn); l.err != nil {
+	var calls []factrows.ToolCall
+	if calls, l.err = factrows.ToolCalls(ctx, l.st, turn); l.err != nil {
 		return nil
 	}
 	for _, c := range calls {
@@ -116,7 +115,7 @@ func (l *loader) tool(ctx context.Context, turn int64, m *msg.Message) *Origin {
 }
 
 // madeBy are the rows that a call has made, by its result.
-func madeBy(c store.ToolCall) []int64 {
+func madeBy(c factrows.ToolCall) []int64 {
 	var result struct {
 		MessageID  int64   `json:"message_id"`
 		MessageIDs []int64 `json:"message_ids"`

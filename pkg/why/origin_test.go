@@ -23,13 +23,6 @@ func printed(t *testing.T, st *store.Store, id int64) string {
 	return Text(p, time.UnixMilli(at(10_000)), time.UTC)
 }
 
-func write(t *testing.T, st *store.Store, fn func(*store.Tx) error) {
-	t.Helper()
-	if err := st.Write(t.Context(), fn); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func contains(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
@@ -48,7 +41,7 @@ func TestOrigin_Reminder(t *testing.T) {
 	asked := &msg.Message{ChatJID: "group:acme", Direction: msg.In, Source: msg.SourceReminder, Timestamp: at(9), ReceivedAt: at(9)}
 	turn := &msg.Turn{Kind: msg.Broadcast, Folder: "acme", ChatJID: "telegram:1", Surface: "telegram-dm", CreatedAt: at(9)}
 	answer := &msg.Message{ChatJID: "telegram:1", Direction: msg.Out, Source: msg.SourceAgent, Timestamp: at(20), ReceivedAt: at(20), OutState: msg.OutQueued}
-	write(t, st, func(tx *store.Tx) error {
+	storetest.Write(t, st, func(tx *store.Tx) error {
 		for r, f := range map[*msg.Reminder]gatedtest.Firing{once: {Slot: at(0), Message: text}, prompt: {Slot: at(0), Next: at(99), Message: asked, Turn: turn}} {
 			if err := gatedtest.PutReminder(tx, r); err != nil {
 				return err
@@ -71,7 +64,7 @@ func TestOrigin_Broadcast(t *testing.T) {
 	t.Parallel()
 	st := storetest.Open(t)
 	var byTool int64
-	write(t, st, func(tx *store.Tx) error {
+	storetest.Write(t, st, func(tx *store.Tx) error {
 		for i, key := range []string{"a", "b"} {
 			b := &gatedtest.Broadcast{Key: key, Text: "x", CreatedBy: "web:op\x1b[2J\n" + key, Chats: []string{"telegram:1", "telegram:2"}, CreatedAt: at(int64(i))}
 			if _, err := gatedtest.PutBroadcast(tx, b); err != nil {
@@ -101,7 +94,7 @@ func TestOrigin_ToolAndPollEnd(t *testing.T) {
 	poll.Kind, poll.PlatformID, edit.Kind, edit.TargetID, end.Kind, end.TargetID = msg.KindPoll, "p7", msg.KindEdit, "p7", msg.KindPoll, "p7"
 	injected := &msg.Message{ChatJID: "telegram:2", Direction: msg.In, Source: msg.SourceTool, Timestamp: at(5), ReceivedAt: at(5)}
 	stored := &msg.StoredPoll{Folder: "main", ChatJID: "telegram:1", Poll: msg.Poll{Question: "?", Options: []string{"a", "b"}}, CreatedAt: at(2)}
-	write(t, st, func(tx *store.Tx) error {
+	storetest.Write(t, st, func(tx *store.Tx) error {
 		put := func(m *msg.Message) error { _, _, err := tx.PutMessage(m); return err }
 		if err := put(ask); err != nil {
 			return err

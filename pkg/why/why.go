@@ -31,7 +31,7 @@ type Path struct {
 	// Replies are rows that gated wrote itself, outside a turn.
 	Replies []*Reply
 	// Request is the pending request of the chat, nil for none. Rows wait for it.
-	Request *store.Request
+	Request *factrows.Request
 	// Choice is the answer of a row to a question, nil if it is none.
 	Choice *Choice
 	// Daemons are those that have run: open rows may wait for one.
@@ -46,9 +46,9 @@ type Turn struct {
 	Batch   []int64               // ids of all its rows
 	Runs    []*factrows.RunResult // those of its folder and topic while it was open, oldest first
 	Replies []*Reply
-	Calls   []store.ToolCall // those that have acted, oldest first
-	Asks    []*Asked         // oldest first
-	Usage   agentproto.Usage // zero if its agent did not say
+	Calls   []factrows.ToolCall // those that have acted, oldest first
+	Asks    []*Asked            // oldest first
+	Usage   agentproto.Usage    // zero if its agent did not say
 }
 
 // Reply is an outbound row with the parts it was cut into.
@@ -133,7 +133,7 @@ func (l *loader) forwards(ctx context.Context, m *msg.Message) {
 // request reads the request that the rows of a chat without a group wait for.
 func (l *loader) request(ctx context.Context, chat string) {
 	if l.err == nil {
-		l.path.Request, l.err = l.st.PendingRequest(ctx, chat)
+		l.path.Request, l.err = factrows.PendingRequest(ctx, l.st, chat)
 	}
 }
 
@@ -175,11 +175,11 @@ func (l *loader) turn(ctx context.Context, id int64) {
 		return
 	}
 	t := &Turn{Turn: row}
-	if t.Usage, l.err = l.st.Usage(ctx, id); l.err != nil {
+	if t.Usage, l.err = factrows.Usage(ctx, l.st, id); l.err != nil {
 		return
 	}
 	l.path.Turns = append(l.path.Turns, t)
-	batch, err := l.st.TurnMessages(ctx, id)
+	batch, err := factrows.TurnMessages(ctx, l.st, id)
 	if err != nil {
 		l.err = err
 		return
@@ -195,10 +195,10 @@ func (l *loader) turn(ctx context.Context, id int64) {
 		maxRuns); l.err != nil {
 		return
 	}
-	if t.Calls, l.err = l.st.ToolCalls(ctx, id); l.err != nil {
+	if t.Calls, l.err = factrows.ToolCalls(ctx, l.st, id); l.err != nil {
 		return
 	}
-	replies, err := l.st.TurnReplies(ctx, id)
+	replies, err := factrows.TurnReplies(ctx, l.st, id)
 	if err != nil {
 		l.err = err
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/gatedtest"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -61,14 +62,14 @@ func fill(t *testing.T, st *store.Store) (i ids) {
 			return tx.Decide(i.command, store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}, 5)
 		},
 	} {
-		write(t, st, step)
+		storetest.Write(t, st, step)
 	}
-	replies, err := st.TurnReplies(t.Context(), turn.ID)
+	replies, err := factrows.TurnReplies(t.Context(), st.Reader, turn.ID)
 	if err != nil || len(replies) != 1 {
 		t.Fatal(replies, err)
 	}
 	i.answer = replies[0].ID
-	write(t, st, func(tx *store.Tx) error { return tx.ClaimOutbound(i.answer, 2, 11) })
+	storetest.Write(t, st, func(tx *store.Tx) error { return tx.ClaimOutbound(i.answer, 2, 11) })
 	return i
 }
 
@@ -146,10 +147,10 @@ func TestRead_DelegatedTurn_IsFollowed(t *testing.T) {
 			return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: turn.Folder, TurnID: turn.ID}, 8)
 		}
 	}
-	write(t, st, put(&asked, root))
+	storetest.Write(t, st, put(&asked, root))
 	delegated.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Delegation, TurnID: root.ID, RootTurnID: root.ID, Depth: 1}
 	child.RootTurnID = root.ID
-	write(t, st, put(&delegated, child))
+	storetest.Write(t, st, put(&delegated, child))
 	p, err := Read(t.Context(), st.Reader, asked.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -173,11 +174,11 @@ func TestSteps_AreInTheOrderOfTheirTimes(t *testing.T) {
 func TestRead_ParkedRow_HasItsRequest(t *testing.T) {
 	st := storetest.Open(t)
 	m := &msg.Message{ChatJID: "telegram:1", Direction: msg.In, Content: "hi", Timestamp: 1, ReceivedAt: 2}
-	write(t, st, func(tx *store.Tx) error {
+	storetest.Write(t, st, func(tx *store.Tx) error {
 		if _, _, err := tx.PutMessage(m); err != nil {
 			return err
 		}
-		if err := storetest.PutRequest(tx, &store.Request{Code: "ABCD-1234", ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 3}); err != nil {
+		if err := storetest.PutRequest(tx, &factrows.Request{Code: "ABCD-1234", ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 3}); err != nil {
 			return err
 		}
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Onboarding, Reason: msg.ReasonAwaitingApproval}, 4)

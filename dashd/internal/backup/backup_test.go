@@ -109,6 +109,9 @@ func TestBackup_Restored_HasRows(t *testing.T) {
 		t.Errorf("it leaves %v, %v", entries, err)
 	}
 	i.say("after the backup")
+	if s, err := Verify(t.Context(), target, nil, io.Discard); err != nil || s.Rows["messages"] != 1 || s.Parts[mediaName].Entries != 3 || s.Schema != migrations.Latest() {
+		t.Errorf("%+v, %v", s, err)
+	}
 
 	data := i.restore(target)
 	for _, name := range []string{"logs", restoringName} {
@@ -132,15 +135,6 @@ func TestBackup_Restored_HasRows(t *testing.T) {
 	}))
 	if id < 1<<32 {
 		t.Errorf("the next row has id %d, which a row after the backup may have had", id)
-	}
-}
-
-func TestVerify_WholeBackup_ReportsIt(t *testing.T) {
-	t.Parallel()
-	i := newInstance(t)
-	s, err := Verify(t.Context(), i.backup(), nil, io.Discard)
-	if err != nil || s.Rows["messages"] != 1 || s.Parts[mediaName].Entries != 3 || s.Schema != migrations.Latest() {
-		t.Errorf("%+v, %v", s, err)
 	}
 }
 
@@ -373,19 +367,5 @@ func TestRestore_TwiceInOneSecond_KeepsBoth(t *testing.T) {
 	}
 	if len(aside) != 3 {
 		t.Errorf("moved to %v", aside)
-	}
-}
-
-func TestRestore_DaemonRuns_Refused(t *testing.T) {
-	t.Parallel()
-	i := newInstance(t)
-	source := i.backup()
-	lock, err := lockfile.TryLock(i.path("run/gated.lock"))
-	i.ok(err)
-	defer lock.Close()
-	r := restoration(i.data, source)
-	r.Force = true
-	if _, err := r.Run(t.Context()); !errors.Is(err, lockfile.ErrHeld) || !strings.Contains(err.Error(), "gated.lock is locked by process") {
-		t.Errorf("got %v", err)
 	}
 }

@@ -246,7 +246,7 @@ func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *repor
 	name := filepath.Join(folder, filepath.Base(c.Target)+".partial.db")
 	if info, err := os.Stat(c.Data); err != nil {
 		return nil, err
-	} else if c.Target == Stdout || os.Getuid() == 0 && ownerOf(info).uid != 0 {
+	} else if c.Target == Stdout || os.Getuid() == 0 && dataowner.Of(info).UID != 0 {
 		folder = filepath.Join(c.Data, runName)
 		name = filepath.Join(folder, "backup.partial.db")
 	}

@@ -10,20 +10,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// owner is a user and group of the machine, as numbers.
-type owner struct{ uid, gid int }
+	"arizuko/pkg/dataowner"
+)
 
 // extractor writes an archive into an empty folder. Links are made last: while files are written, no path leads
 // through one.
 type extractor struct {
 	path    string // of the folder
 	root    *os.Root
-	known   int    // the newest schema that this program knows
-	owner   *owner // of everything that the former data folder's user owned; nil if owners cannot be kept
-	adopt   bool   // the folder gets the former one's user
-	former  owner  // who owned the database
+	known   int             // the newest schema that this program knows
+	owner   *dataowner.User // of everything that the former data folder's user owned; nil if owners cannot be kept
+	adopt   bool            // the folder gets the former one's user
+	former  dataowner.User  // who owned the database
 	folders []*tar.Header
 	links   []*tar.Header
 	kept    int // bytes of these two
@@ -60,7 +59,7 @@ func (e *extractor) entry(h *tar.Header, content io.Reader) error {
 		err = e.link(h)
 	default:
 		if name == databaseName {
-			e.former = owner{h.Uid, h.Gid}
+			e.former = dataowner.User{UID: h.Uid, GID: h.Gid}
 			if e.adopt {
 				e.owner = &e.former
 			}
@@ -104,10 +103,8 @@ func (e *extractor) file(h *tar.Header, content io.Reader) (err error) {
 	if _, err := io.Copy(&guard{w: f, folder: e.path}, content); err != nil {
 		return err
 	}
-	if to := e.ownerOf(h); to != nil {
-		if err := f.Chown(to.uid, to.gid); err != nil {
-			return err
-		}
+	if err := e.give(h.Name, h); err != nil {
+		return err
 	}
 	if h.Mode&0o6000 != 0 {
 		e.note(&e.notes.Changed, h.Name, "restored without its setuid and setgid bits")
@@ -128,24 +125,24 @@ func (e *extractor) setOwner(data *os.Root, empty bool) error {
 	if err != nil {
 		return err
 	}
-	to := ownerOf(info)
-	e.owner, e.adopt = &to, empty && to.uid == 0
+	to := dataowner.Of(info)
+	e.owner, e.adopt = &to, empty && to.UID == 0
 	return nil
 }
 
-// ownerOf returns who is to own an entry, nil for this process.
-func (e *extractor) ownerOf(h *tar.Header) *owner {
+// give gives what was made of an entry to its owner, if owners can be kept.
+func (e *extractor) give(name string, h *tar.Header) error {
 	if e.owner == nil {
 		return nil
 	}
-	to := owner{h.Uid, h.Gid}
-	if to.uid == e.former.uid {
-		to.uid = e.owner.uid
+	uid, gid := h.Uid, h.Gid
+	if uid == e.former.UID {
+		uid = e.owner.UID
 	}
-	if to.gid == e.former.gid {
-		to.gid = e.owner.gid
+	if gid == e.former.GID {
+		gid = e.owner.GID
 	}
-	return &to
+	return e.root.Lchown(name, uid, gid)
 }
 
 // finish makes the links and gives folders their modes, owners and times.
@@ -155,8 +152,8 @@ func (e *extractor) finish() error {
 		if errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%w: it has %q twice", ErrInvalid, h.Name)
 		}
-		if to := e.ownerOf(h); err == nil && to != nil {
-			err = e.root.Lchown(h.Name, to.uid, to.gid)
+		if err == nil {
+			err = e.give(h.Name, h)
 		}
 		if err != nil {
 			return err
@@ -164,12 +161,7 @@ func (e *extractor) finish() error {
 	}
 	for _, h := range slices.Backward(e.folders) {
 		name := filepath.Clean(h.Name)
-		if to := e.ownerOf(h); to != nil {
-			if err := e.root.Lchown(name, to.uid, to.gid); err != nil {
-				return err
-			}
-		}
-		if err := errors.Join(e.root.Chmod(name, modeOf(h)), e.root.Chtimes(name, h.ModTime, h.ModTime)); err != nil {
+		if err := errors.Join(e.give(name, h), e.root.Chmod(name, modeOf(h)), e.root.Chtimes(name, h.ModTime, h.ModTime)); err != nil {
 			return err
 		}
 	}
@@ -181,7 +173,7 @@ func (e *extractor) giveNew() error {
 	if e.owner == nil || e.adopt { // a folder of root is given away later
 		return nil
 	}
-	return e.root.Lchown(".", e.owner.uid, e.owner.gid)
+	return e.root.Lchown(".", e.owner.UID, e.owner.GID)
 }
 
 // modeOf is the mode of a file or folder that is restored. Files that only daemons open get the mode that daemons give

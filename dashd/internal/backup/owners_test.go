@@ -2,6 +2,7 @@ package backup
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,26 +26,26 @@ func TestRestore_AsRoot_KeepsAgentsOwnersAndMapsTheInstances(t *testing.T) {
 	i.ok(os.Chown(data, 4242, 4243))
 	_, err := restoration(data, i.backup()).Run(t.Context())
 	i.ok(err)
-	i.wantOwners(data, map[string]owner{
-		databaseName: {4242, 4243}, "secret": {4242, 4243}, "groups": {4242, 4243}, "groups/main": {30007, 30007}, "groups/main/agents.txt": {30007, 30007},
-		"run": {4242, 4243}, "run/gated.lock": {4242, 4243}, "run/slakd.lock": {4242, 4243}, "run/backup.lock": {4242, 4243},
+	i.wantOwners(data, map[string]string{
+		databaseName: "4242:4243", "secret": "4242:4243", "groups": "4242:4243", "groups/main": "30007:30007", "groups/main/agents.txt": "30007:30007",
+		"run": "4242:4243", "run/gated.lock": "4242:4243", "run/slakd.lock": "4242:4243", "run/backup.lock": "4242:4243",
 	})
 
 	r := restoration(data, i.backup())
 	r.Force = true
 	done, err := r.Run(t.Context())
 	i.ok(err)
-	i.wantOwners(done.Aside, map[string]owner{".": {4242, 4243}})
+	i.wantOwners(done.Aside, map[string]string{".": "4242:4243"})
 }
 
 // wantOwners fails the test unless files of a folder, and the folder "." itself, belong to these.
-func (i *instance) wantOwners(folder string, want map[string]owner) {
+func (i *instance) wantOwners(folder string, want map[string]string) {
 	i.t.Helper()
 	for name, want := range want {
 		var st unix.Stat_t
 		i.ok(unix.Lstat(filepath.Join(folder, name), &st))
-		if got := (owner{int(st.Uid), int(st.Gid)}); got != want {
-			i.t.Errorf("%s belongs to %v, want %v", name, got, want)
+		if got := fmt.Sprintf("%d:%d", st.Uid, st.Gid); got != want {
+			i.t.Errorf("%s belongs to %s, want %s", name, got, want)
 		}
 	}
 }
@@ -62,28 +63,30 @@ func TestRestore_AsRootIntoNewFolder_GivesAllToTheFormerUser(t *testing.T) {
 	i.ok(os.Chown(i.path("groups/main/agents.txt"), 30007, 30007))
 	i.ok(os.Chown(i.path("groups/main/roots.txt"), 0, 0))
 	source := i.backup()
-	i.wantOwners(i.data, map[string]owner{"run/backup.lock": {4242, 4243}})
+	i.wantOwners(i.data, map[string]string{"run/backup.lock": "4242:4243"})
 	for _, data := range []string{filepath.Join(t.TempDir(), "new"), t.TempDir()} {
 		_, err := restoration(data, source).Run(t.Context())
 		i.ok(err)
-		i.wantOwners(data, map[string]owner{
-			".": {4242, 4243}, databaseName: {4242, 4243}, "secret": {4242, 4243}, "groups": {4242, 4243}, "media": {4242, 4243},
-			"run": {4242, 4243}, "run/gated.lock": {4242, 4243}, "run/migrate.lock": {4242, 4243},
-			"groups/main/agents.txt": {30007, 30007}, "groups/main/roots.txt": {0, 0},
+		i.wantOwners(data, map[string]string{
+			".": "4242:4243", databaseName: "4242:4243", "secret": "4242:4243", "groups": "4242:4243", "media": "4242:4243",
+			"run": "4242:4243", "run/gated.lock": "4242:4243", "run/migrate.lock": "4242:4243",
+			"groups/main/agents.txt": "30007:30007", "groups/main/roots.txt": "0:0",
 		})
 	}
 }
 
-func TestRestore_PatternInPath_TakesForeignLocks(t *testing.T) {
+func TestRestore_DaemonRuns_Refused(t *testing.T) {
 	t.Parallel()
 	i := newInstance(t)
-	r := restoration(filepath.Join(t.TempDir(), "a[b*"), i.backup())
+	r := restoration(filepath.Join(t.TempDir(), "a[b*"), i.backup()) // no pattern
 	i.ok(os.MkdirAll(filepath.Join(r.Data, "run"), 0o700))
-	lock, err := lockfile.TryLock(filepath.Join(r.Data, "run/foreignd.lock"))
-	i.ok(err)
-	defer lock.Close()
-	if _, err := r.Run(t.Context()); !errors.Is(err, lockfile.ErrHeld) {
-		t.Errorf("got %v", err)
+	for _, name := range []string{"gated.lock", "foreignd.lock"} {
+		lock, err := lockfile.TryLock(filepath.Join(r.Data, "run", name))
+		i.ok(err)
+		if _, err := r.Run(t.Context()); !errors.Is(err, lockfile.ErrHeld) || !strings.Contains(err.Error(), name+" is locked by process") {
+			t.Errorf("%s: %v", name, err)
+		}
+		i.ok(lock.Close())
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"arizuko/dashd/internal/rows"
@@ -129,11 +128,6 @@ func makeRun(data string) (string, error) {
 	return filepath.Join(data, runName), run.Close()
 }
 
-func ownerOf(info fs.FileInfo) owner {
-	st := info.Sys().(*syscall.Stat_t)
-	return owner{int(st.Uid), int(st.Gid)}
-}
-
 // extract makes the folder "restoring" and extracts the archive into it. If it fails, the caller removes that.
 func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, error) {
 	old, err := managed(root)
@@ -229,13 +223,13 @@ func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) erro
 
 // giveAway gives a data folder of root, with everything a restore has made in it so far, to the user of the former
 // instance.
-func giveAway(root *os.Root, to owner) error {
+func giveAway(root *os.Root, to dataowner.User) error {
 	locks, err := fs.Glob(root.FS(), runName+"/"+locksPattern)
 	if err != nil {
 		return err
 	}
 	for _, name := range append(locks, runName, restoringName, filepath.Join(restoringName, newName), ".") {
-		if err := root.Lchown(name, to.uid, to.gid); err != nil {
+		if err := root.Lchown(name, to.UID, to.GID); err != nil {
 			return err
 		}
 	}

@@ -92,7 +92,7 @@ func TestBackup_AsRoot_CopiesTheDatabaseAsOwnerAndReadsAgentsFiles(t *testing.T)
 			t.Error("the copy is left")
 		}
 	}
-	i.wantOwners(closed, map[string]owner{"b.tgz": {0, 0}})
+	i.wantOwners(closed, map[string]string{"b.tgz": "0:0"})
 	data := i.restore(filepath.Join(closed, "b.tgz"))
 	if text, err := os.ReadFile(filepath.Join(data, "groups/main/notes.txt")); err != nil || string(text) != "remember\n" {
 		t.Errorf("%q, %v", text, err)
@@ -128,8 +128,8 @@ func TestRestore_AsRootIntoFolderOfAnotherUser_OpensTheDatabaseAsThatUser(t *tes
 		r.Force = true
 		_, err := r.Run(t.Context())
 		i.ok(err)
-		i.wantOwners(data, map[string]owner{
-			databaseName: {4444, 4445}, "secret": {4444, 4445}, "groups": {4444, 4445}, "groups/main": {30007, 30007}, "run/gated.lock": {4444, 4445},
+		i.wantOwners(data, map[string]string{
+			databaseName: "4444:4445", "secret": "4444:4445", "groups": "4444:4445", "groups/main": "30007:30007", "run/gated.lock": "4444:4445",
 		})
 		if os.Geteuid() != 0 {
 			t.Errorf("user %d afterwards", os.Geteuid())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/dashd/internal/pages"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -24,7 +25,7 @@ func (c groupPages) agentChoice(ctx context.Context, g *msg.Group) (choice pages
 		Agent: groupconfig.AgentTitle(own.Agent.Name), Model: cmp.Or(own.Agent.Model, groupconfig.DefaultAgent),
 		Own: own.Agent.Command != "" || own.Agent.Image != "",
 	}
-	offered, err := c.Store.AgentModels(ctx, g.Folder, own.Agent.Name)
+	offered, err := factrows.AgentModels(ctx, c.Store, g.Folder, own.Agent.Name)
 	if err != nil {
 		return choice, err
 	}

@@ -15,7 +15,6 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/match"
-	"arizuko/pkg/store"
 )
 
 // Limits of the page of the requests.
@@ -47,11 +46,11 @@ func plainText(text string) string { return plaintext.Line(strings.ReplaceAll(te
 // list shows the requests that wait, and those that were decided lately.
 func (c *approvalPages) list(r *http.Request) (*shown, error) {
 	ctx := r.Context()
-	pending, err := c.Store.Requests(ctx, store.RequestPending, maxRequests)
+	pending, err := rows.Requests(ctx, c.Store, rows.RequestPending, maxRequests)
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.Store.Requests(ctx, "", maxRequests+maxDecided)
+	all, err := rows.Requests(ctx, c.Store, "", maxRequests+maxDecided)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +60,7 @@ func (c *approvalPages) list(r *http.Request) (*shown, error) {
 	}
 	page := pages.Approvals{Now: c.Now().UnixMilli(), Pending: pending, More: max(0, waiting.Rows-len(pending))}
 	for _, r := range all {
-		if r.State != store.RequestPending && len(page.Decided) < maxDecided {
+		if r.State != rows.RequestPending && len(page.Decided) < maxDecided {
 			page.Decided = append(page.Decided, r)
 		}
 	}
@@ -76,10 +75,10 @@ func (c *approvalPages) list(r *http.Request) (*shown, error) {
 
 // defaultFolders are the groups that onbod would make, by code; none if it does not say. onbod is asked once
 // a second at most, unless a request is newer than its answer.
-func (c *approvalPages) defaultFolders(ctx context.Context, pending []*store.Request) map[string]string {
+func (c *approvalPages) defaultFolders(ctx context.Context, pending []*rows.Request) map[string]string {
 	newer := func(folders map[string]string) bool {
 		return len(folders) > 0 &&
-			slices.ContainsFunc(pending, func(r *store.Request) bool { return folders[r.Code] == "" })
+			slices.ContainsFunc(pending, func(r *rows.Request) bool { return folders[r.Code] == "" })
 	}
 	folders, _ := c.defaults.get(c.Now, askEvery, newer, func() (map[string]string, error) {
 		return c.askDefaults(ctx), nil
@@ -96,7 +95,7 @@ func (c *approvalPages) askDefaults(ctx context.Context) map[string]string {
 			DefaultFolder string `json:"default_folder"`
 		} `json:"requests"`
 	}
-	if err := c.Onbod.Do(ctx, http.MethodGet, "/v1/requests?state="+string(store.RequestPending), nil,
+	if err := c.Onbod.Do(ctx, http.MethodGet, "/v1/requests?state="+string(rows.RequestPending), nil,
 		&answer); err != nil {
 		c.Log.Debug("asking onbod for requests failed", "err", err)
 	}

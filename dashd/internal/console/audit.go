@@ -6,7 +6,7 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/pkg/store"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 const (
@@ -19,12 +19,12 @@ func (c upkeepPages) audit(r *http.Request) (*shown, error) {
 	ctx, query := r.Context(), r.URL.Query()
 	page := pages.Audit{Who: strings.TrimSpace(query.Get("who")), What: query.Get("what"), Now: c.Now().UnixMilli()}
 	page.Filtered = page.Who != "" || page.What != "" || query.Has("before")
-	q := store.AuditQuery{Who: page.Who, What: page.What, Limit: maxAuditLines + 1}
+	q := factrows.AuditQuery{Who: page.Who, What: page.What, Limit: maxAuditLines + 1}
 	var err error
 	if q.Before, err = position(query); err != nil {
 		return nil, err
 	}
-	list, err := c.Store.Audit(ctx, q)
+	list, err := factrows.Audit(ctx, c.Store, q)
 	if err != nil {
 		return nil, err
 	}
@@ -33,12 +33,12 @@ func (c upkeepPages) audit(r *http.Request) (*shown, error) {
 		page.Next = older(r, list[maxAuditLines-1].ID)
 	}
 	page.Lines = list
-	oldest, err := c.Store.OldestAudit(ctx)
+	oldest, err := factrows.OldestAudit(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
 	if oldest != nil {
-		page.Since, page.Deleted, page.Max = oldest.At, oldest.ID > 1, store.MaxAuditRows
+		page.Since, page.Deleted, page.Max = oldest.At, oldest.ID > 1, factrows.MaxAuditRows
 	}
 	page.Whats, err = rows.AuditWhats(ctx, c.Store, maxAuditWhats)
 	return &shown{title: "Changes", template: "audit.html", data: page}, err

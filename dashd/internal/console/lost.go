@@ -8,6 +8,7 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -117,7 +118,7 @@ func (c lostPages) messages(r *http.Request, l *pages.LostReason) (*pages.LostLi
 	}
 	list := &pages.LostList{Lines: page.Rows, Copies: map[int64]int64{}}
 	for _, m := range page.Rows {
-		if list.Copies[m.ID], err = c.Store.CopyOf(ctx, m.ID); err != nil {
+		if list.Copies[m.ID], err = factrows.CopyOf(ctx, c.Store, m.ID); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -47,7 +48,7 @@ func (c lostPages) nextReplays(ctx context.Context, l *pages.LostReason, before 
 			return step, err
 		}
 		for _, m := range page.Rows {
-			copied, err := c.Store.CopyOf(ctx, m.ID)
+			copied, err := factrows.CopyOf(ctx, c.Store, m.ID)
 			if err != nil {
 				return step, err
 			}

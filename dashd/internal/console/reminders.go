@@ -14,8 +14,8 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // reminders lists the active reminders that are due next, or those of a chat or a group in a state.
@@ -28,7 +28,7 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 		return nil, apierr.New(apierr.BadRequest, "after=%.40q is not an id", q.Get("after"))
 	}
 	page := pages.RemindersPage{Now: c.Now().UnixMilli()}
-	list := store.ReminderList{State: state, After: after, Limit: maxRows + 1}
+	list := factrows.ReminderList{State: state, After: after, Limit: maxRows + 1}
 	switch {
 	case chat != "":
 		page.Of = "Reminders for the chat " + pages.Line(chat)
@@ -41,7 +41,7 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 	case !q.Has("after"): // those that are due next; their rest is found by chat or group
 		list.DueBy, list.Limit = math.MaxInt64, maxRows
 	}
-	rows, err := c.Store.Reminders(r.Context(), list)
+	rows, err := factrows.Reminders(r.Context(), c.Store, list)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 		page.More = "/reminders?after=0"
 	}
 	for _, reminder := range rows {
-		slot, row, err := c.Store.LastSlot(r.Context(), reminder.ID)
+		slot, row, err := factrows.LastSlot(r.Context(), c.Store, reminder.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (c upkeepPages) polls(r *http.Request) (*shown, error) {
 		page.Older = older(r, rows[maxRows-1].ID)
 	}
 	for _, p := range rows {
-		result, err := c.Store.PollResult(r.Context(), p)
+		result, err := factrows.PollResult(r.Context(), c.Store, p)
 		if err != nil {
 			return nil, err
 		}

@@ -14,9 +14,9 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/pkg/store"
 )
 
 const (
@@ -264,14 +264,14 @@ func targetChoices(groups []msg.Group) (all []string) {
 }
 
 // routeChanges are the newest changes of routes, the newest first.
-func (c routePages) routeChanges(ctx context.Context) (all []store.AuditRow, err error) {
-	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", store.AuditMove} {
-		rows, err := c.Store.Audit(ctx, store.AuditQuery{What: what, Limit: maxConflictLines})
+func (c routePages) routeChanges(ctx context.Context) (all []factrows.AuditRow, err error) {
+	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", factrows.AuditMove} {
+		rows, err := factrows.Audit(ctx, c.Store, factrows.AuditQuery{What: what, Limit: maxConflictLines})
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, rows...)
 	}
-	slices.SortFunc(all, func(a, b store.AuditRow) int { return cmp.Compare(b.ID, a.ID) })
+	slices.SortFunc(all, func(a, b factrows.AuditRow) int { return cmp.Compare(b.ID, a.ID) })
 	return all[:min(len(all), maxConflictLines)], nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/store"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 // spendDays is how many days the page of spend has.
@@ -16,10 +16,10 @@ const spendDays = 30
 // spend shows the tokens and dollars of agents: by day, and by group and chat of all days or of one.
 func (c upkeepPages) spend(r *http.Request) (*shown, error) {
 	ctx, q := r.Context(), r.URL.Query()
-	list := store.SpendList{Folder: q.Get("group"), Limit: maxRows}
+	list := factrows.SpendList{Folder: q.Get("group"), Limit: maxRows}
 	list.From, list.To = c.spendSpan()
 	page := pages.Spend{Day: q.Get("day"), Folder: list.Folder}
-	days, err := c.Store.Spend(ctx, store.ByDay, list)
+	days, err := factrows.ListSpend(ctx, c.Store, factrows.ByDay, list)
 	if err != nil {
 		return nil, err
 	}
@@ -30,13 +30,13 @@ func (c upkeepPages) spend(r *http.Request) (*shown, error) {
 		}
 		list.From, list.To = page.Day, page.Day
 	}
-	if page.Groups, err = c.Store.Spend(ctx, store.ByGroup, list); err != nil {
+	if page.Groups, err = factrows.ListSpend(ctx, c.Store, factrows.ByGroup, list); err != nil {
 		return nil, err
 	}
-	if page.Chats, err = c.Store.Spend(ctx, store.ByChat, list); err != nil {
+	if page.Chats, err = factrows.ListSpend(ctx, c.Store, factrows.ByChat, list); err != nil {
 		return nil, err
 	}
-	page.Titles, err = c.titles(ctx, chatsOf(page.Chats, func(chat store.SpendRow) string { return chat.Name }))
+	page.Titles, err = c.titles(ctx, chatsOf(page.Chats, func(chat factrows.SpendRow) string { return chat.Name }))
 	return &shown{title: "Spend", template: "spend.html", data: page}, err
 }
 
@@ -47,10 +47,10 @@ func (c *site) spendSpan() (from, to string) {
 }
 
 // allDays are the days up to today, with those on which nothing was used.
-func allDays(today time.Time, used []store.SpendRow) (all []store.SpendRow) {
+func allDays(today time.Time, used []factrows.SpendRow) (all []factrows.SpendRow) {
 	for i := range spendDays {
-		day := store.SpendRow{Name: today.AddDate(0, 0, i+1-spendDays).Format(time.DateOnly)}
-		if i := slices.IndexFunc(used, func(u store.SpendRow) bool { return u.Name == day.Name }); i >= 0 {
+		day := factrows.SpendRow{Name: today.AddDate(0, 0, i+1-spendDays).Format(time.DateOnly)}
+		if i := slices.IndexFunc(used, func(u factrows.SpendRow) bool { return u.Name == day.Name }); i >= 0 {
 			day = used[i]
 		}
 		all = append(all, day)

@@ -8,8 +8,8 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/daemon"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // maxStepRequests is how many requests the first steps show.
@@ -21,7 +21,7 @@ func (c *overviewPages) steps(ctx context.Context, daemons []status.Daemon) (*pa
 	if err != nil || answered {
 		return nil, err
 	}
-	pending, err := c.Store.Requests(ctx, store.RequestPending, maxStepRequests)
+	pending, err := factrows.Requests(ctx, c.Store, factrows.RequestPending, maxStepRequests)
 	if err != nil {
 		return nil, err
 	}

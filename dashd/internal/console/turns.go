@@ -84,22 +84,22 @@ func (c turnPages) show(r *http.Request) (*shown, error) {
 	if page.Titles, err = c.titles(ctx, []string{t.ChatJID}); err != nil {
 		return nil, err
 	}
-	if page.TookIn, err = c.Store.FoldedInto(ctx, t.ID); err != nil {
+	if page.TookIn, err = factrows.FoldedInto(ctx, c.Store, t.ID); err != nil {
 		return nil, err
 	}
 	if page.Parent, err = c.delegatedBy(ctx, t); err != nil {
 		return nil, err
 	}
-	if page.Messages, err = c.Store.TurnMessages(ctx, t.ID); err != nil {
+	if page.Messages, err = factrows.TurnMessages(ctx, c.Store, t.ID); err != nil {
 		return nil, err
 	}
-	if page.Answers, err = c.Store.TurnReplies(ctx, t.ID); err != nil {
+	if page.Answers, err = factrows.TurnReplies(ctx, c.Store, t.ID); err != nil {
 		return nil, err
 	}
 	if page.Asks, err = c.questions(ctx, t, login.Sender(ctx)); err != nil {
 		return nil, err
 	}
-	if page.Tools, err = c.Store.ToolCalls(ctx, t.ID); err != nil {
+	if page.Tools, err = factrows.ToolCalls(ctx, c.Store, t.ID); err != nil {
 		return nil, err
 	}
 	page.Messages, page.Answers, page.Tools = first(page.Messages), first(page.Answers), first(page.Tools)
@@ -140,7 +140,7 @@ func (c turnPages) delegatedBy(ctx context.Context, t *msg.Turn) (int64, error) 
 // addWork adds the agent's report on its work and its usage, the processes that worked on a turn, the newest
 // last, and the end of the last one's log.
 func (c turnPages) addWork(ctx context.Context, page *pages.TurnPage, t *msg.Turn) error {
-	used, err := c.Store.Usage(ctx, t.ID)
+	used, err := factrows.Usage(ctx, c.Store, t.ID)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/why"
 )
@@ -53,10 +54,10 @@ func (c messagePages) explained(ctx context.Context, p *why.Path) (pages.Why, er
 		return data, err
 	}
 	data.Fields = messageFields(p, titles)
-	if err := c.Store.FillTranscripts(ctx, []*msg.Message{m}); err != nil {
+	if err := factrows.FillTranscripts(ctx, c.Store, []*msg.Message{m}); err != nil {
 		return data, err
 	}
-	change, err := c.Store.LastChange(ctx, m.ID, maxRowID)
+	change, err := factrows.LastChange(ctx, c.Store, m.ID, maxRowID)
 	if err != nil {
 		return data, err
 	}
@@ -73,7 +74,7 @@ func (c messagePages) explained(ctx context.Context, p *why.Path) (pages.Why, er
 	if p.Request != nil {
 		data.Request = p.Request.Code
 	}
-	data.Copy, err = c.Store.CopyOf(ctx, m.ID)
+	data.Copy, err = factrows.CopyOf(ctx, c.Store, m.ID)
 	return data, err
 }
 

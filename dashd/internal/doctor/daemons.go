@@ -12,6 +12,7 @@ import (
 
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/store"
 )
 
@@ -126,7 +127,7 @@ const (
 
 // checkBots finds adapters that changed to another bot.
 func checkBots(ctx context.Context, e *examination) error {
-	changes, err := e.st.Audit(ctx, store.AuditQuery{What: store.AuditBot, Limit: maxBots})
+	changes, err := factrows.Audit(ctx, e.st.Reader, factrows.AuditQuery{What: store.AuditBot, Limit: maxBots})
 	for _, c := range changes {
 		if c.At > e.now-botAge.Milliseconds() {
 			e.Warn("bot-changed",

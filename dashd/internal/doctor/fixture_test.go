@@ -35,20 +35,6 @@ const (
 	token  = "12345:telegram-bot-token"
 )
 
-// migrated is the content of an empty database, which takes longer to make than to copy.
-var migrated = sync.OnceValues(func() ([]byte, error) {
-	folder, err := os.MkdirTemp("", "doctor")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(folder)
-	path := filepath.Join(folder, "arizuko.db")
-	if err := storetest.Migrate(path); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
-
 // instance is a healthy instance that a test breaks.
 type instance struct {
 	t       *testing.T
@@ -72,9 +58,8 @@ func newInstance(t *testing.T) *instance {
 	for _, folder := range []string{"run", "groups", "groups/main"} {
 		x.ok(os.Mkdir(filepath.Join(data, folder), 0o700))
 	}
-	empty, err := migrated()
-	x.ok(err)
-	x.ok(os.WriteFile(filepath.Join(data, "arizuko.db"), empty, 0o600))
+	x.ok(storetest.Migrate(filepath.Join(data, "arizuko.db")))
+	x.ok(os.Chmod(filepath.Join(data, "arizuko.db"), 0o600))
 	x.ok(os.WriteFile(filepath.Join(data, "secret"), []byte(secret+"\n"), 0o600))
 	x.db, err = sql.Open("sqlite3", "file:"+filepath.Join(data, "arizuko.db")+"?_busy_timeout=10000")
 	x.ok(err)

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"arizuko/dashd/internal/backup"
 	"arizuko/pkg/config"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/facts"
 )
@@ -49,11 +49,11 @@ func checkFolder(e *examination) bool {
 	}
 	if unix.Access(data, unix.W_OK) != nil {
 		e.Problem("data-readonly", "this user cannot write the data folder "+data,
-			fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", owner(info)))
+			fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", dataowner.Of(info).UID))
 	}
 	checkFileSystem(e)
 	checkSecretFile(e)
-	checkDatabaseFiles(e, owner(info))
+	checkDatabaseFiles(e, dataowner.Of(info).UID)
 	for _, line := range e.Base.LinkedFolders() {
 		e.Warn("folder-linked", line, "mount the folder that it leads to at this path, as with `mount --bind`")
 	}
@@ -95,23 +95,6 @@ func checkFileSystem(e *examination) {
 	}
 }
 
-// dataOwner is the user id of the data folder's owner.
-func dataOwner(data string) (user uint32, known bool) {
-	info, err := os.Stat(data)
-	if err != nil {
-		return 0, false
-	}
-	return owner(info), true
-}
-
-// owner is the user id of a file's owner.
-func owner(info fs.FileInfo) uint32 {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return stat.Uid
-	}
-	return 0
-}
-
 func checkSecretFile(e *examination) {
 	path := e.Base.SecretPath()
 	info, err := os.Stat(path)
@@ -135,7 +118,7 @@ func checkSecretFile(e *examination) {
 }
 
 // checkDatabaseFiles checks the owner and mode of the database. A file that root has made cannot be written by others.
-func checkDatabaseFiles(e *examination, user uint32) {
+func checkDatabaseFiles(e *examination, user int) {
 	if e.Base.DB != "" {
 		return
 	}
@@ -149,9 +132,9 @@ func checkDatabaseFiles(e *examination, user uint32) {
 		if err != nil {
 			continue // the daemons make all but the first
 		}
-		if owner(info) != user {
+		if dataowner.Of(info).UID != user {
 			e.Problem("database-owner", fmt.Sprintf("%s belongs to user %d, the data folder to user %d", path,
-				owner(info), user), fmt.Sprintf("chown %d %s", user, path))
+				dataowner.Of(info).UID, user), fmt.Sprintf("chown %d %s", user, path))
 		}
 		if info.Mode().Perm()&0o077 != 0 && suffix == "" {
 			e.Warn("database-mode", fmt.Sprintf("%s has mode %04o: other users of this machine may read all messages",

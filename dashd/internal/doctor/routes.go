@@ -13,7 +13,9 @@ import (
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routecheck"
@@ -98,7 +100,7 @@ func checkOperators(ctx context.Context, e *examination) error {
 		return nil
 	}
 	for _, operator := range all {
-		jid, err := e.st.DirectChat(ctx, operator)
+		jid, err := factrows.DirectChat(ctx, e.st.Reader, operator)
 		if err != nil || jid != "" && msg.AddressedFolder(jid) == "" {
 			return err
 		}
@@ -138,7 +140,7 @@ func checkUnreached(ctx context.Context, e *examination, targets map[string]bool
 
 // ofMachine reports whether a user is one of the machine, and neither a number that gated gives to groups, from 30000
 // on, nor the one of AGENT_USER.
-func ofMachine(environ []string, uid uint32) bool {
+func ofMachine(environ []string, uid int) bool {
 	const firstOfGroups, lastOfGroups = 30000, 59999
 	ofGroup := uid >= firstOfGroups && uid <= lastOfGroups
 	return uid != 0 && !ofGroup && !slices.ContainsFunc(environ, func(entry string) bool {
@@ -148,10 +150,11 @@ func ofMachine(environ []string, uid uint32) bool {
 
 // checkGroupFolders checks the folders of groups that have run.
 func checkGroupFolders(_ context.Context, e *examination) error {
-	user, known := dataOwner(e.Base.Data)
-	if !known {
-		return nil // reported
+	data, err := os.Stat(e.Base.Data)
+	if err != nil {
+		return nil //nolint:nilerr // reported
 	}
+	user := dataowner.Of(data).UID
 	for _, g := range e.groups {
 		path := filepath.Join(e.Base.GroupsDir(), msg.DirName(g.Folder))
 		info, err := os.Stat(path)
@@ -159,13 +162,13 @@ func checkGroupFolders(_ context.Context, e *examination) error {
 		case errors.Is(err, fs.ErrNotExist) && e.runtimes[g.Folder] != "":
 			e.Problem("group-missing", "the folder "+path+" of group "+g.Folder+" is gone",
 				"restore it from a backup; without one the agent's files are lost, and gated makes an empty folder at the next turn")
-		case err == nil && user == 0 && ofMachine(e.Environ, owner(info)): // gated as root gives each group a number
+		case err == nil && user == 0 && ofMachine(e.Environ, dataowner.Of(info).UID): // gated as root gives each group a number
 			e.Problem("group-owner", fmt.Sprintf("%s belongs to user %d, which is neither root nor a number of a group: its turns fail", path,
-				owner(info)), fmt.Sprintf("chown -R 0 %s: gated gives it to its group's user", path))
-		case err == nil && user != 0 && owner(info) != user:
+				dataowner.Of(info).UID), fmt.Sprintf("chown -R 0 %s: gated gives it to its group's user", path))
+		case err == nil && user != 0 && dataowner.Of(info).UID != user:
 			e.Problem("group-owner",
 				fmt.Sprintf("%s belongs to user %d, the data folder to user %d: its agent cannot write there", path,
-					owner(info), user), fmt.Sprintf("chown -R %d %s", user, path))
+					dataowner.Of(info).UID, user), fmt.Sprintf("chown -R %d %s", user, path))
 		}
 	}
 	return nil

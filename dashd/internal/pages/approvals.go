@@ -7,35 +7,35 @@ import (
 	"strings"
 
 	"arizuko/pkg/adapter/plaintext"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // Approvals is the requests of chats that want to be connected. Texts of requests are those of strangers.
 // Times are unix ms.
 type Approvals struct {
-	Pending  []*store.Request  // the newest first
-	More     int               // pending requests that are not listed
-	Defaults map[string]string // the folder that each pending one would get, by code, as far as it is known
-	Decided  []*store.Request
+	Pending  []*factrows.Request // the newest first
+	More     int                 // pending requests that are not listed
+	Defaults map[string]string   // the folder that each pending one would get, by code, as far as it is known
+	Decided  []*factrows.Request
 	Groups   []GroupChats // that a chat may be connected to
 	Now      int64
 }
 
 // requestName is the title of a request's chat, else its address.
-func requestName(r *store.Request) string { return cmp.Or(Line(r.Title), Line(r.ChatJID)) }
+func requestName(r *factrows.Request) string { return cmp.Or(Line(r.Title), Line(r.ChatJID)) }
 
 // sampleOf is the beginning of the message that asked.
-func sampleOf(r *store.Request) string { return Cut(plaintext.Line(r.Sample), maxSample) }
+func sampleOf(r *factrows.Request) string { return Cut(plaintext.Line(r.Sample), maxSample) }
 
 // decider words who decided on a request: an operator, or why none did.
 func decider(by string) string {
 	switch by {
-	case store.DecidedByRoutes:
+	case factrows.DecidedByRoutes:
 		return "a route that was added"
-	case store.DecidedByTime:
+	case factrows.DecidedByTime:
 		return "time: no operator decided"
-	case store.DecidedByMove:
+	case factrows.DecidedByMove:
 		return "its move to another address"
 	}
 	return by
@@ -73,7 +73,7 @@ type Steps struct {
 	Daemons   []string   // that should run and do not
 	Platforms []Platform // the adapters
 	Operators Operators
-	Requests  []*store.Request // that wait, at most a few
+	Requests  []*factrows.Request // that wait, at most a few
 }
 
 // Operators are those of an instance.
@@ -136,11 +136,11 @@ func (s Steps) ConnectedTo() string {
 
 // requestCard is a pending request as a template shows it.
 type requestCard struct {
-	*store.Request
+	*factrows.Request
 	DefaultFolder string
 	Now           int64
 }
 
-func newRequestCard(r *store.Request, defaults map[string]string, now int64) requestCard {
+func newRequestCard(r *factrows.Request, defaults map[string]string, now int64) requestCard {
 	return requestCard{r, defaults[r.Code], now}
 }

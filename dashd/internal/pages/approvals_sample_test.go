@@ -2,8 +2,8 @@ package pages_test
 
 import (
 	"arizuko/dashd/internal/pages"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 func approvalsSamples() []sample {
@@ -28,14 +28,14 @@ func connectSamples() []sample {
 func sampleApprovals(now int64) pages.Approvals {
 	return pages.Approvals{
 		Now: now, More: 3, Defaults: map[string]string{"KQVD-4821": "telegram-engineering-builds-releases-and-ev"},
-		Pending: []*store.Request{
+		Pending: []*factrows.Request{
 			{Code: "KQVD-4821", ChatJID: "telegram:-1001234567890", Kind: msg.ChatGroup, Title: "Engineering: builds, releases and everything that breaks at night", Sender: "telegram:4211223344", SenderName: "Ada Lovelace",
-				State: store.RequestPending, CreatedAt: now - 90_000,
+				State: factrows.RequestPending, CreatedAt: now - 90_000,
 				Sample: "@arizuko can you say why the nightly build is red? It has been since Tuesday, and TestWriteOrder looks like it waits for a lock that no process holds."},
-			{Code: "BMRT-0077", ChatJID: "discord:dm-99887766554433", Kind: msg.ChatDM, State: store.RequestPending, CreatedAt: now - 7_200_000},
-			{Code: "XPLS-5150", ChatJID: "slack:C0ABC", Kind: msg.ChatGroup, Title: "ops", Sender: "slack:U0AB", SenderName: "Grace", Sample: "hello", State: store.RequestPending, CreatedAt: now - 90_000_000, Folder: "acme/ops"},
+			{Code: "BMRT-0077", ChatJID: "discord:dm-99887766554433", Kind: msg.ChatDM, State: factrows.RequestPending, CreatedAt: now - 7_200_000},
+			{Code: "XPLS-5150", ChatJID: "slack:C0ABC", Kind: msg.ChatGroup, Title: "ops", Sender: "slack:U0AB", SenderName: "Grace", Sample: "hello", State: factrows.RequestPending, CreatedAt: now - 90_000_000, Folder: "acme/ops"},
 		},
-		Decided: []*store.Request{
+		Decided: []*factrows.Request{
 			{Code: "QWRT-1234", ChatJID: "telegram:42", State: "approved", Folder: "acme/eng", DecidedBy: "telegram:42", DecidedAt: now - 3_600_000},
 			{Code: "ZXCV-9876", ChatJID: "telegram:-100777", Title: "Free coins, click here", State: "rejected", Reason: "spam", DecidedBy: "web:operator", DecidedAt: now - 86_400_000},
 		},

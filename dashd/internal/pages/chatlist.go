@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"arizuko/dashd/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/pkg/store"
 )
 
 // ChatList is a part of a list of chats, the one seen last first.
@@ -32,7 +32,7 @@ type ChatRow struct {
 	Home   string          // the group that answers
 	Open   int             // turns that are queued or running, at most 100
 	Window rows.OpenWindow // that ends last, zero for none
-	Spend  store.Spend     // in the last 30 days
+	Spend  factrows.Spend  // in the last 30 days
 }
 
 // Name is the chat's title, else its address.

@@ -3,9 +3,9 @@ package pages_test
 import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/pkg/store"
 )
 
 func chatSamples() []sample {
@@ -30,9 +30,9 @@ func sampleChatList(now int64) any {
 		Now: now, Platforms: []string{"discord", "slack", "telegram", "telegram+work", "web"}, Next: "/chats?before=5~telegram%3A-1",
 		Lines: []pages.ChatRow{
 			{SeenChat: rows.SeenChat{Chat: msg.Chat{JID: "telegram:-1001234567890", Title: "Engineering: builds, releases and everything that breaks at night", Kind: msg.ChatGroup}, Platform: "telegram", SeenAt: now - 5000},
-				Home: "acme/eng", Open: 2, Window: rows.OpenWindow{Engagement: msg.Engagement{Folder: "acme/eng", Until: now + 8*60_000}}, Spend: store.Spend{Turns: 12, CostUSD: 3.456}},
+				Home: "acme/eng", Open: 2, Window: rows.OpenWindow{Engagement: msg.Engagement{Folder: "acme/eng", Until: now + 8*60_000}}, Spend: factrows.Spend{Turns: 12, CostUSD: 3.456}},
 			{SeenChat: rows.SeenChat{Chat: msg.Chat{JID: "telegram+work:42", Kind: msg.ChatDM, StickyGroup: "main", StickyTopic: "#deploy"}, Platform: "telegram+work", SeenAt: now - 86_400_000},
-				Home: "main", Spend: store.Spend{Turns: 1, CostUSD: 0.004}},
+				Home: "main", Spend: factrows.Spend{Turns: 1, CostUSD: 0.004}},
 			{SeenChat: rows.SeenChat{Chat: msg.Chat{JID: "slack:C0ABC", Title: "ops", Kind: msg.ChatChannel}, Platform: "slack"}},
 		},
 	}

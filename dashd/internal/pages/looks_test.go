@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"arizuko/dashd/internal/pages"
-	"arizuko/pkg/store"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/testkit/browser"
 	"arizuko/pkg/testkit/need"
 )
@@ -108,7 +108,7 @@ func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 
 // liveApprovals: what an operator types stays when a request comes.
 func liveApprovals(t *testing.T, b *backend, p *browser.Tab) {
-	shown := pages.Approvals{Pending: []*store.Request{{Code: "ABCD-1234", ChatJID: "telegram:5"}}, Groups: []pages.GroupChats{{Folder: "main"}}}
+	shown := pages.Approvals{Pending: []*factrows.Request{{Code: "ABCD-1234", ChatJID: "telegram:5"}}, Groups: []pages.GroupChats{{Folder: "main"}}}
 	set := func() {
 		html, err := b.pages.Fragment("approvals.html", shown)
 		if err != nil {
@@ -121,7 +121,7 @@ func liveApprovals(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(`document.querySelector("#folder-ABCD-1234")`)
 	p.Do(chromedp.Focus(chromedp.CSS(`#folder-ABCD-1234`)))
 	p.TypeKeys("eng")
-	shown.Pending = append(shown.Pending, &store.Request{Code: "EFGH-5678", ChatJID: "telegram:6"})
+	shown.Pending = append(shown.Pending, &factrows.Request{Code: "EFGH-5678", ChatJID: "telegram:6"})
 	set()
 	p.Wait(`document.querySelector("#folder-EFGH-5678")`)
 	p.TypeKeys("-2")

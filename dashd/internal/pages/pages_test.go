@@ -10,8 +10,8 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 func newPages(t *testing.T) *pages.Pages {
@@ -125,14 +125,14 @@ func TestPages_Words(t *testing.T) {
 		{"the newest row", func(w http.ResponseWriter) { p.Chat(w, pages.ChatPage{Folder: "a/b", LastID: 41}) }, `data-folder="a/b" data-assistant="" data-last-id="41"`, "Password"},
 		{"no request", func(w http.ResponseWriter) { fragment(t, p, w, "approvals.html", pages.Approvals{}) }, "No request is waiting", "<form method=\"post\" action=\"/approvals"},
 		{"a request", func(w http.ResponseWriter) {
-			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []*store.Request{{Code: "ABCD-1234", ChatJID: "telegram:-5"}}, Defaults: map[string]string{"ABCD-1234": "telegram-dev"},
+			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []*factrows.Request{{Code: "ABCD-1234", ChatJID: "telegram:-5"}}, Defaults: map[string]string{"ABCD-1234": "telegram-dev"},
 				Groups: []pages.GroupChats{{Folder: "eng"}, {Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}})
 		}, `placeholder="telegram-dev"`, "onbod is not running"},
 		{"what is shared", func(w http.ResponseWriter) {
-			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []*store.Request{{}}, Groups: []pages.GroupChats{{Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}})
+			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []*factrows.Request{{}}, Groups: []pages.GroupChats{{Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}})
 		}, `<option value="ops">shared with Dev (telegram:-7) and 2 more</option>`, "shared with no other chat"},
 		{"an approval under way", func(w http.ResponseWriter) {
-			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []*store.Request{{Code: "ABCD-1234", State: store.RequestPending, Folder: "eng"}}})
+			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []*factrows.Request{{Code: "ABCD-1234", State: factrows.RequestPending, Folder: "eng"}}})
 		}, "Approved into eng", "<form method=\"post\" action=\"/approvals"},
 		{"first steps", func(w http.ResponseWriter) {
 			fragment(t, p, w, "overview.html", pages.Overview{Steps: &pages.Steps{Platforms: []pages.Platform{{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN"}}}})
@@ -141,7 +141,7 @@ func TestPages_Words(t *testing.T) {
 			fragment(t, p, w, "overview.html", pages.Overview{Steps: &pages.Steps{Operators: pages.Operators{Named: []string{"telegram:42"}}, Platforms: []pages.Platform{{Name: "Telegram", Connected: true}, {Name: "Slack", Token: "SLACK_BOT_TOKEN"}}}})
 		}, "Connected to Telegram", "SLACK_BOT_TOKEN"},
 		{"first steps, a request", func(w http.ResponseWriter) {
-			fragment(t, p, w, "overview.html", pages.Overview{Pending: 1, Steps: &pages.Steps{Requests: []*store.Request{{Code: "ABCD-1234", ChatJID: "telegram:5"}}}})
+			fragment(t, p, w, "overview.html", pages.Overview{Pending: 1, Steps: &pages.Steps{Requests: []*factrows.Request{{Code: "ABCD-1234", ChatJID: "telegram:5"}}}})
 		}, `action="/approvals/ABCD-1234/approve"`, "its request appears here"},
 		{"no first steps", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", pages.Overview{}) }, "No daemon has reported yet", "First steps"},
 		{"a fresh instance", func(w http.ResponseWriter) {

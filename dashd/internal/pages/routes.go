@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"arizuko/dashd/internal/rows"
-	"arizuko/pkg/store"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 // Routes is the page of the routing table: where the messages of which chats go.
@@ -102,7 +102,7 @@ func (r DraftRow) Wrong() string {
 // Conflict is that another editor has saved since the copy was made.
 type Conflict struct {
 	Saved bool // this copy was about to be saved: saving again replaces the other's changes
-	By    []store.AuditRow
+	By    []factrows.AuditRow
 }
 
 // TestMessage is a message to test, as typed.
@@ -145,7 +145,7 @@ func (r *Replay) Unlisted() int { return r.Changed - len(r.Rows) }
 
 // Audit is the page of the changes.
 type Audit struct {
-	Lines     []store.AuditRow
+	Lines     []factrows.AuditRow
 	Who, What string // the filter, "" for all
 	Whats     []string
 	Next      string // address of the next page, "" for none

@@ -5,7 +5,7 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/pkg/store"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 func routesSamples() []sample {
@@ -65,7 +65,7 @@ func sampleEditor(now int64) pages.RouteEditor {
 		Rows:    []pages.DraftRow{row(1, "7", "everything from telegram:666", "ignored"), open, bad, raw, row(5, "2", "everything", "asks you to connect the chat")},
 		Targets: []string{"acme/eng", "acme/eng#observe", "builtin:drop"}, Chats: []rows.ChatTitle{{JID: "telegram:-1001234567890", Title: "Engineering"}},
 		Changes:  []string{"change route 3: chat_jid=telegram:-1001234567890 verb=mention → acme/ops; before: chat_jid=telegram:-1001234567890 verb=mention → acme/eng", "add at place 3: platfrom=discord → "},
-		Conflict: &pages.Conflict{Saved: true, By: []store.AuditRow{{ID: 5, At: now - 120_000, Who: "telegram:4211223344", What: "change route", Detail: "3: order 0, chat_jid=telegram:-1001234567890 to acme/eng#observe"}}},
+		Conflict: &pages.Conflict{Saved: true, By: []factrows.AuditRow{{ID: 5, At: now - 120_000, Who: "telegram:4211223344", What: "change route", Detail: "3: order 0, chat_jid=telegram:-1001234567890 to acme/eng#observe"}}},
 		Test:     pages.TestMessage{Chat: "telegram:-1001234567890", Sender: "telegram:42", Verb: "mention", Text: "@ops look at this"},
 		Tested: &pages.TestedMessage{Decision: "answered by acme/ops", Now: "answered by acme/eng", Why: []string{
 			"@ops names the group acme/ops", "route 7 (sender=telegram:666) does not match: sender is telegram:42", "the row names the group acme/ops"}},
@@ -83,7 +83,7 @@ func sampleEditor(now int64) pages.RouteEditor {
 func sampleAudit(now int64) pages.Audit {
 	return pages.Audit{
 		Now: now, Next: "/audit?before=12", Since: now - 40_000_000_000, Deleted: true, Max: 50_000, Whats: []string{"add route", "approve", "cancel reminder", "change group"},
-		Lines: []store.AuditRow{
+		Lines: []factrows.AuditRow{
 			{ID: 19, At: now - 60_000, Who: "web:operator", What: "change route", Detail: "3: order 0, chat_jid=telegram:-1001234567890 verb=mention to acme/ops; before: order 0, chat_jid=telegram:-1001234567890 verb=mention to acme/eng"},
 			{ID: 18, At: now - 7_200_000, Who: "cli", What: "change group", Detail: "acme/eng: config.access, config.reach"},
 			{ID: 13, At: now - 90_000_000, Who: "telegram:4211223344", What: "approve", Detail: "KQVD-4821 telegram:-1001234567890 acme/eng"},

@@ -4,21 +4,21 @@ import (
 	"cmp"
 	"net/url"
 
-	"arizuko/pkg/store"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 // Spend is the page of the tokens and dollars that agents have used.
 type Spend struct {
 	Day    string // the day that the groups and chats are of, "" for all that are shown
 	Folder string // the group that all is of, "" for all groups
-	Days   []store.SpendRow
-	Groups []store.SpendRow
-	Chats  []store.SpendRow
+	Days   []factrows.SpendRow
+	Groups []factrows.SpendRow
+	Chats  []factrows.SpendRow
 	Titles Titles // of Chats
 }
 
 // Whole is the sum of the days.
-func (s Spend) Whole() (sum store.Spend) {
+func (s Spend) Whole() (sum factrows.Spend) {
 	for _, d := range s.Days {
 		sum.Turns, sum.CostUSD = sum.Turns+d.Turns, sum.CostUSD+d.CostUSD
 	}
@@ -26,10 +26,10 @@ func (s Spend) Whole() (sum store.Spend) {
 }
 
 // dollars is an amount with enough digits to differ from nothing; tokens have a column of their own.
-func dollars(s store.Spend) string {
+func dollars(s factrows.Spend) string {
 	switch {
 	case s.CostUSD > 0:
-		return store.Spend{CostUSD: s.CostUSD}.Words()
+		return factrows.Spend{CostUSD: s.CostUSD}.Words()
 	case s.Turns > 0:
 		return "not reported"
 	}
@@ -69,7 +69,7 @@ func (s Spend) Bars() (all []DayBar) {
 }
 
 // Latest are the days on which something was used, the newest first.
-func (s Spend) Latest() (all []store.SpendRow) {
+func (s Spend) Latest() (all []factrows.SpendRow) {
 	for i := range s.Days {
 		if d := s.Days[len(s.Days)-1-i]; d.Turns > 0 || d.CostUSD > 0 {
 			all = append(all, d)
@@ -82,11 +82,11 @@ func (s Spend) Latest() (all []store.SpendRow) {
 type spendTable struct {
 	What, Heading string // the subject of a line, and the id of the heading
 	path, folder  string
-	Lines         []store.SpendRow
+	Lines         []factrows.SpendRow
 	titles        Titles
 }
 
-func newSpendTable(what, heading, path, folder string, lines []store.SpendRow, titles Titles) spendTable {
+func newSpendTable(what, heading, path, folder string, lines []factrows.SpendRow, titles Titles) spendTable {
 	return spendTable{what, heading, path, folder, lines, titles}
 }
 

@@ -87,7 +87,7 @@ type TurnPage struct {
 	Answers  []*msg.Message
 	Work     *store.Progress // the agent's report on its work, nil for none
 	Used     string          // tokens and dollars in words, "" if the agent does not say
-	Tools    []store.ToolCall
+	Tools    []factrows.ToolCall
 	Runs     []*factrows.RunResult
 	Log      string // the end of the last run's log
 	LogRun   int64  // that run, 0 if there is no log

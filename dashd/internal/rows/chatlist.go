@@ -200,7 +200,7 @@ func FolderSessions(ctx context.Context, r store.Reader, folder, from string, li
 func FolderRuns(ctx context.Context, r store.Reader, folder string, limit int) ([]*factrows.RunResult, error) {
 	return store.All(ctx, r, func(scan store.Scan) (*factrows.RunResult, error) {
 		var result, problem string
-		run, err := store.ScanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
+		run, err := factrows.ScanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
 		return &factrows.RunResult{Run: *run, Result: result, Error: problem}, err
 	}, queryFolderRuns, folder, limit)
 }
@@ -254,7 +254,7 @@ func WebWork(ctx context.Context, r store.Reader) (updated map[string]map[int64]
 }
 
 // ChatSpend returns the spend in a chat in a span of days, both included.
-func ChatSpend(ctx context.Context, r store.Reader, chatJID, from, to string) (s store.Spend, err error) {
+func ChatSpend(ctx context.Context, r store.Reader, chatJID, from, to string) (s factrows.Spend, err error) {
 	_, err = r.Get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, queryChatSpend, chatJID, from, to)
 	return s, err
 }

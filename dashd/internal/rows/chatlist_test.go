@@ -28,18 +28,18 @@ func TestAudit_Filters_NewestFirstInPages(t *testing.T) {
 		return nil
 	})
 	for name, tt := range map[string]struct {
-		query store.AuditQuery
+		query factrows.AuditQuery
 		want  []string
 	}{
-		"all":           {store.AuditQuery{Limit: 10}, []string{"6", "5", "4", "3", "2", "1"}},
-		"a page":        {store.AuditQuery{Limit: 2}, []string{"6", "5"}},
-		"the next page": {store.AuditQuery{Limit: 2, Before: 5}, []string{"4", "3"}},
-		"by who":        {store.AuditQuery{Who: "cli", Limit: 10}, []string{"5", "3", "1"}},
-		"by what":       {store.AuditQuery{What: "approve", Limit: 10, Before: 5}, []string{"2"}},
-		"by both":       {store.AuditQuery{Who: "cli", What: "approve", Limit: 10}, []string{"5"}},
-		"by neither":    {store.AuditQuery{Who: "web:bob", Limit: 10}, nil},
+		"all":           {factrows.AuditQuery{Limit: 10}, []string{"6", "5", "4", "3", "2", "1"}},
+		"a page":        {factrows.AuditQuery{Limit: 2}, []string{"6", "5"}},
+		"the next page": {factrows.AuditQuery{Limit: 2, Before: 5}, []string{"4", "3"}},
+		"by who":        {factrows.AuditQuery{Who: "cli", Limit: 10}, []string{"5", "3", "1"}},
+		"by what":       {factrows.AuditQuery{What: "approve", Limit: 10, Before: 5}, []string{"2"}},
+		"by both":       {factrows.AuditQuery{Who: "cli", What: "approve", Limit: 10}, []string{"5"}},
+		"by neither":    {factrows.AuditQuery{Who: "web:bob", Limit: 10}, nil},
 	} {
-		rows, err := s.Audit(t.Context(), tt.query)
+		rows, err := factrows.Audit(t.Context(), s.Reader, tt.query)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,8 +51,8 @@ func TestAudit_Filters_NewestFirstInPages(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
-	list, err := s.Audit(t.Context(), store.AuditQuery{Limit: 1})
-	if diff := cmp.Diff([]store.AuditRow{{ID: 6, At: 5, Who: "web:ada", What: "change route", Detail: "6"}}, list); err != nil || diff != "" {
+	list, err := factrows.Audit(t.Context(), s.Reader, factrows.AuditQuery{Limit: 1})
+	if diff := cmp.Diff([]factrows.AuditRow{{ID: 6, At: 5, Who: "web:ada", What: "change route", Detail: "6"}}, list); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for limit, want := range map[int][]string{10: {"add route", "approve", "change route"}, 2: {"add route", "approve"}} {
@@ -319,40 +319,52 @@ func TestSpend_Usage_IsSummedByDayGroupAndChat(t *testing.T) {
 	storetest.Write(t, s, func(tx *store.Tx) error {
 		return gatedtest.AddUsage(tx, over.ID, agentproto.Usage{ContextUsed: 5}, "2026-11-30") // nothing was used
 	})
-	row := func(name string, turns int64, events int64, cost float64) store.SpendRow {
-		return store.SpendRow{Name: name, Spend: store.Spend{Turns: turns, Input: 10 * events, Output: events, CostUSD: cost}}
+	row := func(name string, turns int64, events int64, cost float64) factrows.SpendRow {
+		return factrows.SpendRow{Name: name, Spend: factrows.Spend{Turns: turns, Input: 10 * events, Output: events, CostUSD: cost}}
 	}
-	all := store.SpendList{From: "2026-11-01", To: "2026-11-30", Limit: 10}
+	all := factrows.SpendList{From: "2026-11-01", To: "2026-11-30", Limit: 10}
 	acme, day := all, all
 	acme.Folder, day.From, day.To, day.Limit = "acme", "2026-11-23", "2026-11-23", 1
 	for name, c := range map[string]struct {
-		read func() ([]store.SpendRow, error)
-		want []store.SpendRow
+		read func() ([]factrows.SpendRow, error)
+		want []factrows.SpendRow
 	}{
-		"days": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByDay, all) },
-			[]store.SpendRow{row("2026-11-22", 1, 1, 1), row("2026-11-23", 2, 3, 14), row("2026-11-24", 1, 1, 16)}},
-		"days of a group": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByDay, acme) },
-			[]store.SpendRow{row("2026-11-22", 1, 1, 1), row("2026-11-23", 2, 3, 14)}},
-		"groups": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByGroup, all) },
-			[]store.SpendRow{row("other", 1, 1, 16), row("acme", 3, 4, 15)}},
-		"chats": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByChat, all) },
-			[]store.SpendRow{row("telegram:2", 2, 2, 24), row("telegram:1", 2, 3, 7)}},
-		"chats of a group": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByChat, acme) },
-			[]store.SpendRow{row("telegram:2", 1, 1, 8), row("telegram:1", 2, 3, 7)}},
-		"the first chat of a day": {func() ([]store.SpendRow, error) { return s.Spend(t.Context(), store.ByChat, day) },
-			[]store.SpendRow{row("telegram:2", 1, 1, 8)}},
+		"days": {func() ([]factrows.SpendRow, error) {
+			return factrows.ListSpend(t.Context(), s.Reader, factrows.ByDay, all)
+		},
+			[]factrows.SpendRow{row("2026-11-22", 1, 1, 1), row("2026-11-23", 2, 3, 14), row("2026-11-24", 1, 1, 16)}},
+		"days of a group": {func() ([]factrows.SpendRow, error) {
+			return factrows.ListSpend(t.Context(), s.Reader, factrows.ByDay, acme)
+		},
+			[]factrows.SpendRow{row("2026-11-22", 1, 1, 1), row("2026-11-23", 2, 3, 14)}},
+		"groups": {func() ([]factrows.SpendRow, error) {
+			return factrows.ListSpend(t.Context(), s.Reader, factrows.ByGroup, all)
+		},
+			[]factrows.SpendRow{row("other", 1, 1, 16), row("acme", 3, 4, 15)}},
+		"chats": {func() ([]factrows.SpendRow, error) {
+			return factrows.ListSpend(t.Context(), s.Reader, factrows.ByChat, all)
+		},
+			[]factrows.SpendRow{row("telegram:2", 2, 2, 24), row("telegram:1", 2, 3, 7)}},
+		"chats of a group": {func() ([]factrows.SpendRow, error) {
+			return factrows.ListSpend(t.Context(), s.Reader, factrows.ByChat, acme)
+		},
+			[]factrows.SpendRow{row("telegram:2", 1, 1, 8), row("telegram:1", 2, 3, 7)}},
+		"the first chat of a day": {func() ([]factrows.SpendRow, error) {
+			return factrows.ListSpend(t.Context(), s.Reader, factrows.ByChat, day)
+		},
+			[]factrows.SpendRow{row("telegram:2", 1, 1, 8)}},
 	} {
 		if got := storetest.Must(c.read())(t); !cmp.Equal(got, c.want) {
 			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(c.want, got))
 		}
 	}
-	if got := storetest.Must(s.FolderSpend(t.Context(), "acme", "2026-11-23", "2026-11-23"))(t); got.CostUSD != 14 {
+	if got := storetest.Must(factrows.FolderSpend(t.Context(), s.Reader, "acme", "2026-11-23", "2026-11-23"))(t); got.CostUSD != 14 {
 		t.Errorf("of the group on a day: %+v", got)
 	}
 	if got := storetest.Must(rows.ChatSpend(t.Context(), s.Reader, "telegram:2", "2026-11-01", "2026-11-30"))(t); got.CostUSD != 24 {
 		t.Errorf("of the chat: %+v", got)
 	}
-	if got := storetest.Must(rows.ChatSpend(t.Context(), s.Reader, "telegram:9", "2026-11-01", "2026-11-30"))(t); got != (store.Spend{}) {
+	if got := storetest.Must(rows.ChatSpend(t.Context(), s.Reader, "telegram:9", "2026-11-01", "2026-11-30"))(t); got != (factrows.Spend{}) {
 		t.Errorf("of an unknown chat: %+v", got)
 	}
 }

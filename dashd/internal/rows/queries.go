@@ -3,6 +3,7 @@
 package rows
 
 import (
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/store"
 )
 
@@ -70,7 +71,7 @@ const (
 		AND e.engaged_at > max(ifnull(e.ended_at,0), ifnull(c.sticky_at,0)) ORDER BY e.engaged_until, e.jid, e.topic LIMIT ?4+0`
 	queryFolderSessions = `SELECT topic, session_id, updated_at FROM sessions WHERE group_folder = ?1 AND topic >= ?2 ORDER BY topic LIMIT ?3+0`
 	// Of the runs of the last 200 turns that began.
-	queryFolderRuns = `SELECT ` + store.RunColumns +
+	queryFolderRuns = `SELECT ` + factrows.RunColumns +
 		`, ifnull(l.result,''), ifnull(l.error,'') FROM runs r LEFT JOIN session_log l ON l.run_id = r.id
 		WHERE r.id IN (SELECT run_id FROM (SELECT run_id FROM turns INDEXED BY turns_folder WHERE folder = ?1 AND started_at IS NOT NULL
 		ORDER BY id DESC LIMIT 200) t) ORDER BY r.id DESC LIMIT ?2+0`

@@ -2,8 +2,6 @@ package status
 
 import (
 	"bytes"
-	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,6 +15,7 @@ import (
 	"arizuko/gated/gatedtest"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/daemon/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -81,22 +80,13 @@ func (r *fixture) routd(w http.ResponseWriter, req *http.Request) {
 
 func (r *fixture) write(fn func(*store.Tx) error) {
 	r.t.Helper()
-	if err := r.st.Write(context.Background(), fn); err != nil {
-		r.t.Fatal(err)
-	}
+	storetest.Write(r.t, r.st, fn)
 }
 
 // sql is for rows that pkg/store has no writer for.
 func (r *fixture) sql(statement string, args ...any) {
 	r.t.Helper()
-	db, err := sql.Open("sqlite3", r.path)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.Exec(statement, args...); err != nil {
-		r.t.Fatal(err)
-	}
+	storetest.Exec(r.t, r.path, statement, args...)
 }
 
 func (r *fixture) group(folder string) {
@@ -125,20 +115,13 @@ func (r *fixture) healthy() {
 // inbound stores a row received age milliseconds ago.
 func (r *fixture) inbound(chatJID string, age int64) *msg.Message {
 	r.t.Helper()
-	m := &msg.Message{ChatJID: chatJID, Direction: msg.In, Content: "a private word", Timestamp: now - age, ReceivedAt: now - age}
-	if _, _, err := r.st.PutMessage(r.t.Context(), m); err != nil {
-		r.t.Fatal(err)
-	}
-	return m
+	return storetest.Stored(r.t, r.st, &msg.Message{ChatJID: chatJID, Direction: msg.In, Content: "a private word", Timestamp: now - age, ReceivedAt: now - age})
 }
 
 // outbound stores a row to be sent, age milliseconds ago.
 func (r *fixture) outbound(chatJID string, age int64) {
 	r.t.Helper()
-	m := &msg.Message{ChatJID: chatJID, Direction: msg.Out, Content: "an answer", Timestamp: now - age, ReceivedAt: now - age, OutState: msg.OutQueued}
-	if _, _, err := r.st.PutMessage(r.t.Context(), m); err != nil {
-		r.t.Fatal(err)
-	}
+	storetest.Stored(r.t, r.st, &msg.Message{ChatJID: chatJID, Direction: msg.Out, Content: "an answer", Timestamp: now - age, ReceivedAt: now - age, OutState: msg.OutQueued})
 }
 
 // turn queues a turn of a chat, created age milliseconds ago and changed by set.
@@ -191,7 +174,7 @@ func (r *fixture) answered(chatJID, session string, age int64, set ...func(*msg.
 		}
 		return gatedtest.EndRun(tx, run.ID, "", now-age)
 	})
-	replies, err := r.st.TurnReplies(r.t.Context(), t.ID)
+	replies, err := factrows.TurnReplies(r.t.Context(), r.st.Reader, t.ID)
 	if err != nil || len(replies) != 1 {
 		r.t.Fatalf("replies %v, %v", replies, err)
 	}

@@ -86,7 +86,7 @@ type chat struct {
 	waiting factrows.Waiting
 	unsent  string // how many answers wait to be sent, and why; "" for none
 	spent   *spent
-	request *store.Request // the pending one of a chat without a group, nil for none
+	request *factrows.Request // the pending one of a chat without a group, nil for none
 }
 
 // Chat reports on a chat, known or not.
@@ -131,14 +131,14 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 		return err
 	}
 	if c.group == "" {
-		if c.request, err = st.PendingRequest(ctx, c.ChatJID); err != nil {
+		if c.request, err = factrows.PendingRequest(ctx, st.Reader, c.ChatJID); err != nil {
 			return err
 		}
 	}
 	if c.topic, err = s.topic(ctx, c); err != nil {
 		return err
 	}
-	if c.session, err = st.Session(ctx, c.group, c.topic); err != nil {
+	if c.session, err = factrows.Session(ctx, st.Reader, c.group, c.topic); err != nil {
 		return err
 	}
 	if c.engaged, err = s.engagement(ctx, c); err != nil {
@@ -160,8 +160,8 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 
 // spent is the usage of agents.
 type spent struct {
-	today store.Spend // by the chat's group, on this day of dashd's time zone
-	turn  store.Spend // by the turn at work
+	today factrows.Spend // by the chat's group, on this day of dashd's time zone
+	turn  factrows.Spend // by the turn at work
 }
 
 // spentBy returns the usage of the chat's group and its turn at work; nil where no operator asks.
@@ -170,7 +170,7 @@ func (s *Status) spentBy(ctx context.Context, c *chat) (*spent, error) {
 		return nil, nil
 	}
 	day := s.cfg.Now().Local().Format(time.DateOnly)
-	group, err := s.cfg.Store.FolderSpend(ctx, c.group, day, day)
+	group, err := factrows.FolderSpend(ctx, s.cfg.Store.Reader, c.group, day, day)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +182,8 @@ func (s *Status) spentBy(ctx context.Context, c *chat) (*spent, error) {
 	if err != nil || len(running) == 0 {
 		return all, err
 	}
-	used, err := s.cfg.Store.Usage(ctx, running[0].ID)
-	all.turn = store.Spend{Turns: 1, Input: used.Input, Output: used.Output, CostUSD: used.CostUSD}
+	used, err := factrows.Usage(ctx, s.cfg.Store.Reader, running[0].ID)
+	all.turn = factrows.Spend{Turns: 1, Input: used.Input, Output: used.Output, CostUSD: used.CostUSD}
 	return all, err
 }
 
@@ -241,7 +241,7 @@ func (s *Status) topic(ctx context.Context, c *chat) (string, error) {
 	if fork != nil && fork.Folder == c.group {
 		return cmp.Or(c.info.StickyTopic, fork.RunsIn()), nil
 	}
-	bound, err := s.cfg.Store.TopicOfThread(ctx, c.ChatJID, c.ThreadID)
+	bound, err := factrows.TopicOfThread(ctx, s.cfg.Store.Reader, c.ChatJID, c.ThreadID)
 	return msg.EffectiveTopic(c.info.StickyTopic, cmp.Or(c.ThreadID, c.Topic), c.ThreadID, bound), err
 }
 
@@ -302,7 +302,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 
 // atWork reads the questions and the progress of the running turns of a place.
 func (s *Status) atWork(ctx context.Context, c *chat, w *work) error {
-	asks, err := s.cfg.Store.ChatAsks(ctx, c.ChatJID, c.ThreadID)
+	asks, err := factrows.ChatAsks(ctx, s.cfg.Store.Reader, c.ChatJID, c.ThreadID)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"arizuko/dashd/internal/live"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
-	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/adaptertest/nettest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -59,7 +59,7 @@ func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 
 // served is a web chat on a network in memory.
 type served struct {
-	network *memnet.Network
+	network *nettest.Network
 	hub     *live.Hub
 	client  *http.Client
 }
@@ -67,7 +67,7 @@ type served struct {
 func serve(t testing.TB, st *store.Store) *served {
 	log := slog.New(slog.DiscardHandler)
 	hub := live.NewHub(func(*http.Request) bool { return true }, log)
-	n := memnet.Serve(t, routes(newChat(st, hub, t.TempDir(), log), log, func() string { return "" }))
+	n := nettest.Serve(t, routes(newChat(st, hub, t.TempDir(), log), log, func() string { return "" }))
 	transport := &http.Transport{DialContext: n.Dial}
 	t.Cleanup(func() {
 		hub.Close()

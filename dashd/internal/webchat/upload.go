@@ -140,7 +140,7 @@ func (u *upload) stored(ctx context.Context) (int64, error) {
 // file stores a file.
 func (u *upload) file(ctx context.Context, part *multipart.Part) (err error) {
 	if u.files == nil {
-		if u.files, err = u.chat.Files.Begin(ctx, JID(u.group.Folder)); err != nil {
+		if u.files, err = u.chat.Files.Begin(JID(u.group.Folder)); err != nil {
 			return err
 		}
 	}

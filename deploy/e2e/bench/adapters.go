@@ -11,6 +11,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/fakes/discord"
 	"arizuko/pkg/testkit/fakes/slack"
 	"arizuko/pkg/testkit/fakes/telegram"
@@ -179,7 +180,7 @@ func (s *adapterSystem) measureCommits(ctx context.Context, n int) (all []time.D
 		m := &msg.Message{ChatJID: "bench:1", PlatformID: fmt.Sprint(i), Direction: msg.In, Sender: "bench:7",
 			Content: "a commit"}
 		began := time.Now()
-		if _, _, err := s.gated.store.PutMessage(ctx, m); err != nil {
+		if _, _, err := storetest.Put(ctx, s.gated.store, m); err != nil {
 			return nil, err
 		}
 		all = append(all, time.Since(began))
@@ -217,7 +218,7 @@ func (s *adapterSystem) measureOutbound(ctx context.Context, n int, p platform) 
 			return nil, err
 		}
 		before := len(s.platform.Arrivals())
-		if _, _, err := s.gated.store.PutMessage(ctx, outboundRow(dms[i%len(dms)], fmt.Sprintf("row %d", i))); err != nil {
+		if _, _, err := storetest.Put(ctx, s.gated.store, outboundRow(dms[i%len(dms)], fmt.Sprintf("row %d", i))); err != nil {
 			return nil, err
 		}
 		arrivals, err := s.awaitArrivals(ctx, before+1)

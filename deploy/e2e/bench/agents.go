@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"arizuko/deploy/e2e/harness"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -256,7 +257,7 @@ func asClaude(ctx context.Context, _ *bench) (*agentSetup, error) {
 
 // agentMB returns the memory of all processes of the first chat's agent, in 10⁶ bytes.
 func (k *measuredKind) agentMB(ctx context.Context) (total float64, err error) {
-	runs, err := k.system.adapter.store.UnendedRuns(ctx)
+	runs, err := factrows.UnendedRuns(ctx, k.system.adapter.store.Reader)
 	if err != nil {
 		return 0, err
 	}

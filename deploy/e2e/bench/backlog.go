@@ -12,6 +12,7 @@ import (
 
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
 const (
@@ -141,7 +142,7 @@ func (s *system) measureStop(ctx context.Context) (longest, took time.Duration, 
 	stop := s.adapter.message(backlogChat)
 	stop.Content = "/stop"
 	began := time.Now()
-	if _, _, err := s.adapter.store.PutMessage(ctx, stop); err != nil {
+	if _, _, err := storetest.Put(ctx, s.adapter.store, stop); err != nil {
 		return 0, 0, err
 	}
 	stopped, cancel := context.WithCancel(ctx)
@@ -172,7 +173,7 @@ func (s *system) commitUntil(ctx, stopped context.Context) (longest time.Duratio
 		m := &msg.Message{ChatJID: "bench:1", PlatformID: fmt.Sprint(i), Direction: msg.Out, OutState: msg.OutSent,
 			Content: "a commit"}
 		began := time.Now()
-		if _, _, err := s.adapter.store.PutMessage(ctx, m); err != nil {
+		if _, _, err := storetest.Put(ctx, s.adapter.store, m); err != nil {
 			return longest, err
 		}
 		longest = max(longest, time.Since(began))

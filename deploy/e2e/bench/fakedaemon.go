@@ -12,6 +12,7 @@ import (
 	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/wake"
 )
 
@@ -88,7 +89,7 @@ type sample struct {
 func (a *fakeDaemon) ask(ctx context.Context, chat int) (s sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	id, _, err := a.store.PutMessage(ctx, a.message(chat))
+	id, _, err := storetest.Put(ctx, a.store, a.message(chat))
 	if err != nil {
 		return s, err
 	}

@@ -128,8 +128,8 @@ func (l *live) awaitShown(ctx context.Context) error {
 
 // shown is how many of the turns users see something of.
 func (l *live) shown(ctx context.Context) (n int, err error) {
-	open, err := adapterrows.OpenPreviews(ctx, l.system.gated.store.Reader, l.system.platform.Info().Platform)
-	for _, p := range open {
+	all, err := adapterrows.Previews(ctx, l.system.gated.store.Reader, l.system.platform.Info().Platform)
+	for _, p := range all {
 		if p.PlatformID != "" {
 			n++
 		}

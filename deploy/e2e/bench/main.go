@@ -160,7 +160,7 @@ func choose(only string, compared bool) (chosen []scenario, err error) {
 }
 
 // measure runs the scenarios and prints the table. One that fails ends none of the others. A complete run
-// without a failure writes the table to the page too.
+// without a failure writes the figures with a budget, and the steps of a message, to the page too.
 func (b *bench) measure(ctx context.Context, o options, chosen []scenario, machine string, out io.Writer) (ok bool,
 	err error) {
 	var p *page
@@ -180,10 +180,9 @@ func (b *bench) measure(ctx context.Context, o options, chosen []scenario, machi
 		figures, err = append(figures, more...), errors.Join(err, failure)
 	}
 
-	table := report(machine, figures, b.quick)
-	fmt.Fprint(out, table)
+	fmt.Fprint(out, report(machine, figures, b.quick))
 	if p != nil && err == nil {
-		err = p.write(table)
+		err = p.write(report(machine, slices.DeleteFunc(slices.Clone(figures), figure.onlyPrinted), false))
 	}
 	return b.quick || !slices.ContainsFunc(figures, figure.over), err
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"arizuko/gated/gatedtest"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -157,7 +158,7 @@ func TestStoredHistory_LeavesNoOpenWork(t *testing.T) {
 	if err != nil || len(turns) != 1100/7 {
 		t.Fatalf("%d turns in the last chat, %v", len(turns), err)
 	}
-	in, err := st.TurnMessages(t.Context(), turns[0].ID)
+	in, err := factrows.TurnMessages(t.Context(), st.Reader, turns[0].ID)
 	if err != nil || len(in) != messagesPerTurn || in[0].Disposition != msg.Routed {
 		t.Errorf("rows of a turn: %+v, %v", in, err)
 	}

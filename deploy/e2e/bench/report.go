@@ -45,6 +45,9 @@ func (f figure) misses(measured, budget float64) bool {
 // hasBudget reports whether the figure can be over a budget.
 func (f figure) hasBudget() bool { return f.budget != 0 || f.ratio != 0 && f.floor != 0 }
 
+// onlyPrinted reports whether the page leaves the figure out: it has no budget, and no page explains it.
+func (f figure) onlyPrinted() bool { return !f.hasBudget() && !strings.HasPrefix(f.name, "step ") }
+
 // report returns the machine and the table in markdown.
 func report(machine string, figures []figure, quick bool) string {
 	var b strings.Builder

@@ -39,7 +39,7 @@ func TestArchitecture_EachGuarantee_NamesTestsThatExist(t *testing.T) {
 
 // packages are the folders of the packages whose functions pages name as `package.Function`.
 var packages = map[string]string{
-	"store": "pkg/store", "rows": "gated/internal/rows", "adapter": "pkg/adapter", "render": "pkg/render", "agentproto": "pkg/agentproto",
+	"store": "pkg/store", "factrows": "pkg/facts/rows", "chatmove": "pkg/chatmove", "rows": "gated/internal/rows", "adapter": "pkg/adapter", "render": "pkg/render", "agentproto": "pkg/agentproto",
 	"gateway": "gated/internal/deciding/gateway", "agents": "gated/internal/running/agents", "queue": "gated/internal/running/queue",
 	"runtime": "gated/internal/running/runtime", "prompt": "gated/internal/shown/prompt", "routing": "routd/internal/routing",
 	"msg": "pkg/msg", "failpoint": "pkg/failpoint",

@@ -23,7 +23,7 @@ func TestGlossary_Identifiers_Exist(t *testing.T) {
 func checkIdentifier(t *testing.T, all declarations, word, identifier string) {
 	t.Helper()
 	name, member, _ := strings.Cut(identifier, ".")
-	folders := []string{"pkg/" + name}
+	folders := []string{"pkg/" + name, packages[name]}
 	for _, daemon := range daemon.Suite() {
 		rooms, err := filepath.Glob(at(t, daemon+"/internal/*/"+name))
 		if err != nil {

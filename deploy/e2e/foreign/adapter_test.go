@@ -166,7 +166,7 @@ func TestAdapter_PokesReaders(t *testing.T) {
 // outbound queues a row as gated does.
 func outbound(t *testing.T, st *store.Store, chat string) int64 {
 	t.Helper()
-	id, _, err := st.PutMessage(t.Context(), &msg.Message{
+	id, _, err := storetest.Put(t.Context(), st, &msg.Message{
 		ChatJID: chat, Direction: msg.Out, Content: "hello", ThreadID: "77", ReplyToID: "1", Source: msg.SourceAgent,
 		OutState: msg.OutQueued, Timestamp: 1, ReceivedAt: 1,
 	})

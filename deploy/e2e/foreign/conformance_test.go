@@ -18,7 +18,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
-	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/adaptertest/nettest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -33,7 +33,7 @@ func TestAdapter_Conformance(t *testing.T) {
 
 func newRemote(t testing.TB, _ func() *store.Store) adaptertest.Remote {
 	r := &room{ids: map[string]string{}}
-	n := memnet.Serve(t, r)
+	n := nettest.Serve(t, r)
 	client := &http.Client{Transport: &http.Transport{DialContext: n.Dial}, Timeout: 10 * time.Second}
 	t.Cleanup(client.CloseIdleConnections)
 	return adaptertest.Remote{

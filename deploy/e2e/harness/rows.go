@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"arizuko/deploy/e2e/invariants"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -128,7 +129,7 @@ func (f *Fixture) WaitEnded(row int64) (t *msg.Turn) {
 // Answer waits until the turn of a row has ended and returns the texts of its answers, one a line.
 func (f *Fixture) Answer(row int64) string {
 	f.T.Helper()
-	replies, err := f.Store.TurnReplies(f.T.Context(), f.WaitEnded(row).ID)
+	replies, err := factrows.TurnReplies(f.T.Context(), f.Store.Reader, f.WaitEnded(row).ID)
 	f.OK(err)
 	texts := make([]string, len(replies))
 	for i, m := range replies {

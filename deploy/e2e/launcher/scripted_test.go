@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,51 +14,40 @@ import (
 // maxEarlyExits is a limit of the launcher.
 const maxEarlyExits = 5
 
-func TestLauncher_FailingMigration_StartsNothing(t *testing.T) {
+func TestLauncher_CannotStart_SaysWhy(t *testing.T) {
 	for name, tc := range map[string]struct {
-		script string
-		code   int
-		want   string
+		program, script string // in place of the usual one
+		env             string
+		code            int
+		want            string
 	}{
-		"exit code": {"echo is locked >&2; exit 75", 75, "migrate  | is locked\n"},
-		"signal":    {"kill -9 $$", 1, "migrate up: ended with signal: killed"},
+		"migration fails":       {"migrate", "echo is locked >&2; exit 75", "", 75, "migrate  | is locked\n"},
+		"migration is killed":   {"migrate", "kill -9 $$", "", 1, "migrate up: ended with signal: killed"},
+		"daemon exits 78":       {"gated", "echo GATED_X: no; exit 78", "", 78, "gated ended with exit status 78, last output: GATED_X: no (attempt 1)"},
+		"daemon exits 3":        {"routd", "printf 'no disk' >&2; exit 3", "", 1, "routd ended with exit status 3, last output: no disk (attempt 5)"},
+		"daemon exits 0":        {"dashd", "", "", 1, "dashd ended with exit status 0 (attempt 5)"},
+		"daemon exits 75":       {"dashd", "exit 75", "", 75, "dashd ended with exit status 75 (attempt 5)"},
+		"daemon is killed":      {"gated", "kill -9 $$", "", 1, "gated ended with signal: killed (attempt 5)"},
+		"no program":            {"gated", "exec /nowhere/gated", "", 1, "gated ended with exit status 127"},
+		"invalid program":       {"gated", "", "", 1, "gated ended with fork/exec"},
+		"not an adapter":        {"", "", "ACCOUNTS=gated+work", 78, `ACCOUNTS: "gated+work" is not an adapter`},
+		"no folder can be made": {"", "", "ARIZUKO_DATA=/dev/null/data", 78, "ARIZUKO_DATA: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := withScripts(t, map[string]string{"migrate": tc.script}).Launch()
-			l.WantEnd(tc.code)
-			if text := l.Stderr(); !strings.Contains(text, tc.want) || strings.Contains(text, "started") {
-				t.Errorf("stderr:\n%s", text)
-			}
-		})
-	}
-}
-
-func TestLauncher_EssentialDaemonFails_Stops(t *testing.T) {
-	for name, tc := range map[string]struct {
-		daemon, script string
-		code           int
-		want           string
-	}{
-		"exits 78":        {"gated", "echo GATED_X: no; exit 78", 78, "gated ended with exit status 78, last output: GATED_X: no (attempt 1)"},
-		"exits 3":         {"routd", "echo no disk >&2; exit 3", 1, "routd ended with exit status 3, last output: no disk (attempt 5)"},
-		"exits 0":         {"dashd", "", 1, "dashd ended with exit status 0 (attempt 5)"},
-		"exits 75":        {"dashd", "exit 75", 75, "dashd ended with exit status 75 (attempt 5)"},
-		"is killed":       {"gated", "kill -9 $$", 1, "gated ended with signal: killed (attempt 5)"},
-		"no program":      {"gated", "exec /nowhere/gated", 1, "gated ended with exit status 127"},
-		"invalid program": {"gated", "", 1, "gated ended with fork/exec"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := withScripts(t, map[string]string{tc.daemon: tc.script})
-			if name == "invalid program" {
-				f.writeProgram(tc.daemon, "\x7fELF") // the kernel refuses to run it
+			f := withScripts(t, nil)
+			switch {
+			case name == "invalid program":
+				f.writeProgram(tc.program, "\x7fELF") // the kernel refuses to run it
+			case tc.program != "":
+				f.script(tc.program, tc.script)
+			case tc.env != "":
+				f.Instance.Env = append(f.Instance.Env, tc.env)
 			}
 			l := f.Launch()
 			l.WantEnd(tc.code)
-			if text := l.Stderr(); !strings.Contains(text, tc.want) {
-				t.Errorf("stderr:\n%s", text)
-			}
-			if l.Stdout() != "" {
-				t.Errorf("stdout: %q", l.Stdout())
+			text := l.Stderr()
+			if !strings.Contains(text, tc.want) || l.Stdout() != "" || tc.program == "migrate" && strings.Contains(text, "started") {
+				t.Errorf("stdout: %q, stderr:\n%s", l.Stdout(), text)
 			}
 		})
 	}
@@ -93,14 +81,6 @@ func TestLauncher_FurtherAccount_RunsWithItsVariables(t *testing.T) {
 	l.WaitOutput("teled    |  t ")
 	l.Signal(syscall.SIGINT)
 	l.WantEnd(0)
-}
-
-func TestLauncher_InvalidAccounts_Refused(t *testing.T) {
-	l := withScripts(t, nil, "ACCOUNTS=gated+work").Launch()
-	l.WantEnd(78)
-	if text := l.Stderr(); !strings.Contains(text, `ACCOUNTS: "gated+work" is not an adapter`) {
-		t.Errorf("stderr:\n%s", text)
-	}
 }
 
 func TestLauncher_StopSignals_StopDaemons(t *testing.T) {
@@ -171,23 +151,6 @@ func TestLauncher_DaemonIgnoresStop_KilledAfterTimeout(t *testing.T) {
 	}
 }
 
-func TestLauncher_LongOutput_IsPrintedWhole(t *testing.T) {
-	f := withScripts(t, map[string]string{
-		"gated": `head -c 3000000 /dev/zero | tr '\0' x; echo; echo out; echo err >&2; printf 'no end'; : >"$ARIZUKO_DATA/printed"; exec sleep 1000`,
-	})
-	l := f.Launch()
-	l.WaitOutput("gated    | out\ngated    | err\n")
-	f.Until("all to be printed", func() bool { _, err := os.Stat(filepath.Join(f.Instance.Data, "printed")); return err == nil })
-	if n := strings.Count(l.Stderr(), "x"); n != 3_000_000 {
-		t.Errorf("%d bytes of the long line", n)
-	}
-	l.Signal(syscall.SIGINT)
-	l.WantEnd(0)
-	if !strings.Contains(l.Stderr(), "gated    | no end\n") {
-		t.Error("the unterminated line is lost")
-	}
-}
-
 func TestLauncher_StderrClosed_StillStops(t *testing.T) {
 	f := withScripts(t, map[string]string{"gated": "echo up; exec sleep 1000"})
 	cmd := f.Instance.Command("launcher")
@@ -211,19 +174,4 @@ func TestLauncher_StderrClosed_StillStops(t *testing.T) {
 	if err := cmd.Wait(); err != nil || len(f.Processes("")) > 0 {
 		t.Errorf("%v, processes %v are left", err, f.Processes(""))
 	}
-}
-
-func TestLauncher_MissingProgram_Fails(t *testing.T) {
-	f := newFixture(t)
-	l := f.Launch()
-	l.WantEnd(1)
-	if !strings.Contains(l.Stderr(), "launcher: no program at "+f.bin+"/routd: build it first\n") {
-		t.Errorf("stderr: %q", l.Stderr())
-	}
-}
-
-func TestLauncher_DataFolderCannotBeCreated_Exits78(t *testing.T) {
-	f := withScripts(t, nil)
-	f.Instance.Env = append(f.Instance.Env, "ARIZUKO_DATA=/dev/null/data")
-	f.Launch().WantEnd(78)
 }

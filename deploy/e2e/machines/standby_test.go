@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/gatedtest"
-
 	"arizuko/deploy/e2e/harness"
 	"arizuko/migrations"
 	"arizuko/pkg/store"
@@ -57,7 +55,7 @@ func TestStore_CommitNotOnStandby_IsAwaited(t *testing.T) {
 	exec(`SELECT pg_reload_conf()`)
 	written := make(chan error, 1)
 	write := func() {
-		written <- s.Write(context.Background(), func(tx *store.Tx) error { return gatedtest.SetCursor(tx, 7) })
+		written <- s.Write(context.Background(), func(tx *store.Tx) error { return tx.PutCursor("gated", "key", "7") })
 	}
 	go write()
 	waiting := awaitWaiter(t, admin, func() {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/deploy/e2e/harness"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -244,7 +245,7 @@ func (r *scenarioRun) checkTurn(w written, m *msg.Message) {
 // checkReplies fails the test unless all replies of a turn are where its answer belongs.
 func (r *scenarioRun) checkReplies(t *msg.Turn) {
 	r.T.Helper()
-	replies, err := r.Store.TurnReplies(r.T.Context(), t.ID)
+	replies, err := factrows.TurnReplies(r.T.Context(), r.Store.Reader, t.ID)
 	r.OK(err)
 	if silent := t.Reason == msg.ReasonSilent; silent != (len(replies) == 0) {
 		r.T.Errorf("turn %d is %s and has %d replies", t.ID, t.Reason, len(replies))

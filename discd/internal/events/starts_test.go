@@ -16,7 +16,7 @@ import (
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/adaptertest/nettest"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/daemon/rows"
 )
@@ -50,7 +50,7 @@ func TestSessionStarts_OnlyThoseOfOthersCount(t *testing.T) {
 func TestWatchStarts_AnotherSession_IsNamedForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left atomic.Int64
-		m := memnet.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		m := nettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"url":"wss://discord.test","shards":1,"session_start_limit":{"total":1000,"remaining":%d,"reset_after":7200000,"max_concurrency":1}}`, left.Load())
 		}))
 		client := adapter.Network{Dial: m.Dial, TLS: m.TLS()}.ListenClient()

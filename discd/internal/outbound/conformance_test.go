@@ -14,7 +14,7 @@ import (
 	"arizuko/discd/internal/events"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
-	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/adaptertest/nettest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/discord"
@@ -93,7 +93,7 @@ func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 func newRemoteOf(t testing.TB, st func() *store.Store) (*fixture, adaptertest.Remote) {
 	began := time.Now()
 	s, data := newFixtureAt(func() time.Time { return fixtureTime.Add(time.Since(began)) }), t.TempDir()
-	n := memnet.Serve(t, s)
+	n := nettest.Serve(t, s)
 	clients := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	t.Cleanup(func() {
 		for _, c := range s.Calls() {

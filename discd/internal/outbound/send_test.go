@@ -50,7 +50,7 @@ func (b *senderFixture) start(t *testing.T) {
 func (b *senderFixture) row(t *testing.T, m msg.Message) (*msg.Message, adapter.Part) {
 	t.Helper()
 	m.ChatJID, m.Direction, m.Source, m.ReceivedAt, m.OutState = b.address(b.channel.ChannelID), msg.Out, msg.SourceAgent, b.time.UnixMilli(), msg.OutQueued
-	if _, _, err := b.Store.PutMessage(t.Context(), &m); err != nil {
+	if _, _, err := storetest.Put(t.Context(), b.Store, &m); err != nil {
 		t.Fatal(err)
 	}
 	parts, err := b.Cut(&m)
@@ -182,7 +182,7 @@ func TestFind_PartsWithEqualText_AreNotConfused(t *testing.T) {
 		ChatJID: b.address(b.channel.ChannelID), Direction: msg.Out, OutState: msg.OutQueued, ReceivedAt: b.time.UnixMilli(),
 		Content: strings.Repeat("x", 2*(maxText-markRoom)),
 	}
-	if _, _, err := b.Store.PutMessage(t.Context(), m); err != nil {
+	if _, _, err := storetest.Put(t.Context(), b.Store, m); err != nil {
 		t.Fatal(err)
 	}
 	parts, err := b.Cut(m)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -52,7 +53,7 @@ func TestLookup_MovedChat_KeepsItsObjects(t *testing.T) {
 		f.activate(URLDiscussed, link)
 	}
 	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
-	f.write(func(tx *store.Tx) error { return tx.MoveChat(chatA, newer, f.now) })
+	f.write(func(tx *store.Tx) error { return chatmove.Move(tx, chatA, newer, f.now) })
 	f.activate(FollowupAttached, object(msg.ContextMessage, 2)) // by the former address
 	for _, jid := range []string{chatA, newer} {
 		q := f.query("")

@@ -169,7 +169,7 @@ func putOut(tx *store.Tx, t *msg.Turn, out *msg.Message, now int64) error {
 	}
 	out.ChatJID, out.Direction, out.IsBot = t.ChatJID, msg.Out, true
 	out.Topic, out.ThreadID, out.TurnID = t.Place, t.ThreadID, t.ID
-	out.Timestamp, out.ReceivedAt, out.OutState = now, now, store.OutStateOf(t.ChatJID)
+	out.Timestamp, out.ReceivedAt, out.OutState = now, now, msg.OutStateOf(t.ChatJID)
 	_, _, err = tx.PutMessage(out)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -32,7 +33,7 @@ func TestAnswerTurn_FramesOfOtherRuns_ChangeNothing(t *testing.T) {
 	if got := storetest.Value[string](t, s, `SELECT group_concat(session_id, '') FROM session_log`); got != "" {
 		t.Errorf("the log has session %q", got)
 	}
-	if got := storetest.Must(s.Session(t.Context(), storetest.Folder, ""))(t); got != "" {
+	if got := storetest.Must(factrows.Session(t.Context(), s.Reader, storetest.Folder, ""))(t); got != "" {
 		t.Errorf("session %q", got)
 	}
 }
@@ -60,7 +61,7 @@ func TestAnswerTurn_ClosedRun_StoresNoSession(t *testing.T) {
 	if got := storetest.Turn(t, s, second.ID); got.State != msg.TurnDone || len(storetest.Replies(t, s, second.ID)) != 1 {
 		t.Errorf("its turn is not answered: %+v", got)
 	}
-	if got := storetest.Must(s.Session(t.Context(), storetest.Folder, ""))(t); got != "" {
+	if got := storetest.Must(factrows.Session(t.Context(), s.Reader, storetest.Folder, ""))(t); got != "" {
 		t.Errorf("session %q came back", got)
 	}
 	storetest.Write(t, s, func(tx *store.Tx) (err error) {

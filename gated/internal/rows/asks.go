@@ -115,7 +115,7 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 		ChatJID: t.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(t.Folder), SenderName: q.Name,
 		Content: a.Text(q.Name), ReplyToID: t.ReplyTo, Topic: t.Place, ThreadID: t.ThreadID, TurnID: t.ID,
 		Source:    cmp.Or(q.Source, msg.SourceTool),
-		Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(t.ChatJID),
+		Timestamp: now, ReceivedAt: now, OutState: msg.OutStateOf(t.ChatJID),
 	}
 	if a.MessageID, _, err = tx.PutMessage(row); err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ func endAsk(tx *store.Tx, a *msg.Ask, by string, now int64) error {
 		ChatJID: m.ChatJID, Direction: msg.Out, Kind: msg.KindEdit, IsBot: true, Sender: m.Sender,
 		SenderName: m.SenderName,
 		Content:    a.EndedText(m.SenderName, by), DerivedFrom: m.ID, Topic: m.Topic, ThreadID: m.ThreadID,
-		Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: store.OutStateOf(m.ChatJID),
+		Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: msg.OutStateOf(m.ChatJID),
 	})
 	return err
 }

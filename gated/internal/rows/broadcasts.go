@@ -97,7 +97,7 @@ func PutBroadcastPage(tx *store.Tx, key string, limit int, now int64) (done bool
 // PutBroadcastMessage stores a message at the top level of a chat that answers nothing. The caller sets the chat and
 // the content, and for a group's agent also the sender and the one on whose behalf it writes.
 func PutBroadcastMessage(tx *store.Tx, m *msg.Message, now int64) (id int64, err error) {
-	m.Direction, m.IsBot, m.Source, m.OutState = msg.Out, true, msg.SourceBroadcast, store.OutStateOf(m.ChatJID)
+	m.Direction, m.IsBot, m.Source, m.OutState = msg.Out, true, msg.SourceBroadcast, msg.OutStateOf(m.ChatJID)
 	m.Timestamp, m.ReceivedAt = now, now
 	id, _, err = tx.PutMessage(m)
 	return id, err

@@ -82,7 +82,7 @@ func scopeOf(a *msg.Ask, t *msg.Turn) (b BudgetScope, by int64, err error) {
 
 // Raised returns by how many US dollars a budget was raised.
 func Raised(ctx context.Context, r store.Reader, b BudgetScope) (usd float64, err error) {
-	by, err := r.State(ctx, b.key())
+	by, err := state(ctx, r, b.key())
 	return float64(by) / micros, err
 }
 

@@ -9,6 +9,8 @@ import (
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/chatmove"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -21,7 +23,7 @@ func TestUsage_IsAdded(t *testing.T) {
 	for _, u := range []agentproto.Usage{{Input: 5, Output: 1, ContextUsed: 6, ContextSize: 100, CostUSD: 0.25}, {Input: 1, CostUSD: 0.5}, {ContextUsed: 7}} {
 		storetest.Write(t, s, func(tx *store.Tx) error { return rows.AddUsage(tx, turn.ID, u, "2026-11-23") })
 	}
-	got, err := s.Usage(t.Context(), turn.ID)
+	got, err := factrows.Usage(t.Context(), s.Reader, turn.ID)
 	if want := (agentproto.Usage{Input: 6, Output: 1, ContextUsed: 7, ContextSize: 100, CostUSD: 0.75}); err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
@@ -36,9 +38,9 @@ func TestSpend_ChatMoves_IsAddedToItsNextAddress(t *testing.T) {
 			return rows.AddUsage(tx, turn.ID, agentproto.Usage{CostUSD: 0.5}, "2026-11-23")
 		})
 	}
-	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat("telegram:-5", "telegram:-1005", 1000) })
-	got := storetest.Must(s.Spend(t.Context(), store.ByChat, store.SpendList{From: "2026-11-23", To: "2026-11-23", Limit: 9}))(t)
-	if want := []store.SpendRow{{Name: "telegram:-1005", Spend: store.Spend{Turns: 2, CostUSD: 1}}}; !cmp.Equal(got, want) {
+	storetest.Write(t, s, func(tx *store.Tx) error { return chatmove.Move(tx, "telegram:-5", "telegram:-1005", 1000) })
+	got := storetest.Must(factrows.ListSpend(t.Context(), s.Reader, factrows.ByChat, factrows.SpendList{From: "2026-11-23", To: "2026-11-23", Limit: 9}))(t)
+	if want := []factrows.SpendRow{{Name: "telegram:-1005", Spend: factrows.Spend{Turns: 2, CostUSD: 1}}}; !cmp.Equal(got, want) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -116,7 +118,7 @@ func TestBudget_DayIsRaised_ItsTurnsAreQueuedAgainAndItsQuestionsEnd(t *testing.
 			t.Errorf("another question is %s", got.State)
 		}
 	}
-	if rows := storetest.Must(b.Audit(t.Context(), store.AuditQuery{What: "raise budget", Limit: 9}))(t); len(rows) != 1 ||
+	if rows := storetest.Must(factrows.Audit(t.Context(), b.Reader, factrows.AuditQuery{What: "raise budget", Limit: 9}))(t); len(rows) != 1 ||
 		rows[0].Who != "telegram:7" || rows[0].Detail != "group acme on 2026-11-23 by $1.50" {
 		t.Errorf("audit %+v", rows)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -72,7 +73,7 @@ func TestThreadTopics(t *testing.T) {
 	for _, tt := range []struct{ chat, thread, want string }{
 		{storetest.Chat, "7", "#deploy"}, {"telegram:-2", "7", "#else"}, {storetest.Chat, "8", ""}, {storetest.Chat, "", ""},
 	} {
-		if got := storetest.Must(s.TopicOfThread(t.Context(), tt.chat, tt.thread))(t); got != tt.want {
+		if got := storetest.Must(factrows.TopicOfThread(t.Context(), s.Reader, tt.chat, tt.thread))(t); got != tt.want {
 			t.Errorf("%s %q: %q, want %q", tt.chat, tt.thread, got, tt.want)
 		}
 	}

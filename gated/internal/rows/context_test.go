@@ -63,12 +63,12 @@ func TestTx_ContextEnded_ReadsOn(t *testing.T) {
 	err := s.Write(ctx, func(tx *store.Tx) (err error) {
 		cancel()
 		read, err = tx.Message(ctx, row.ID)
-		return errors.Join(err, rows.SetCursor(tx, row.ID))
+		return errors.Join(err, tx.PutCursor("gated", "key", "written"))
 	})
 	if err != nil || read == nil {
 		t.Fatalf("%v, %v", read, err)
 	}
-	if cursor := storetest.Must(rows.Cursor(t.Context(), s.Reader))(t); cursor != row.ID {
-		t.Errorf("cursor %d, want %d", cursor, row.ID)
+	if got := storetest.Must(s.DaemonCursor(t.Context(), "gated", "key"))(t); got != "written" {
+		t.Errorf("%q is written", got)
 	}
 }

@@ -3,6 +3,7 @@ package rows
 import (
 	"context"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/store"
 )
 
@@ -10,7 +11,7 @@ import (
 // 0 for other groups.
 func ProbeAt(ctx context.Context, r store.Reader, folder string) (int64, error) {
 	const query = `SELECT max(probe_at, 1) FROM group_failures WHERE folder = ? AND count >= ?`
-	return store.Value[int64](ctx, r, query, folder, store.MinFailures)
+	return store.Value[int64](ctx, r, query, folder, factrows.MinFailures)
 }
 
 // CountFailure records that a turn of a group has failed, and reports whether the
@@ -21,7 +22,7 @@ func CountFailure(tx *store.Tx, folder, problem string, now, probeAt int64) (ali
 		since = CASE WHEN group_failures.problem = excluded.problem OR group_failures.count >= 3 THEN group_failures.since ELSE excluded.since END, problem = excluded.problem
 		RETURNING count`
 	var count int
-	if _, err := tx.Find([]any{&count}, query, folder, problem, now); err != nil || count < store.MinFailures {
+	if _, err := tx.Find([]any{&count}, query, folder, problem, now); err != nil || count < factrows.MinFailures {
 		return false, err
 	}
 	return true, SetProbe(tx, folder, probeAt)

@@ -6,6 +6,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -33,8 +34,8 @@ func TestFailures(t *testing.T) {
 	if !fail("y") || !fail("another one of a probe") {
 		t.Error("three failures in a row are not alike")
 	}
-	want := []store.GroupFailures{{Folder: storetest.Folder, Problem: "another one of a probe", Count: 4, Since: 100, ProbeAt: 900}}
-	if got := storetest.Must(s.FailingGroups(t.Context()))(t); !slices.Equal(got, want) {
+	want := []factrows.GroupFailures{{Folder: storetest.Folder, Problem: "another one of a probe", Count: 4, Since: 100, ProbeAt: 900}}
+	if got := storetest.Must(factrows.FailingGroups(t.Context(), s.Reader))(t); !slices.Equal(got, want) {
 		t.Errorf("failing: %+v", got)
 	}
 	waiting := gatedtest.Queued(t, s)

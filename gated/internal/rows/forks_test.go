@@ -9,6 +9,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -272,7 +273,7 @@ func TestMoveChat_ForksMove(t *testing.T) {
 		if err := rows.PutFork(tx, &msg.Fork{ChatJID: "telegram:-1", Topic: "#fix", Folder: "f", MessageID: 1, CreatedAt: 1}); err != nil {
 			return err
 		}
-		return tx.MoveChat("telegram:-1", "telegram:-100", 5)
+		return chatmove.Move(tx, "telegram:-1", "telegram:-100", 5)
 	})
 	if err != nil {
 		t.Fatal(err)

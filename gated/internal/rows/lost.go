@@ -64,7 +64,7 @@ func PutLossNotice(tx *store.Tx, of *Lost, text string, now int64) (id int64, er
 	notice := &msg.Message{
 		ChatJID: of.ChatJID, ThreadID: of.ThreadID, Topic: of.Topic, Direction: msg.Out, IsBot: true, Content: text,
 		Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, DerivedFrom: of.ID,
-		OutState: store.OutStateOf(of.ChatJID),
+		OutState: msg.OutStateOf(of.ChatJID),
 	}
 	_, _, err = tx.PutMessage(notice)
 	return notice.ID, err

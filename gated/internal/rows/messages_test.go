@@ -90,20 +90,6 @@ func TestNewMessages_AfterCursor_ReturnsEachChatOnce(t *testing.T) {
 	}
 }
 
-func TestCursor(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	if got := storetest.Must(rows.Cursor(t.Context(), s.Reader))(t); got != 0 {
-		t.Errorf("at first: %d", got)
-	}
-	for _, id := range []int64{5, 9, 9, 2} {
-		storetest.Write(t, s, func(tx *store.Tx) error { return rows.SetCursor(tx, id) })
-		if got := storetest.Must(rows.Cursor(t.Context(), s.Reader))(t); got != id {
-			t.Errorf("%d, want %d", got, id)
-		}
-	}
-}
-
 func TestUndecidedPages(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

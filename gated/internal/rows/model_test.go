@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -237,7 +238,7 @@ func (m *model) checkEnded(t *rapid.T, turn *msg.Turn) {
 		}
 	}
 	m.ended[turn.ID] = turn
-	replies, err := m.s.TurnReplies(t.Context(), turn.ID)
+	replies, err := factrows.TurnReplies(t.Context(), m.s.Reader, turn.ID)
 	if err != nil || len(replies) != m.replies[turn.ID] {
 		t.Fatalf("turn %d: %d replies to %d frames (%v)", turn.ID, len(replies), m.replies[turn.ID], err)
 	}

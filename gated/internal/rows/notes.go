@@ -1,6 +1,7 @@
 package rows
 
 import (
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -29,7 +30,7 @@ func releaseNotes(tx *store.Tx, id int64) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	rows, err := tx.TurnMessages(store.Uncancelled(), id)
+	rows, err := factrows.TurnMessages(store.Uncancelled(), tx.Reader, id)
 	if err != nil || len(rows) > 0 {
 		return err
 	}

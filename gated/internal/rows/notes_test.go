@@ -6,6 +6,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -60,7 +61,7 @@ func TestAttachNotes(t *testing.T) {
 		}
 	}
 	var ids []int64
-	for _, m := range storetest.Must(s.TurnMessages(t.Context(), first.ID))(t) {
+	for _, m := range storetest.Must(factrows.TurnMessages(t.Context(), s.Reader, first.ID))(t) {
 		ids = append(ids, m.ID)
 	}
 	if !slices.Equal(ids, []int64{mine, first.TriggerMessageID}) {

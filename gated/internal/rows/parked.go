@@ -93,7 +93,7 @@ func DropParked(tx *store.Tx, chatJID string, reason msg.Reason, now int64) erro
 
 func dropParked(tx *store.Tx, id int64, reason msg.Reason, now int64) error {
 	const query = `UPDATE messages SET disposition = 'dropped', reason = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition = 'onboarding'`
-	seq, err := tx.NextDecision()
+	seq, err := nextDecision(tx)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -24,7 +25,7 @@ func TestParked_TakeUp_AreUndecidedInOrder(t *testing.T) {
 	s := storetest.Open(t)
 	one, two, other := storetest.Park(t, s, storetest.Chat, "one"), storetest.Park(t, s, storetest.Chat, "two"), storetest.Park(t, s, "telegram:-2", "other")
 	storetest.Write(t, s, func(tx *store.Tx) error {
-		return storetest.PutRequest(tx, &store.Request{Code: "ABCD-1234", ChatJID: storetest.Chat, Kind: msg.ChatGroup, CreatedAt: 1})
+		return storetest.PutRequest(tx, &factrows.Request{Code: "ABCD-1234", ChatJID: storetest.Chat, Kind: msg.ChatGroup, CreatedAt: 1})
 	})
 	differ(t, "chats", storetest.Must(rows.ParkedChats(t.Context(), s.Reader))(t), []rows.ParkedChat{{JID: storetest.Chat, Pending: true}, {JID: "telegram:-2"}})
 	list := storetest.Must(rows.Parked(t.Context(), s.Reader, storetest.Chat, 10))(t)

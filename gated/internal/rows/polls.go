@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -123,7 +124,7 @@ func QueuePollEnd(tx *store.Tx, id, now int64) (ended bool, err error) {
 	}
 	tx.Note(failpoint.EndPoll)
 	content, stored := poll.Poll, (*msg.PollResult)(nil)
-	if content.Result, err = tx.PollResult(store.Uncancelled(), poll); err != nil {
+	if content.Result, err = factrows.PollResult(store.Uncancelled(), tx.Reader, poll); err != nil {
 		return false, err
 	}
 	lost, err := tx.Unreachable(store.Uncancelled(), m)
@@ -138,7 +139,7 @@ func QueuePollEnd(tx *store.Tx, id, now int64) (ended bool, err error) {
 			ChatJID: m.ChatJID, Direction: msg.Out, Kind: msg.KindPoll, IsBot: true, Content: content.JSON(),
 			TargetID: m.PlatformID,
 			Topic:    m.Topic, ThreadID: m.ThreadID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice,
-			OutState: store.OutStateOf(m.ChatJID),
+			OutState: msg.OutStateOf(m.ChatJID),
 		})
 	}
 	if err == nil {

@@ -10,6 +10,8 @@ import (
 
 	"arizuko/gated/internal/rows"
 	adapterrows "arizuko/pkg/adapter/rows"
+	"arizuko/pkg/chatmove"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -154,7 +156,7 @@ func TestQueuePollEnd_MessageThatCannotBeClosed(t *testing.T) {
 	}
 
 	for what, forget := range map[string]func(*store.Tx) error{
-		"after the move":  func(tx *store.Tx) error { return tx.MoveChat("telegram:-5", "telegram:-1005", 600) },
+		"after the move":  func(tx *store.Tx) error { return chatmove.Move(tx, "telegram:-5", "telegram:-1005", 600) },
 		"of a former bot": func(tx *store.Tx) error { return errors.Join(tx.PutBot("teled", "1", 1), tx.PutBot("teled", "2", 2)) },
 	} {
 		s := storetest.Open(t)
@@ -268,7 +270,7 @@ func TestPollResult_IsTheTally(t *testing.T) {
 				p.ID, fmt.Sprintf("telegram:%d", i), []string{"", "Ann"}[i%2], options, 100-i)
 		}
 		p = storetest.Must(rows.Poll(t.Context(), s.Reader, p.ID))(t)
-		differ(t, fmt.Sprintf("multiple %t", multiple), storetest.Must(s.PollResult(t.Context(), p))(t), p.Poll.Tally(storetest.Must(s.PollVotes(t.Context(), p.ID))(t)))
+		differ(t, fmt.Sprintf("multiple %t", multiple), storetest.Must(factrows.PollResult(t.Context(), s.Reader, p))(t), p.Poll.Tally(storetest.Must(s.PollVotes(t.Context(), p.ID))(t)))
 		first := storetest.Must(rows.PollVoters(t.Context(), s.Reader, p, 2))(t)
 		want := []string{"Ann", "telegram:0"} // of [2,1] and [1]
 		if multiple {

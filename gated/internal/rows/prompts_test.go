@@ -140,15 +140,3 @@ func TestPromptFacts_Unseen(t *testing.T) {
 		t.Error("another row does not count")
 	}
 }
-
-func BenchmarkPromptFacts(b *testing.B) {
-	s := storetest.Open(b)
-	turn := gatedtest.Queued(b, s)
-	run := gatedtest.Begun(b, s, turn)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := rows.ReadPromptFacts(b.Context(), s.Reader, turn, run.ID, 0); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -3,16 +3,17 @@ package rows
 import (
 	"context"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
 // QueueBacklog counts queued turns by the cause of their wait.
 type QueueBacklog struct {
-	Ready store.Backlog // for an agent, or for an older turn of their conversation
-	Later int           // for a time to come: those of Files and Probe, a retry, or the machine
-	Files int           // for the files of their rows
-	Probe int           // for the next attempt of a group whose turns fail alike
+	Ready factrows.Backlog // for an agent, or for an older turn of their conversation
+	Later int              // for a time to come: those of Files and Probe, a retry, or the machine
+	Files int              // for the files of their rows
+	Probe int              // for the next attempt of a group whose turns fail alike
 }
 
 // CountQueue counts queued turns at the time now, in unix ms. It runs at each scrape of the metrics: it counts entries

@@ -20,12 +20,12 @@ func TestBacklogs_Rows_AreCountedWithTheOldest(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	ctx := t.Context()
-	waits := map[string]store.Waits{
-		"undecided": store.ForDecision, "parked": store.ForApproval, "outbox": store.ForDelivery, "files": store.ForFiles,
-		"running": store.ForAgent,
+	waits := map[string]factrows.Waits{
+		"undecided": factrows.ForDecision, "parked": factrows.ForApproval, "outbox": factrows.ForDelivery, "files": factrows.ForFiles,
+		"running": factrows.ForAgent,
 	}
 	for name, w := range waits {
-		if got := storetest.Must(s.Backlog(ctx, w, "telegram", 10))(t); got != (store.Backlog{}) {
+		if got := storetest.Must(factrows.CountBacklog(ctx, s.Reader, w, "telegram", 10))(t); got != (factrows.Backlog{}) {
 			t.Errorf("%s of an empty database: %+v", name, got)
 		}
 	}
@@ -44,11 +44,11 @@ func TestBacklogs_Rows_AreCountedWithTheOldest(t *testing.T) {
 	}
 	storetest.Stored(t, s, &msg.Message{ChatJID: "slack:1", Direction: msg.Out, ReceivedAt: 1, OutState: msg.OutQueued})
 
-	got := map[string]store.Backlog{}
+	got := map[string]factrows.Backlog{}
 	for name, w := range waits {
-		got[name] = storetest.Must(s.Backlog(ctx, w, "telegram", 10))(t)
+		got[name] = storetest.Must(factrows.CountBacklog(ctx, s.Reader, w, "telegram", 10))(t)
 	}
-	if diff := cmp.Diff(map[string]store.Backlog{
+	if diff := cmp.Diff(map[string]factrows.Backlog{
 		"undecided": {Count: 2, Oldest: 1000}, "parked": {Count: 1, Oldest: 3000},
 		"outbox": {Count: 2, Oldest: 1}, "files": {Count: 1, Oldest: 3000}, "running": {},
 	}, got); diff != "" {
@@ -64,7 +64,7 @@ func TestBacklogs_ManyRows_AreCountedUpToTheLimit(t *testing.T) {
 		return tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
 			INSERT INTO messages (chat_jid, direction, timestamp, received_at) SELECT 'telegram:' || i, 'in', 1, 1 FROM n`)
 	})
-	if got := storetest.Must(s.Backlog(t.Context(), store.ForDecision, "", 500))(t); got.Count != 500 {
+	if got := storetest.Must(factrows.CountBacklog(t.Context(), s.Reader, factrows.ForDecision, "", 500))(t); got.Count != 500 {
 		t.Errorf("%d undecided rows counted, not 500", got.Count)
 	}
 	if got := storetest.Must(rows.CountQueue(t.Context(), s.Reader, 1, 500))(t); got.Ready.Count != 500 {
@@ -83,7 +83,7 @@ func TestQueueBacklog_Turns_AreCountedByWhatTheyWaitFor(t *testing.T) {
 	waits(msg.WaitsRetry, 5000, 30)
 	waits(msg.WaitsRetry, 900, 40) // its time has come
 	waits("", 0, 50)
-	want := rows.QueueBacklog{Ready: store.Backlog{Count: 2, Oldest: 40}, Later: 3, Files: 1, Probe: 1}
+	want := rows.QueueBacklog{Ready: factrows.Backlog{Count: 2, Oldest: 40}, Later: 3, Files: 1, Probe: 1}
 	if diff := cmp.Diff(want, storetest.Must(rows.CountQueue(t.Context(), s.Reader, 1000, 10))(t)); diff != "" {
 		t.Error(diff)
 	}

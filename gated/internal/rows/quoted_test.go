@@ -55,7 +55,7 @@ func TestPutMessage_PostThatWasQuoted_IsDecidedLikeAnyOther(t *testing.T) {
 	if again := storetest.Quoted("1"); gatedtest.PutQuoted(t, s, again) || again.ID != post.ID {
 		t.Errorf("quoted again it is row %d", again.ID)
 	}
-	if _, fresh, err := s.PutMessage(t.Context(), storetest.Quoted("1")); fresh || err != nil {
+	if _, fresh, err := storetest.Put(t.Context(), s, storetest.Quoted("1")); fresh || err != nil {
 		t.Errorf("redelivered: fresh %v, %v", fresh, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -109,13 +110,13 @@ func TestRecent_AppliesChanges(t *testing.T) {
 	differ(t, "rows", recentTexts(t, s, scope, everything), []string{"one, edited again", "three", "four", "answer"})
 	differ(t, "before later changes", recentTexts(t, s, scope, before), []string{"one, edited", "two", "three", "four", "anser", "wrong"})
 
-	if got := storetest.Must(s.LastChange(t.Context(), first.ID, everything))(t); *got != (store.Change{Content: "one, edited again"}) {
+	if got := storetest.Must(factrows.LastChange(t.Context(), s.Reader, first.ID, everything))(t); *got != (factrows.Change{Content: "one, edited again"}) {
 		t.Errorf("change of an edited row: %+v", got)
 	}
-	if got := storetest.Must(s.LastChange(t.Context(), wrong.ID, everything))(t); !got.Deleted {
+	if got := storetest.Must(factrows.LastChange(t.Context(), s.Reader, wrong.ID, everything))(t); !got.Deleted {
 		t.Errorf("change of a deleted row: %+v", got)
 	}
-	if got := storetest.Must(s.LastChange(t.Context(), first.ID, first.ID))(t); got != nil {
+	if got := storetest.Must(factrows.LastChange(t.Context(), s.Reader, first.ID, first.ID))(t); got != nil {
 		t.Errorf("change before the edit: %+v", got)
 	}
 }
@@ -243,28 +244,5 @@ func TestRecent_IsBounded(t *testing.T) {
 	rows := storetest.Must(rows.Recent(t.Context(), s.Reader, rows.Scope{ChatJID: long.ChatJID}, everything))(t)
 	if len(rows[0].Content) != 2048 || rows[0].Omitted != 5000-2048 {
 		t.Errorf("%d bytes, %d omitted", len(rows[0].Content), rows[0].Omitted)
-	}
-}
-
-func BenchmarkRecent(b *testing.B) {
-	s := storetest.Open(b)
-	storetest.Write(b, s, func(tx *store.Tx) error {
-		for i := range 5000 {
-			m := &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, PlatformID: fmt.Sprint(i), ReplyToID: fmt.Sprint(i - 3), Sender: "telegram:7",
-				SenderName: "Alice", Content: "a line as users write them, of usual length"}
-			if i%2 == 1 {
-				m.Direction, m.Source, m.OutState = msg.Out, msg.SourceAgent, msg.OutSent
-			}
-			if _, _, err := tx.PutMessage(m); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	b.ReportAllocs()
-	for b.Loop() {
-		if rows, err := rows.Recent(b.Context(), s.Reader, rows.Scope{ChatJID: storetest.Chat}, everything); err != nil || len(rows) != 100 {
-			b.Fatal(len(rows), err)
-		}
 	}
 }

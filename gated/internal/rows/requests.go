@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -20,8 +21,8 @@ func endRequest(tx *store.Tx, t *msg.Turn, as msg.TurnState, now int64) error {
 	if !t.WorksForGroup() {
 		return nil
 	}
-	calls, err := tx.ToolCalls(store.Uncancelled(), t.ID)
-	if err != nil || slices.ContainsFunc(calls, func(c store.ToolCall) bool { return c.Tool == "escalate" }) {
+	calls, err := factrows.ToolCalls(store.Uncancelled(), tx.Reader, t.ID)
+	if err != nil || slices.ContainsFunc(calls, func(c factrows.ToolCall) bool { return c.Tool == "escalate" }) {
 		return err
 	}
 	if _, err = ResetSession(tx, t.Folder, t.Topic, now); err != nil || as == msg.TurnCancelled {

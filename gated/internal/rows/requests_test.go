@@ -5,6 +5,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -88,9 +89,9 @@ func TestEndTurn_OfARequest(t *testing.T) {
 			for _, line := range storetest.Must(rows.TurnSystemMessages(t.Context(), s.Reader, next.ID))(t) {
 				noted += line.Body
 			}
-			session := storetest.Must(s.Session(t.Context(), storetest.Folder, asked.Topic))(t)
+			session := storetest.Must(factrows.Session(t.Context(), s.Reader, storetest.Folder, asked.Topic))(t)
 			storetest.Write(t, s, func(tx *store.Tx) error { return rows.EndOldRequests(tx, 1000, 1000) })
-			if old := storetest.Must(s.Session(t.Context(), storetest.Folder, asked.Topic))(t); old != "" {
+			if old := storetest.Must(factrows.Session(t.Context(), s.Reader, storetest.Folder, asked.Topic))(t); old != "" {
 				t.Errorf("an old session is kept: %q", old)
 			}
 			if got != c.answer || noted != c.noted || session != c.session {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/store"
 )
 
@@ -16,7 +17,7 @@ func PurgeAudit(tx *store.Tx, before int64, limit int) (deleted int, err error) 
 	// Ids are handed out without gaps.
 	const query = `DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT ?3+0)
 		AND (at < ?1 OR id <= (SELECT max(id) FROM audit) - ?2)`
-	n, err := tx.Change(query, before, store.MaxAuditRows, limit)
+	n, err := tx.Change(query, before, factrows.MaxAuditRows, limit)
 	return int(n), err
 }
 

@@ -335,7 +335,7 @@ func TestPurge_RandomHistory_KeepsWhatIsNeeded(t *testing.T) {
 			t.Errorf("the counter of deliveries went from %d to %d", seq, after)
 		}
 		row := &msg.Message{ChatJID: storetest.Chat, Direction: msg.In}
-		if id, _, err := s.PutMessage(context.Background(), row); err != nil || id <= newest {
+		if id, _, err := storetest.Put(context.Background(), s, row); err != nil || id <= newest {
 			t.Errorf("row id %d was used before (%v)", id, err)
 		}
 	})
@@ -399,33 +399,4 @@ func TestPurge_DeliveriesOfAllRows_NewOnesReachRoutd(t *testing.T) {
 	if got := storetest.Must(s.DeliveryChanges(t.Context(), read, 10))(t); len(got) != 1 || got[0].MessageID != next {
 		t.Errorf("after the purge routd reads %+v", got)
 	}
-}
-
-// BenchmarkPurge deletes pages of a history of 10^5 messages, turns and deliveries.
-// maxms is the longest that a page held the write lock.
-func BenchmarkPurge(b *testing.B) {
-	s := storetest.Open(b)
-	storetest.OldChat(b, s, "telegram:-5", 100_000, 0)
-	storetest.Write(b, s, func(tx *store.Tx) error {
-		return errors.Join(tx.Exec(`UPDATE turns SET state = 'done', ended_at = 1`), tx.Exec(`UPDATE messages SET received_at = 1, decided_at = CASE WHEN disposition IS NULL THEN NULL ELSE 1 END`),
-			tx.Exec(`UPDATE deliveries SET updated_at = 1`))
-	})
-	b.ResetTimer()
-	pages, longest := 0, 0.0
-	for _, kind := range []rows.History{rows.HistoryTurns, rows.HistoryMessages} {
-		for after := int64(0); ; pages++ {
-			ids, next, err := rows.OldRows(b.Context(), s.Reader, kind, after, cutoff, 200)
-			if err != nil || len(ids) == 0 {
-				break
-			}
-			before := b.Elapsed()
-			storetest.Write(b, s, func(tx *store.Tx) error { _, err := rows.Purge(tx, kind, ids, cutoff); return err })
-			longest, after = max(longest, (b.Elapsed()-before).Seconds()*1000), next
-		}
-	}
-	if left := storetest.Value[int](b, s, `SELECT count(*) FROM messages`); left > 0 {
-		b.Fatalf("%d rows are left", left)
-	}
-	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(pages), "ms/page")
-	b.ReportMetric(longest, "maxms")
 }

@@ -2,9 +2,13 @@ package rows
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
+	adapterrows "arizuko/pkg/adapter/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -43,9 +47,9 @@ func FolderOwner(ctx context.Context, r store.Reader, folder string, except int6
 
 // RunsOfGone returns the runs whose owner is fenced or has left: another gated queues their turns again.
 func RunsOfGone(ctx context.Context, r store.Reader) ([]*msg.Run, error) {
-	const query = `SELECT ` + store.RunColumns + ` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL
+	const query = `SELECT ` + factrows.RunColumns + ` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL
 		AND NOT EXISTS (SELECT 1 FROM processes m WHERE m.id = r.owner)`
-	return store.All(ctx, r, store.ScanRun, query)
+	return store.All(ctx, r, factrows.ScanRun, query)
 }
 
 // RunIsLive reports whether a run may store its session, and, unless it drains, take
@@ -175,7 +179,7 @@ func runFor(tx *store.Tx, t *msg.Turn, maxAgents int) (run int64, err error) {
 	if t.Kind == msg.Delegated || t.WaitsFor != "" {
 		return 0, nil
 	}
-	_, err = tx.Find([]any{&run}, query, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(), store.MinFailures,
+	_, err = tx.Find([]any{&run}, query, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(), factrows.MinFailures,
 		maxAgents)
 	return run, err
 }
@@ -226,7 +230,36 @@ func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
 	if err := change(tx, fmt.Sprintf("give run %d turn", runID), t.ID, query, runID, now, t.ID); err != nil {
 		return err
 	}
+	return begin(tx, t)
+}
+
+// begin adds to a turn that a run has got: how its chat shows it before it answers, and its notes.
+func begin(tx *store.Tx, t *msg.Turn) error {
+	const queryChat = `SELECT ifnull((SELECT config FROM registered_groups WHERE folder = ?1), ''),
+		ifnull((SELECT kind FROM chats WHERE jid = ?2), '')`
+	var config string
+	var kind msg.ChatKind
+	if _, err := tx.Find([]any{&config, &kind}, queryChat, t.Folder, t.ChatJID); err != nil {
+		return err
+	}
+	if err := tx.Exec(`UPDATE turns SET preview = ? WHERE id = ?`, previewMode(config, kind, t), t.ID); err != nil {
+		return err
+	}
 	return AttachNotes(tx, t)
+}
+
+// previewMode is how much of a turn its chat shows before it answers: as the group's configuration sets it, or else as
+// for its kind of chat. It is "" for a turn that answers no chat. gated reports an invalid configuration; no agent runs
+// then.
+func previewMode(config string, kind msg.ChatKind, t *msg.Turn) adapterrows.PreviewMode {
+	if t.Kind != msg.Conversation || t.WorksForGroup() {
+		return ""
+	}
+	if kind == "" { // no adapter has described it
+		kind = msg.KindOfJID(t.ChatJID)
+	}
+	c, _ := groupconfig.Parse(json.RawMessage(config))
+	return adapterrows.PreviewMode(c.Progress.In(kind == msg.ChatDM || kind == msg.ChatWeb || t.ThreadID != ""))
 }
 
 // RunExists reports whether a run is stored.

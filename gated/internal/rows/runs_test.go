@@ -25,7 +25,7 @@ func TestRuns(t *testing.T) {
 	}
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.RecordProcess(tx, run.ID, 4321, 99, "label") })
 	run.PID, run.PIDStart, run.Label = 4321, 99, "label"
-	differ(t, "unended", storetest.Must(s.UnendedRuns(t.Context()))(t), []*msg.Run{run})
+	differ(t, "unended", storetest.Must(factrows.UnendedRuns(t.Context(), s.Reader))(t), []*msg.Run{run})
 	if !storetest.Must(rows.RunIsLive(t.Context(), s.Reader, run.ID))(t) || storetest.Must(rows.RunIsLive(t.Context(), s.Reader, 4711))(t) {
 		t.Error("the run is not live, or a run that does not exist is")
 	}
@@ -34,7 +34,7 @@ func TestRuns(t *testing.T) {
 		storetest.Write(t, s, func(tx *store.Tx) error { return rows.CloseRun(tx, run.ID, now) })
 	}
 	run.ClosedAt = 400
-	differ(t, "closed, process running", storetest.Must(s.UnendedRuns(t.Context()))(t), []*msg.Run{run})
+	differ(t, "closed, process running", storetest.Must(factrows.UnendedRuns(t.Context(), s.Reader))(t), []*msg.Run{run})
 	if storetest.Must(rows.RunIsLive(t.Context(), s.Reader, run.ID))(t) {
 		t.Error("closed and live")
 	}
@@ -44,7 +44,7 @@ func TestRuns(t *testing.T) {
 	if got := storetest.Value[int64](t, s, `SELECT ended_at FROM runs WHERE id = ?`, run.ID); got != 600 {
 		t.Errorf("ended at %d", got)
 	}
-	if got := storetest.Must(s.UnendedRuns(t.Context()))(t); len(got) != 0 {
+	if got := storetest.Must(factrows.UnendedRuns(t.Context(), s.Reader))(t); len(got) != 0 {
 		t.Errorf("ended: %+v", got)
 	}
 	want := []rows.PastSession{{StartedAt: 200, EndedAt: 600, Result: "error", Error: "broke"}}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -160,7 +161,7 @@ func asChanged(ctx context.Context, r store.Reader, query string, args ...any) (
 		return nil, err
 	}
 	for _, m := range rows {
-		change, err := r.LastChange(ctx, m.ID, store.AllChanges)
+		change, err := factrows.LastChange(ctx, r, m.ID, store.AllChanges)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -31,7 +32,7 @@ func TestSessions_OfSeveralAgents_AreKept(t *testing.T) {
 	check := func(when, topic, own, codex string) {
 		t.Helper()
 		got := []string{
-			storetest.Must(s.Session(t.Context(), storetest.Folder, ""))(t), storetest.Must(rows.AgentSession(t.Context(), s.Reader, storetest.Folder, "", ""))(t), storetest.Must(rows.AgentSession(t.Context(), s.Reader, storetest.Folder, "", "codex"))(t),
+			storetest.Must(factrows.Session(t.Context(), s.Reader, storetest.Folder, ""))(t), storetest.Must(rows.AgentSession(t.Context(), s.Reader, storetest.Folder, "", ""))(t), storetest.Must(rows.AgentSession(t.Context(), s.Reader, storetest.Folder, "", "codex"))(t),
 		}
 		differ(t, when, got, []string{topic, own, codex})
 	}
@@ -63,7 +64,7 @@ func TestSessions_OfSeveralAgents_AreKept(t *testing.T) {
 	storetest.Write(t, s, func(tx *store.Tx) error { _, err := rows.ResetSession(tx, storetest.Folder, "", 1); return err })
 	check("reset", "", "", "")
 	for topic, want := range map[string]string{"#a": "other", "#b": ""} {
-		if got := storetest.Must(s.Session(t.Context(), storetest.Folder, topic))(t); got != want {
+		if got := storetest.Must(factrows.Session(t.Context(), s.Reader, storetest.Folder, topic))(t); got != want {
 			t.Errorf("topic %q: %q, want %q", topic, got, want)
 		}
 	}

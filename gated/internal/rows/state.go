@@ -3,6 +3,7 @@ package rows
 import (
 	"context"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/store"
 )
 
@@ -10,8 +11,8 @@ import (
 // changes by SQL. 0 is never.
 func TableChangedAt(ctx context.Context, r store.Reader) (at int64, err error) {
 	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", "add group",
-		"change group", "delete group", store.AuditMove} {
-		rows, err := r.Audit(ctx, store.AuditQuery{What: what, Limit: 1})
+		"change group", "delete group", factrows.AuditMove} {
+		rows, err := factrows.Audit(ctx, r, factrows.AuditQuery{What: what, Limit: 1})
 		if err != nil {
 			return 0, err
 		}
@@ -30,22 +31,20 @@ func FoldersEver(ctx context.Context, r store.Reader) ([]string, error) {
 	return store.All(ctx, r, store.One[string], query)
 }
 
-// Keys of router_state.
-const (
-	stateCursor    = "cursor"
-	stateAnnounced = "announced_schema"
-)
+// stateAnnounced is a key of router_state.
+const stateAnnounced = "announced_schema"
 
-// Cursor is the id of the last row that gated has read. It is a hint: undecided
-// rows are found without it.
-func Cursor(ctx context.Context, r store.Reader) (int64, error) { return r.State(ctx, stateCursor) }
+// state is the value of a key of router_state, 0 for none.
+func state(ctx context.Context, r store.Reader, key string) (int64, error) {
+	return store.Value[int64](ctx, r, `SELECT value FROM router_state WHERE key = ?`, key)
+}
+
+// nextDecision numbers a decision.
+func nextDecision(tx *store.Tx) (int64, error) {
+	return store.Value[int64](store.Uncancelled(), tx.Reader, store.BumpState, store.StateDecisionSeq)
+}
 
 const putState = `INSERT INTO router_state (key, value) VALUES (?,?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
-
-// SetCursor stores the cursor.
-func SetCursor(tx *store.Tx, id int64) error {
-	return tx.Exec(putState, stateCursor, id)
-}
 
 // SetDemoAgent stores that.
 func SetDemoAgent(tx *store.Tx, demo bool) error {
@@ -58,7 +57,7 @@ func SetDemoAgent(tx *store.Tx, demo bool) error {
 
 // AnnouncedSchema is the schema version that gated has announced last, 0 for none.
 func AnnouncedSchema(ctx context.Context, r store.Reader) (version int64, err error) {
-	return r.State(ctx, stateAnnounced)
+	return state(ctx, r, stateAnnounced)
 }
 
 // SetAnnouncedSchema stores that version.

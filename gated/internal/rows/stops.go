@@ -444,28 +444,13 @@ func halfAnswer(tx *store.Tx, s *Stop, t *msg.Turn, now int64) (*msg.Message, er
 	if err != nil || p == nil || strings.TrimSpace(p.Text) == "" {
 		return nil, err
 	}
-	shown, err := adapterrows.RunningTurn(store.Uncancelled(), tx.Reader, t.ID)
-	if err != nil || shown == nil {
+	shown, err := adapterrows.TurnPreview(store.Uncancelled(), tx.Reader, t.ID)
+	if err != nil || shown == nil || !shown.Running {
 		return nil, err
 	}
-	replyTo := shown.ReplyTo
-	if platform, _ := msg.SplitJID(t.ChatJID); platform != msg.PlatformWeb { // which has no previews to store
-		if shown.Mode != adapterrows.PreviewText {
-			return nil, nil
-		}
-		open, err := adapterrows.LanePreviews(store.Uncancelled(), tx.Reader, shown.Lane)
-		if err != nil {
-			return nil, err
-		}
-		seen := false
-		for _, o := range open {
-			if o.TurnID == t.ID && o.PlatformID != "" && !o.Ending {
-				seen, replyTo = true, o.ReplyTo
-			}
-		}
-		if !seen {
-			return nil, nil
-		}
+	if platform, _ := msg.SplitJID(t.ChatJID); platform != msg.PlatformWeb && // which has no previews to store
+		(shown.Mode != adapterrows.PreviewText || shown.PlatformID == "" || shown.Ending) {
+		return nil, nil
 	}
 	by, err := tx.Message(store.Uncancelled(), s.BeforeMessage)
 	if err != nil {
@@ -482,7 +467,7 @@ func halfAnswer(tx *store.Tx, s *Stop, t *msg.Turn, now int64) (*msg.Message, er
 	return &msg.Message{
 		ChatJID: t.ChatJID, ThreadID: t.ThreadID, Topic: t.Topic, Direction: msg.Out, IsBot: true,
 		Sender: msg.AgentSender(t.Folder), Content: text + "\n\n*Stopped by " + msg.EscapeLine(name) + ".*",
-		ReplyToID: replyTo, TurnID: t.ID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice,
-		OutState: store.OutStateOf(t.ChatJID),
+		ReplyToID: shown.ReplyTo, TurnID: t.ID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice,
+		OutState: msg.OutStateOf(t.ChatJID),
 	}, nil
 }

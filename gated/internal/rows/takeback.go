@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -74,7 +75,7 @@ func TakeBack(tx *store.Tx, b msg.Takeback, now int64) (before *msg.Turn, err er
 
 // undeleted returns the messages of a turn without those that were deleted after an agent had begun it.
 func undeleted(tx *store.Tx, turn int64) (left []*msg.Message, err error) {
-	rows, err := tx.TurnMessages(store.Uncancelled(), turn)
+	rows, err := factrows.TurnMessages(store.Uncancelled(), tx.Reader, turn)
 	for _, m := range rows {
 		if m.Reason == msg.ReasonEditNote {
 			continue
@@ -105,7 +106,7 @@ func undeleted(tx *store.Tx, turn int64) (left []*msg.Message, err error) {
 func withdraw(tx *store.Tx, reason msg.Reason, now int64, rows ...int64) error {
 	const query = `UPDATE messages SET disposition = 'dropped', reason = ?, routed_to = NULL, turn_id = NULL, files_wanted = 0, decided_at = ?, decision_seq = ? WHERE id = ?`
 	for _, id := range rows {
-		seq, err := tx.NextDecision()
+		seq, err := nextDecision(tx)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -83,7 +84,7 @@ func TestTranscripts_End_IsStoredOnceCleanAndBounded(t *testing.T) {
 			if !end(c.text, c.problem) || end("later", "") {
 				t.Error("not stored once")
 			}
-			if err := s.FillTranscripts(t.Context(), []*msg.Message{m}); err != nil {
+			if err := factrows.FillTranscripts(t.Context(), s.Reader, []*msg.Message{m}); err != nil {
 				t.Fatal(err)
 			}
 			differ(t, "got", m.Attachments[1].Transcript, &c.want)
@@ -101,7 +102,7 @@ func TestTranscripts_WantedAgain_StaysAsItIs(t *testing.T) {
 	m, turn := voiceTurn(t, s)
 	storetest.Write(t, s, func(tx *store.Tx) error { _, err := rows.EndTranscript(tx, 1, "words", "", 5); return err })
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.WantTranscripts(tx, m, m.ID, turn, 6) })
-	if err := s.FillTranscripts(t.Context(), []*msg.Message{m}); err != nil || m.Attachments[1].Transcript.Text != "words" {
+	if err := factrows.FillTranscripts(t.Context(), s.Reader, []*msg.Message{m}); err != nil || m.Attachments[1].Transcript.Text != "words" {
 		t.Errorf("%+v, %v", m.Attachments[1].Transcript, err)
 	}
 }
@@ -130,7 +131,7 @@ func TestTranscripts_MessagePurged_IsDeletedWithIt(t *testing.T) {
 	if deleted != 1 {
 		t.Fatalf("%d messages are deleted", deleted)
 	}
-	if err := s.FillTranscripts(t.Context(), []*msg.Message{m}); err != nil || m.Attachments[1].Transcript != nil {
+	if err := factrows.FillTranscripts(t.Context(), s.Reader, []*msg.Message{m}); err != nil || m.Attachments[1].Transcript != nil {
 		t.Errorf("%+v, %v", m.Attachments[1].Transcript, err)
 	}
 }

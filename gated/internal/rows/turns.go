@@ -34,7 +34,7 @@ func PutTurn(tx *store.Tx, t *msg.Turn, maxAgents int) (joined bool, err error) 
 	if err = storeTurn(tx, t); err != nil || run == 0 {
 		return false, err
 	}
-	return false, AttachNotes(tx, t)
+	return false, begin(tx, t)
 }
 
 func storeTurn(tx *store.Tx, t *msg.Turn) (err error) {

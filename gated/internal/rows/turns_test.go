@@ -14,23 +14,6 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func TestFinishTurn(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	first := gatedtest.Queued(t, s)
-	run := gatedtest.Begun(t, s, first)
-	second := gatedtest.Piped(t, s, run)
-	storetest.Write(t, s, func(tx *store.Tx) error {
-		return rows.FinishTurn(tx, storetest.Turn(t, s, first.ID), msg.TurnDone, msg.ReasonPartial, "broke", 300)
-	})
-	if got := storetest.Turn(t, s, first.ID); got.State != msg.TurnDone || got.Reason != msg.ReasonPartial || got.Error != "broke" || got.EndedAt != 300 {
-		t.Errorf("%+v", got)
-	}
-	if got := storetest.Turn(t, s, second.ID); got.State != msg.TurnRunning {
-		t.Errorf("the next turn: %+v", got)
-	}
-}
-
 func TestEndTurn_PokesRoutd(t *testing.T) {
 	t.Parallel()
 	pokes := make(chan string, 100)
@@ -127,14 +110,14 @@ func TestCancelTurn_CancelsUnsentReplies(t *testing.T) {
 	for range 3 {
 		gatedtest.StoreReply(t, s, rows.Reply{RunID: run.ID, TurnID: first.ID, Text: "part"}, 300)
 	}
-	replies := storetest.Must(s.TurnReplies(t.Context(), first.ID))(t)
+	replies := storetest.Must(factrows.TurnReplies(t.Context(), s.Reader, first.ID))(t)
 	storetest.Write(t, s, func(tx *store.Tx) error {
 		return tx.Exec(`UPDATE messages SET out_state = CASE id WHEN ? THEN 'sent' ELSE 'sending' END WHERE id IN (?, ?)`,
 			replies[0].ID, replies[0].ID, replies[1].ID)
 	})
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.CancelTurn(tx, first.ID, msg.ReasonCancelled, 400) })
 	want := []msg.OutState{msg.OutSent, msg.OutSending, msg.OutCancelled}
-	for i, m := range storetest.Must(s.TurnReplies(t.Context(), first.ID))(t) {
+	for i, m := range storetest.Must(factrows.TurnReplies(t.Context(), s.Reader, first.ID))(t) {
 		if m.OutState != want[i] {
 			t.Errorf("reply %d is %s, want %s", i, m.OutState, want[i])
 		}

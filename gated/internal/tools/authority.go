@@ -6,6 +6,7 @@ import (
 
 	"arizuko/gated/internal/authority"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -39,7 +40,7 @@ func (c *Caller) barred(ctx context.Context, r store.Reader, folder string) (sen
 	if err != nil {
 		return "", err
 	}
-	rows, err := r.TurnMessages(ctx, c.Turn.ID)
+	rows, err := factrows.TurnMessages(ctx, r, c.Turn.ID)
 	for _, m := range rows {
 		if o := authority.OriginOf(m, operators); o.May(authority.Use, members) != "" {
 			return o.Sender, nil

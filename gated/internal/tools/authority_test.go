@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -187,7 +188,7 @@ func TestReminderUpdate_ByAnother_TheyPay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.write(func(tx *store.Tx) error {
-		r, err := tx.Reminder(t.Context(), f.ownReminder)
+		r, err := factrows.Reminder(t.Context(), tx.Reader, f.ownReminder)
 		r.CreatedBy, r.UpdatedBy, r.UpdatedAt = "telegram:1", "telegram:1", 5
 		if err == nil {
 			err = rows.UpdateReminder(tx, r)

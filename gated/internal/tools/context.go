@@ -7,6 +7,7 @@ import (
 
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -170,7 +171,7 @@ func topicOf(ctx context.Context, r store.Reader, m *msg.Message) (string, error
 			return t.Topic, nil
 		}
 	}
-	bound, err := r.TopicOfThread(ctx, m.ChatJID, m.ThreadID)
+	bound, err := factrows.TopicOfThread(ctx, r, m.ChatJID, m.ThreadID)
 	if err != nil {
 		return "", err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -295,7 +296,7 @@ func (f *fixture) refusedAs(access *Access, tool, arguments, want string) {
 // outbound returns the messages that a turn has sent.
 func (f *fixture) outbound() []*msg.Message {
 	f.t.Helper()
-	return storetest.Must(f.st.TurnReplies(f.t.Context(), f.turn.ID))(f.t)
+	return storetest.Must(factrows.TurnReplies(f.t.Context(), f.st.Reader, f.turn.ID))(f.t)
 }
 
 // caller is the run that calls, for tests below the server.

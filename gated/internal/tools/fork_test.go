@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -55,7 +56,7 @@ func newFakeRoutd(f *fixture) *fakeRoutd {
 		}
 	}))
 	f.t.Cleanup(server.Close)
-	f.services.Routd = httpx.NewClient("routd", server.URL, "").Direct()
+	f.services.Routd = httpx.NewClient("routd", server.URL, "")
 	return r
 }
 
@@ -220,7 +221,7 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 			if diff := cmp.Diff(wantFork, f.forkOf(tt.want)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if session, err := f.st.Session(t.Context(), folder, tt.want); session != "" || err != nil {
+			if session, err := factrows.Session(t.Context(), f.st.Reader, folder, tt.want); session != "" || err != nil {
 				t.Errorf("the fork has the session %q: %v", session, err)
 			}
 			f.mu.Lock()

@@ -7,6 +7,7 @@ import (
 
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -85,7 +86,7 @@ func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.F
 
 // checkThreadFree returns a refusal if the thread of a message has a conversation already.
 func checkThreadFree(ctx context.Context, tx *store.Tx, f *msg.Fork) error {
-	topic, err := tx.TopicOfThread(ctx, f.ChatJID, f.ThreadID)
+	topic, err := factrows.TopicOfThread(ctx, tx.Reader, f.ChatJID, f.ThreadID)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func checkThreadFree(ctx context.Context, tx *store.Tx, f *msg.Fork) error {
 		topic = fork.Topic
 	}
 	if topic == "" {
-		session, err := tx.Session(ctx, f.Folder, f.ThreadID)
+		session, err := factrows.Session(ctx, tx.Reader, f.Folder, f.ThreadID)
 		if err != nil || session == "" {
 			return err
 		}
@@ -138,7 +139,7 @@ const maxCorrected = 20
 // corrected is the group's message that a turn's replies lead to, else its newest
 // answer in this place; 0 for none.
 func corrected(ctx context.Context, tx *store.Tx, t *msg.Turn) (int64, error) {
-	list, err := tx.TurnMessages(ctx, t.ID)
+	list, err := factrows.TurnMessages(ctx, tx.Reader, t.ID)
 	if err != nil {
 		return 0, err
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 const (
@@ -45,7 +46,7 @@ func inspectSession() Tool {
 		}
 		out = inspectSessionOut{Folder: c.Turn.Folder, Topic: in.Topic, Recent: []recentRun{}}
 		r := c.Services.Store
-		if out.SessionID, err = r.Session(ctx, c.Turn.Folder, in.Topic); err != nil {
+		if out.SessionID, err = factrows.Session(ctx, r.Reader, c.Turn.Folder, in.Topic); err != nil {
 			return out, err
 		}
 		past, err := rows.PastSessions(ctx, r.Reader, c.Turn.Folder, in.Topic, math.MaxInt64, limit)

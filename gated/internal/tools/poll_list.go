@@ -9,6 +9,7 @@ import (
 
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -80,7 +81,7 @@ func pollList() Tool {
 
 // newPollLine describes a poll. Where the platform has counted, its counts stand.
 func newPollLine(ctx context.Context, r store.Reader, p *msg.StoredPoll) (line pollLine, err error) {
-	counted, err := r.PollResult(ctx, p)
+	counted, err := factrows.PollResult(ctx, r, p)
 	if err != nil {
 		return line, err
 	}

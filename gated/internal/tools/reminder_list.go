@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"arizuko/gated/internal/contextobjects"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -35,11 +36,11 @@ func reminderList() Tool {
 	}, func(ctx context.Context, c *Caller, in reminderListIn) (out reminderListOut, err error) {
 		const pageRows = 50
 		state := msg.ReminderState(cmp.Or(in.State, string(msg.ReminderActive)))
-		list := store.ReminderList{ChatJID: c.Turn.ChatJID, State: state, After: in.After, Limit: pageRows + 1}
+		list := factrows.ReminderList{ChatJID: c.Turn.ChatJID, State: state, After: in.After, Limit: pageRows + 1}
 		if in.All {
 			list.ChatJID, list.Folder = "", c.Turn.Folder
 		}
-		all, err := c.Services.Store.Reminders(ctx, list)
+		all, err := factrows.Reminders(ctx, c.Services.Store.Reader, list)
 		if err != nil {
 			return out, err
 		}

@@ -8,6 +8,7 @@ import (
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/timed/reminders"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -55,7 +56,7 @@ func reminderBounds() map[string]Bound {
 
 // ownReminder returns an active reminder of a group within the caller's reach, or a refusal.
 func (c *Caller) ownReminder(ctx context.Context, r store.Reader, id int64) (*msg.Reminder, error) {
-	stored, err := r.Reminder(ctx, id)
+	stored, err := factrows.Reminder(ctx, r, id)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/timed/reminders"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -14,7 +15,7 @@ import (
 // ownReminders are the active ones of the fixture's chat.
 func (f *fixture) ownReminders() []*msg.Reminder {
 	f.t.Helper()
-	return storetest.Must(f.st.Reminders(f.t.Context(), store.ReminderList{ChatJID: chat, State: msg.ReminderActive, Limit: 1000}))(f.t)
+	return storetest.Must(factrows.Reminders(f.t.Context(), f.st.Reader, factrows.ReminderList{ChatJID: chat, State: msg.ReminderActive, Limit: 1000}))(f.t)
 }
 
 func TestReminderCreate_Reminder_FiresInItsZoneAndIsActive(t *testing.T) {
@@ -150,7 +151,7 @@ func TestReminderCreate_InAThread_IsSentThere(t *testing.T) {
 		f.write(func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Match: "chat_jid=" + jid, Target: folder}) })
 		f.in(jid, "77", "77")
 		f.works("reminder_create", `{"kind":"text","body":"x","cron":"0 9 * * *"}`)
-		all, err := f.st.Reminders(t.Context(), store.ReminderList{ChatJID: jid, State: msg.ReminderActive, Limit: 10})
+		all, err := factrows.Reminders(t.Context(), f.st.Reader, factrows.ReminderList{ChatJID: jid, State: msg.ReminderActive, Limit: 10})
 		if err != nil || len(all) != 1 || all[0].ThreadID != want || all[0].Topic != "77" {
 			t.Errorf("%s: %+v, %v", jid, all, err)
 		}

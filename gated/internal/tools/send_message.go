@@ -100,7 +100,7 @@ func (c *Caller) outbound() (*msg.Message, error) {
 	return &msg.Message{
 		ChatJID: c.Turn.ChatJID, Topic: c.Turn.Place, ThreadID: c.Turn.ThreadID, TurnID: c.Turn.ID,
 		Sender: msg.AgentSender(c.Turn.Folder), SenderName: c.Config.AssistantName, IsBot: true, Source: msg.SourceTool,
-		Direction: msg.Out, Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(c.Turn.ChatJID),
+		Direction: msg.Out, Timestamp: now, ReceivedAt: now, OutState: msg.OutStateOf(c.Turn.ChatJID),
 	}, nil
 }
 

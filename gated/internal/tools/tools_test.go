@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -115,7 +116,7 @@ func TestResetSession_OwnTopicOrBelow(t *testing.T) {
 		return rows.StoreSession(tx, &msg.Run{ID: f.access.run.ID, Folder: folder}, "s1", 1)
 	})
 	f.works("reset_session", `{"groupFolder":"acme"}`)
-	if id, err := f.st.Session(t.Context(), folder, ""); err != nil || id != "" {
+	if id, err := factrows.Session(t.Context(), f.st.Reader, folder, ""); err != nil || id != "" {
 		t.Errorf("session %q, %v", id, err)
 	}
 	f.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"arizuko/pkg/disk"
 )
@@ -17,60 +16,50 @@ import (
 const spareSpace = 256 << 20
 
 // keepCopy copies the database beside it before its schema is changed, and removes the copy of the change before.
-// Daemons may write meanwhile. Without room for a copy it refuses. An upgrade that was interrupted has its copy
-// already.
-func (p program) keepCopy(s *schema, now version) (path string, at time.Time, err error) {
+// Daemons may write meanwhile. Without room for a copy it refuses.
+func (p program) keepCopy(s *schema, now version) (path string, err error) {
 	switch {
 	case p.cfg.server != "":
 		p.note("the server's database is changed in place: its own backups have it as it was")
-		return "", at, nil
+		return "", nil
 	case p.noCopy:
 		p.note("no copy of the database is kept, as --no-copy says")
-		return "", at, nil
+		return "", nil
 	}
 	path = p.cfg.copyPath(strconv.Itoa(now.number))
-	unfinished, err := p.cfg.unfinished(s.db, now)
-	if err != nil {
-		return "", at, err
-	}
-	first := p.cfg.copyPath(strconv.Itoa(unfinished))
-	if info, err := os.Stat(first); err == nil && unfinished > 0 && s.driver.begun.from > 0 {
-		p.note("an upgrade from schema %d was interrupted at %s: it goes on, and the copy of the database from before it stays", unfinished, now)
-		return first, info.ModTime(), nil
-	}
 	needed, free, err := p.cfg.copySpace()
 	if err != nil {
-		return "", at, err
+		return "", err
 	}
 	if free < needed {
-		return "", at, refuse("a copy of the database needs %d MiB, and %d MiB are free: make room; or back up to another disk, "+
+		return "", refuse("a copy of the database needs %d MiB, and %d MiB are free: make room; or back up to another disk, "+
 			"and add --no-copy. Nothing was changed", needed>>20, free>>20)
 	}
 	partial := path + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
-		return "", at, err
+		return "", err
 	}
 	defer os.Remove(partial) // nothing, once it is renamed
 	if err := s.copyTo(context.Background(), partial); err != nil {
-		return "", at, fmt.Errorf("copy the database before the migration: %w; nothing was changed", err)
+		return "", fmt.Errorf("copy the database before the migration: %w; nothing was changed", err)
 	}
 	folder := filepath.Dir(path)
 	// not filepath.Glob: the path may have a * in it
 	older, err := fs.Glob(os.DirFS(folder), filepath.Base(p.cfg.copyPath("*")))
 	if err != nil {
-		return "", at, err
+		return "", err
 	}
 	if err := os.Rename(partial, path); err != nil {
-		return "", at, err
+		return "", err
 	}
 	for _, name := range older {
-		if name = filepath.Join(folder, name); name != path && name != partial && name != first {
+		if name = filepath.Join(folder, name); name != path && name != partial {
 			if err := os.Remove(name); err != nil {
-				return "", at, err
+				return "", err
 			}
 		}
 	}
-	return path, time.Now(), nil
+	return path, nil
 }
 
 // copySpace is how much space a copy needs, and how much the disk has.

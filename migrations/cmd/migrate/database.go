@@ -158,16 +158,16 @@ func (c config) readVersion(db *sql.DB) (version, error) {
 	return v, err
 }
 
-// driver is a driver of the library with one difference: a migration and its version are one
-// transaction. The library marks the version dirty, migrates, and clears the mark, so that an
-// operator has to repair the database after a kill in between.
+// driver is a driver of the library with one difference: all migrations of a call and the version are one transaction.
+// The library marks the version dirty, migrates, and clears the mark, so that an operator has to repair the database
+// after a kill in between; and one between two migrations leaves a schema of neither version.
 type driver struct {
 	database.Driver
 	cfg    config
 	db     *sql.DB
-	insert string // the version; its parameter is the number
-	target int    // version after the migration that runs next, -1 for none
-	begun  begun  // of the upgrade that this migration is a part of
+	tx     *sql.Tx // nil before the first migration
+	insert string  // the version; its parameter is the number
+	target int     // version after the migration that runs, -1 for none
 	at     func(dbcopy.Point) error
 }
 
@@ -182,14 +182,41 @@ func (c config) newDriver(db *sql.DB, at func(dbcopy.Point) error) (d *driver, e
 	return d, err
 }
 
-// SetVersion is called with dirty true before a migration runs, and with false after it: then the
-// version is stored already, unless there was no script to run.
-func (d *driver) SetVersion(number int, dirty bool) error {
+// transact runs steps of the library in a transaction. Nothing is changed if one fails.
+func (d *driver) transact(steps func() error) error {
+	err := steps()
+	if d.tx == nil {
+		return err
+	}
+	defer d.tx.Rollback()
+	if err != nil {
+		return err
+	}
+	if err := d.at(applied); err != nil {
+		return err
+	}
+	if err := d.tx.Commit(); err != nil {
+		return err
+	}
+	return d.at(committed)
+}
+
+// SetVersion is called with dirty true before a migration runs, and with false after it.
+func (d *driver) SetVersion(number int, dirty bool) (err error) {
 	d.target = number
+	if d.tx == nil {
+		if d.tx, err = d.db.Begin(); err != nil {
+			return err
+		}
+	}
 	if dirty {
 		return nil
 	}
-	return d.Driver.SetVersion(number, false)
+	if _, err := d.tx.Exec(`DELETE FROM schema_migrations`); err != nil || number <= 0 {
+		return err
+	}
+	_, err = d.tx.Exec(d.insert, number)
+	return err
 }
 
 // Run executes one migration. It leaves no row that refers to one that is not there.
@@ -198,33 +225,11 @@ func (d *driver) Run(migration io.Reader) error {
 	if err != nil {
 		return err
 	}
-	tx, err := d.db.Begin()
-	if err != nil {
-		return err
+	if _, err := d.tx.Exec(string(script)); err != nil {
+		return fmt.Errorf("migrate to version %d: %w%s; nothing was changed", d.target, err, d.cfg.refusedRows(d.tx, err))
 	}
-	defer tx.Rollback()
-	if _, err := tx.Exec(string(script)); err != nil {
-		return fmt.Errorf("migrate to version %d: %w%s; nothing was changed", d.target, err, d.cfg.refusedRows(tx, err))
-	}
-	if err := d.cfg.brokenReferences(tx); err != nil {
+	if err := d.cfg.brokenReferences(d.tx); err != nil {
 		return fmt.Errorf("migrate to version %d: %w afterwards: report this; nothing was changed", d.target, err)
 	}
-	if _, err := tx.Exec(`DELETE FROM schema_migrations`); err != nil {
-		return err
-	}
-	if d.target > 0 {
-		if _, err := tx.Exec(d.insert, d.target); err != nil {
-			return err
-		}
-	}
-	if err := d.cfg.mark(tx, d.begun.before(d.target)); err != nil {
-		return err
-	}
-	if err := d.at(applied); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	return d.at(committed)
+	return nil
 }

@@ -181,7 +181,7 @@ func TestUp_MigrationFails_ChangesNothing(t *testing.T) {
 	if exitCode(err) != exitFailure || !strings.Contains(err.Error(), "to version 3: no such table: nowhere") {
 		t.Fatalf("got %v", err)
 	}
-	mustCall(t, data, broken, "2", "version")
+	mustCall(t, data, broken, "none", "version")
 	mustCall(t, data, history(3), "schema version 3", "up")
 }
 

@@ -49,7 +49,6 @@ type change struct {
 	floor                            int // of the schema now
 	before, after                    counts
 	kept                             string // path of the copy, "" for none
-	keptAt                           time.Time
 	began, checked, copied, migrated time.Time
 	size                             struct{ before, after int64 } // of the database and its log, in bytes
 }
@@ -109,7 +108,7 @@ func (c *change) wayBack(cfg config) (lines []string) {
 	}
 	path := absolute(cfg.dbPath())
 	return append(lines,
-		fmt.Sprintf("the way back to the copy of %s, without what was stored since (stop all daemons and commands first):", c.keptAt.Format(time.DateTime)),
+		fmt.Sprintf("the way back to the copy of %s, without what was stored since (stop all daemons and commands first):", c.copied.Format(time.DateTime)),
 		fmt.Sprintf("  rm -f %s %s && mv %s %s", shell(path+"-wal"), shell(path+"-shm"), shell(absolute(c.kept)),
 			shell(path)),
 		"then start the programs of before; the next migration replaces the copy")

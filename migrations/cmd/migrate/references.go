@@ -118,7 +118,7 @@ func (s *schema) repair(keep keeper) (done []string, err error) {
 	if all, err := s.cfg.broken(s.db); err != nil || len(all) == 0 {
 		return nil, err
 	}
-	path, _, err := keep(s, now)
+	path, err := keep(s, now)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"arizuko/migrations"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/lockfile"
 )
@@ -37,7 +35,7 @@ const rehearseUsage = "usage: migrate rehearse [--days N] [--rows N] [--keep]"
 
 const serverRehearsal = "rehearse copies a database file, and this one is on a server: copy it there, as by `createdb rehearsal` and " +
 	"`pg_dump \"$ARIZUKO_DB\" | psql -d rehearsal`, while daemons run, and run `migrate up` of this program with ARIZUKO_DB naming the copy: " +
-	"its receipt says what changes. After it, with the same ARIZUKO_DB, `gated redecide` of this version prints as JSON what " +
+	"its receipt says what changes. After it, with the same ARIZUKO_DB, `gated redecide` of this version prints what " +
 	"would be decided otherwise. Then `dropdb rehearsal`"
 
 // rehearse migrates a copy of the instance, compares the decisions of the new programs with the stored ones, and prints
@@ -158,7 +156,7 @@ func (r *rehearsal) copy(ctx context.Context) error {
 // migrate migrates the copy, and prints the receipt of that.
 func (r *rehearsal) migrate(context.Context) error {
 	return r.withSchema(r.copyOf(), func(s *schema) error {
-		done, changed, err := s.up(func(*schema, version) (string, time.Time, error) { return "", time.Time{}, nil })
+		done, changed, err := s.up(func(*schema, version) (string, error) { return "", nil })
 		if err != nil {
 			return fmt.Errorf("`migrate up` would fail: %w", err)
 		}
@@ -195,7 +193,7 @@ func (r *rehearsal) printSpace(done *change) error {
 	return nil
 }
 
-// redecide lets the programs beside this one decide the stored messages of the copy again, and prints the differences.
+// redecide lets the programs beside this one decide the stored messages of the copy again, and print the differences.
 func (r *rehearsal) redecide(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -212,33 +210,11 @@ func (r *rehearsal) redecide(ctx context.Context) error {
 	cmd := osexec.CommandContext(ctx, gated, "redecide", "--days", strconv.Itoa(r.days), "--rows", strconv.Itoa(r.rows))
 	cmd.Env = environOf(absolute(r.folder))
 	var problems bytes.Buffer
-	cmd.Stderr = &problems
+	cmd.Stdout, cmd.Stderr = r.out, &problems
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	out, err := cmd.Output()
-	var redecided migrations.Redecided
-	if err == nil {
-		err = json.Unmarshal(out, &redecided)
-	}
-	if err != nil {
+	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("decisions are not compared: %w: %s", err, printable(strings.TrimSpace(problems.String())))
 	}
-	r.print("decided again with the settings of this environment: %s", printable(redecided.Settings))
-	for i := range redecided.Checks {
-		r.printCheck(&redecided.Checks[i])
-	}
 	return nil
-}
-
-func (r *rehearsal) printCheck(c *migrations.Check) {
-	r.print("%s: %d as stored, %d different", c.What, c.Same, c.Different)
-	for _, example := range c.Examples {
-		r.print("  %s", printable(example))
-	}
-	if more := c.Different - len(c.Examples); more > 0 {
-		r.print("  and %d more", more)
-	}
-	for _, why := range c.Reasons() {
-		r.print("  not compared: %d, %s", c.NotCompared[why], printable(why))
-	}
 }

@@ -95,9 +95,7 @@ func TestRehearse_PrintsReceipt_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	const gated = `test "$1" = redecide || exit 9
 echo "$* in $ARIZUKO_DATA, server <$ARIZUKO_DB>" > "$SEEN"
-echo '{"settings":"OPERATORS has 2 senders","checks":[
-  {"what":"messages","same":3,"different":1,"examples":["message 1 in telegram:1: was routed (route) to main, now dropped (no_access)"],
-  "not_compared":{"parts of an album":2}}]}'`
+echo 'messages: 3 as stored, 1 different'`
 	for name, data := range map[string]string{"stopped": oldInstance(t), "killed": crashed(t)} {
 		seen := filepath.Join(t.TempDir(), "seen")
 		before := sums(t, data)
@@ -109,9 +107,7 @@ echo '{"settings":"OPERATORS has 2 senders","checks":[
 		}
 		for _, want := range []string{
 			fmt.Sprintf("schema %d -> %d in ", migrations.Latest()-1, migrations.Latest()), "than before: none\n", "messages 3, ", "reminders 1, ",
-			"disk: `migrate up` writes about ", "messages: 3 as stored, 1 different\n  message 1 in telegram:1: was routed (route) to main, now dropped (no_access)\n",
-			"  not compared: 2, parts of an album\n", "decided again with the settings of this environment: OPERATORS has 2 senders\n",
-			"the instance was not changed; rehearsed in ",
+			"disk: `migrate up` writes about ", "messages: 3 as stored, 1 different\n", "the instance was not changed; rehearsed in ",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: no %q in\n%s", name, want, out)
@@ -223,7 +219,6 @@ func TestRehearse_WhatUpWouldRefuse_IsNamed(t *testing.T) {
 		"unknown flag": {broken, "", []string{"--dry"}, "", exitConfig, "usage: migrate rehearse"},
 		"gated fails": {oldInstance(t), "echo gated: nonsense >&2; exit 78", nil, "", exitFailure,
 			"decisions are not compared: exit status 78: gated: nonsense"},
-		"gated is no such": {oldInstance(t), "echo hello", nil, "", exitFailure, "decisions are not compared: invalid character"},
 	} {
 		cmd := with(process(tc.data, append([]string{"rehearse"}, tc.args...)...), tc.env)
 		cmd.Path = withPrograms(t, tc.gated)

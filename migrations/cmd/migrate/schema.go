@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -83,13 +82,8 @@ func (s *schema) up(keep keeper) (done *change, changed bool, err error) {
 	case now.number == s.latest:
 		return nil, false, nil
 	case now.number == 0: // there are no rows
-		return nil, true, s.steps.Up()
+		return nil, true, s.driver.transact(s.steps.Up)
 	}
-	from, err := s.cfg.unfinished(s.db, now)
-	if err != nil {
-		return nil, false, err
-	}
-	s.driver.begun = begun{from: cmp.Or(from, now.number), to: s.latest}
 	done, err = s.change(now, keep, s.steps.Up)
 	return done, true, err
 }
@@ -111,16 +105,13 @@ func (s *schema) down(n int, keep keeper) (done *change, err error) {
 	return s.change(now, keep, func() error { return s.steps.Steps(-n) })
 }
 
-// keeper keeps a copy of a database before it is changed, and returns where and when; "" for none.
-type keeper func(*schema, version) (path string, at time.Time, err error)
+// keeper keeps a copy of a database before it is changed, and returns where; "" for none.
+type keeper func(*schema, version) (path string, err error)
 
-// change migrates a database with rows. Rows that refer to some that are not there are refused before: each migration
-// checks that there are none after it.
+// change migrates a database with rows, in one transaction. Rows that refer to some that are not there are refused
+// before: each migration checks that there are none after it.
 func (s *schema) change(now version, keep keeper, migrate func() error) (c *change, err error) {
 	c = &change{from: now, began: time.Now()}
-	if from := s.driver.begun.from; from > 0 {
-		c.from.number = from
-	}
 	if err := s.cfg.brokenReferences(s.db); err != nil {
 		return nil, refuse("%w, as after a deletion by hand. Nothing was changed: run `migrate repair` first, which empties such references, or deletes rows "+
 			"that cannot be without, and keeps a copy of the database", err)
@@ -132,14 +123,14 @@ func (s *schema) change(now version, keep keeper, migrate func() error) (c *chan
 	if err := s.at(checked); err != nil {
 		return nil, err
 	}
-	if c.kept, c.keptAt, err = keep(s, now); err != nil {
+	if c.kept, err = keep(s, now); err != nil {
 		return nil, err
 	}
 	c.copied = time.Now()
 	if err := s.at(kept); err != nil {
 		return nil, err
 	}
-	if err := migrate(); err != nil {
+	if err := s.driver.transact(migrate); err != nil {
 		return nil, err
 	}
 	c.migrated = time.Now()
@@ -157,7 +148,7 @@ func (s *schema) change(now version, keep keeper, migrate func() error) (c *chan
 const (
 	checked   dbcopy.Point = "checked"   // references and rows are checked and counted
 	kept      dbcopy.Point = "kept"      // the copy has its name
-	applied   dbcopy.Point = "applied"   // a migration has run, its transaction is not committed
+	applied   dbcopy.Point = "applied"   // the migrations have run, their transaction is not committed
 	committed dbcopy.Point = "committed" // it is
 )
 

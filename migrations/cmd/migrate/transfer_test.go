@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -16,11 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"arizuko/migrations"
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/lockfile"
+	"arizuko/pkg/store/storetest"
 )
 
 // killedAt is a hook that kills the process at the point that MIGRATE_TEST_KILL names, or at none.
@@ -35,40 +32,17 @@ func killedAt(point dbcopy.Point) error {
 // newDatabase makes an empty database on the server that `make test DB=postgres` starts.
 func newDatabase(t *testing.T) string {
 	t.Helper()
-	server := os.Getenv("ARIZUKO_TEST_POSTGRES")
-	if server == "" {
+	if storetest.Server() == "" {
 		t.Skip("without a server; `make test DB=postgres` has one")
 	}
-	name := fmt.Sprintf("migrate_%d_%d", os.Getpid(), time.Now().UnixNano())
-	execute := func(statement string) {
-		t.Helper()
-		ctx := context.Background() // also when the test has ended
-		conn, err := pgx.Connect(ctx, server)
-		if err == nil {
-			_, err = conn.Exec(ctx, statement)
-			_ = conn.Close(ctx)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	execute("CREATE DATABASE " + name)
-	t.Cleanup(func() { execute("DROP DATABASE " + name + " WITH (FORCE)") })
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
+	return storetest.Empty(t)
 }
 
 // instance makes a data folder with some rows.
 func newInstance(t *testing.T, rows int) (data string) {
 	t.Helper()
 	data = t.TempDir()
-	if out, err := process(data, "up").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must(t, process(data, "up"))
 	db, err := sql.Open("sqlite3", filepath.Join(data, "arizuko.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -106,50 +80,45 @@ func TestCopy_KilledAnywhere_TargetIsEmptyOrWhole(t *testing.T) {
 	const rows, kills = 20_000, 12
 	data, server := newInstance(t, rows), newDatabase(t)
 	file := filepath.Join(data, "arizuko.db")
-	copyTo := func(to string) *osexec.Cmd { return with(process(data, "copy", "--to", to), "ARIZUKO_DB="+server) }
-	began := time.Now()
-	if out, err := copyTo("server").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	whole := time.Since(began)
-	for i := range kills {
-		cmd := copyTo("file")
+	var whole time.Duration
+	kill := func(to string, n int) {
+		cmd := with(process(data, "copy", "--to", to), "ARIZUKO_DB="+server)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(whole*time.Duration(i+1)/kills, func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(whole*time.Duration(n+1)/kills, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait() // killed, or done
 		timer.Stop()
+	}
+	complete := func(to string) {
+		t.Helper()
+		began := time.Now()
+		must(t, with(process(data, "copy", "--to", to), "ARIZUKO_DB="+server))
+		whole = time.Since(began)
+	}
+	complete("server")
+	for i := range kills {
+		kill("file", i)
 		if marked := value[int64](t, "sqlite3", file, `SELECT count(*) FROM cursors WHERE daemon = 'migrate'`); marked == 0 {
 			if n := value[int64](t, "sqlite3", file, `SELECT count(*) FROM messages`); n != rows {
 				t.Fatalf("kill %d left a file with %d messages that daemons would use", i, n)
 			}
 		}
 	}
-	if out, err := copyTo("file").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	complete("file")
 	if left, err := filepath.Glob(filepath.Join(data, "*.copying*")); err != nil || left != nil {
 		t.Errorf("it leaves %q, %v", left, err)
 	}
 	server = newDatabase(t)
 	for i := range kills {
-		cmd := copyTo("server")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		timer := time.AfterFunc(whole*time.Duration(i+1)/kills, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait() // killed, or done
-		timer.Stop()
+		kill("server", i)
 		if n := value[int64](t, "pgx", server, `SELECT count(*) FROM pg_class WHERE relname = 'messages'`); n > 0 {
 			if n := value[int64](t, "pgx", server, `SELECT count(*) FROM messages`); n != rows {
 				t.Fatalf("kill %d left a server with %d messages", i, n)
 			}
 		}
 	}
-	if out, err := copyTo("server").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	complete("server")
 }
 
 func TestCopy_DaemonRuns_IsRefused(t *testing.T) {

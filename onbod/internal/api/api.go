@@ -12,6 +12,7 @@ import (
 
 	"arizuko/onbod/internal/onboarding"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
@@ -108,38 +109,38 @@ func (a *API) reopen(r *http.Request) (any, error) {
 // request is a row on the wire. Times are unix ms. sender_name, title and sample are texts of
 // strangers, each one line.
 type request struct {
-	Code       string             `json:"code"`
-	ChatJID    string             `json:"chat_jid"`
-	Kind       msg.ChatKind       `json:"kind"`
-	Sender     string             `json:"sender"`
-	SenderName string             `json:"sender_name"`
-	Title      string             `json:"title"`
-	Sample     string             `json:"sample"`
-	ThreadID   string             `json:"thread_id"`
-	State      store.RequestState `json:"state"`
-	Folder     string             `json:"folder"`     // of a pending one: it is being approved into that
-	DecidedBy  string             `json:"decided_by"` // "" for none
-	DecidedAt  int64              `json:"decided_at"` // 0 for none
-	Reason     string             `json:"reason"`
-	CreatedAt  int64              `json:"created_at"`
-	ExpiresAt  int64              `json:"expires_at"` // 0 for a decided one
+	Code       string                `json:"code"`
+	ChatJID    string                `json:"chat_jid"`
+	Kind       msg.ChatKind          `json:"kind"`
+	Sender     string                `json:"sender"`
+	SenderName string                `json:"sender_name"`
+	Title      string                `json:"title"`
+	Sample     string                `json:"sample"`
+	ThreadID   string                `json:"thread_id"`
+	State      factrows.RequestState `json:"state"`
+	Folder     string                `json:"folder"`     // of a pending one: it is being approved into that
+	DecidedBy  string                `json:"decided_by"` // "" for none
+	DecidedAt  int64                 `json:"decided_at"` // 0 for none
+	Reason     string                `json:"reason"`
+	CreatedAt  int64                 `json:"created_at"`
+	ExpiresAt  int64                 `json:"expires_at"` // 0 for a decided one
 	// of a pending one: where an approval without a folder connects it
 	Default string `json:"default_folder"`
 }
 
 func (a *API) list(r *http.Request) (any, error) {
-	state := store.RequestState(r.URL.Query().Get("state"))
+	state := factrows.RequestState(r.URL.Query().Get("state"))
 	switch state {
-	case "", store.RequestPending, store.RequestApproved, store.RequestRejected, store.RequestExpired:
+	case "", factrows.RequestPending, factrows.RequestApproved, factrows.RequestRejected, factrows.RequestExpired:
 	default:
 		return nil, apierr.New(apierr.BadRequest, "state %.80q is not pending, approved, rejected or expired", state)
 	}
-	stored, err := a.Store.Requests(r.Context(), state, maxListed)
+	stored, err := factrows.Requests(r.Context(), a.Store.Reader, state, maxListed)
 	if err != nil {
 		return nil, err
 	}
 	pending := slices.DeleteFunc(slices.Clone(stored),
-		func(s *store.Request) bool { return s.State != store.RequestPending })
+		func(s *factrows.Request) bool { return s.State != factrows.RequestPending })
 	folders, err := a.Onboarding.DefaultFolders(r.Context(), pending...)
 	if err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func (a *API) list(r *http.Request) (any, error) {
 			s.Folder,
 			s.DecidedBy, s.DecidedAt, s.Reason, s.CreatedAt, 0, folders[s.Code],
 		}
-		if s.State == store.RequestPending {
+		if s.State == factrows.RequestPending {
 			requests[i].ExpiresAt = s.CreatedAt + a.TTL.Milliseconds()
 		}
 	}

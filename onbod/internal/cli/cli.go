@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"arizuko/onbod/internal/onboarding"
@@ -51,17 +50,16 @@ func (c *verbs) requests(ctx context.Context, args []string, out io.Writer) erro
 		_, err := fmt.Fprintln(out, "no requests")
 		return err
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CODE\tSTATE\tCREATED\tCHAT\tTITLE\tSENDER\tNAME\tFOLDER\tTEXT")
+	var rows [][]string
 	for _, r := range answer.Requests {
 		cells := []string{r.Code, r.State, time.UnixMilli(r.CreatedAt).Format(time.DateTime), r.ChatJID, r.Title,
 			r.Sender, r.SenderName, r.Folder, r.Sample}
 		for i := range cells {
 			cells[i] = cell(cells[i])
 		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
+		rows = append(rows, cells)
 	}
-	return w.Flush()
+	return cli.Table(out, []string{"CODE", "STATE", "CREATED", "CHAT", "TITLE", "SENDER", "NAME", "FOLDER", "TEXT"}, rows)
 }
 
 // maxCell is how much of a stranger's text a cell shows, in characters: one long title must not make the
@@ -69,7 +67,6 @@ func (c *verbs) requests(ctx context.Context, args []string, out io.Writer) erro
 const maxCell = 40
 
 func cell(text string) string {
-	text = cli.PrintableLine(text)
 	if runes := []rune(text); len(runes) > maxCell {
 		return string(runes[:maxCell-1]) + "…"
 	}
@@ -77,13 +74,9 @@ func cell(text string) string {
 }
 
 func (c *verbs) approve(ctx context.Context, args []string, out io.Writer) error {
-	line := c.Line("approve CODE [FOLDER]", out)
-	rest, err := line.Read(args, 2)
+	rest, err := c.Line("approve CODE [FOLDER]", out).Arguments(args, "CODE", "[FOLDER]")
 	if err != nil {
 		return err
-	}
-	if len(rest) == 0 {
-		return line.UsageError("which request?")
 	}
 	a := onboarding.Approval{Code: rest[0], By: onboarding.LocalOperator}
 	if len(rest) == 2 {
@@ -93,26 +86,18 @@ func (c *verbs) approve(ctx context.Context, args []string, out io.Writer) error
 }
 
 func (c *verbs) reject(ctx context.Context, args []string, out io.Writer) error {
-	line := c.Line("reject CODE [REASON…]", out)
-	rest, err := line.Read(args, cli.AnyNumber)
+	rest, err := c.Line("reject CODE [REASON…]", out).Arguments(args, "CODE", "[REASON…]")
 	if err != nil {
 		return err
-	}
-	if len(rest) == 0 {
-		return line.UsageError("which request?")
 	}
 	return c.decide(ctx, "/reject", onboarding.Rejection{Code: rest[0], Reason: strings.Join(rest[1:], " "),
 		By: onboarding.LocalOperator}, out)
 }
 
 func (c *verbs) reopen(ctx context.Context, args []string, out io.Writer) error {
-	line := c.Line("reopen CODE", out)
-	rest, err := line.Read(args, 1)
+	rest, err := c.Line("reopen CODE", out).Arguments(args, "CODE")
 	if err != nil {
 		return err
-	}
-	if len(rest) == 0 {
-		return line.UsageError("which request?")
 	}
 	return c.decide(ctx, "/reopen", onboarding.Reopening{Code: rest[0], By: onboarding.LocalOperator}, out)
 }

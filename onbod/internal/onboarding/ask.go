@@ -9,6 +9,7 @@ import (
 
 	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/routeapi"
@@ -59,18 +60,18 @@ func check(a *onboardapi.Ask) error {
 
 // known returns the decision about the chat if it needs no new request; zero if it may make one.
 func (o *Onboarding) known(ctx context.Context, r store.Reader, a onboardapi.Ask) (onboardapi.Asked, error) {
-	pending, err := r.PendingRequest(ctx, a.ChatJID)
+	pending, err := factrows.PendingRequest(ctx, r, a.ChatJID)
 	if err != nil || pending != nil {
 		return asked(pending), err
 	}
-	last, err := r.LastDecidedRequest(ctx, a.ChatJID)
+	last, err := factrows.LastDecidedRequest(ctx, r, a.ChatJID)
 	now := o.now()
 	switch {
 	case err != nil:
 		return onboardapi.Asked{}, err
 	case last == nil:
-	case last.State == store.RequestRejected && within(last.DecidedAt, now, onboardapi.RejectedFor),
-		last.State == store.RequestApproved && within(last.DecidedAt, now, approvedFor):
+	case last.State == factrows.RequestRejected && within(last.DecidedAt, now, onboardapi.RejectedFor),
+		last.State == factrows.RequestApproved && within(last.DecidedAt, now, approvedFor):
 		return asked(last), nil
 	}
 	counts, err := rows.CountRequests(ctx, r, a.Sender, now-limitTime.Milliseconds(), now)
@@ -83,7 +84,7 @@ func (o *Onboarding) known(ctx context.Context, r store.Reader, a onboardapi.Ask
 	return onboardapi.Asked{}, nil
 }
 
-func asked(r *store.Request) onboardapi.Asked {
+func asked(r *factrows.Request) onboardapi.Asked {
 	if r == nil {
 		return onboardapi.Asked{}
 	}
@@ -109,7 +110,7 @@ func (o *Onboarding) operatorChats(ctx context.Context) (chats []string, err err
 		return nil, err
 	}
 	for _, operator := range slices.Sorted(maps.Keys(operators)) {
-		jid, err := o.st.DirectChat(ctx, operator)
+		jid, err := factrows.DirectChat(ctx, o.st.Reader, operator)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +128,7 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 	if err != nil {
 		return onboardapi.Asked{}, err
 	}
-	r := &store.Request{
+	r := &factrows.Request{
 		Code: code, ChatJID: a.ChatJID, Kind: a.Kind, Sender: a.Sender, SenderName: a.SenderName, Title: a.Title,
 		Sample:   a.Sample,
 		ThreadID: a.ThreadID, CreatedAt: o.now(),
@@ -187,7 +188,7 @@ func (o *Onboarding) notify(tx *store.Tx, jid, threadID, text string) error {
 	now := o.now()
 	_, _, err := tx.PutMessage(&msg.Message{
 		ChatJID: jid, Direction: msg.Out, IsBot: true, Content: text, Topic: threadID, ThreadID: threadID,
-		Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: store.OutStateOf(jid),
+		Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: msg.OutStateOf(jid),
 	})
 	if err != nil {
 		return fmt.Errorf("notice to %s: %w", jid, err)

@@ -10,10 +10,13 @@ import (
 	"time"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/chatmove"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestAsk_UnknownChat_OneRequestAndOneNoticeEach(t *testing.T) {
@@ -21,11 +24,11 @@ func TestAsk_UnknownChat_OneRequestAndOneNoticeEach(t *testing.T) {
 	f := newFixture(t)
 	f.chat(family, msg.ChatGroup, "Family")
 	first := f.ask(family)
-	if !first.Created || first.State != store.RequestPending || !regexp.MustCompile(`^[A-HJ-NP-Z]{4}-\d{4}$`).MatchString(first.Code) {
+	if !first.Created || first.State != factrows.RequestPending || !regexp.MustCompile(`^[A-HJ-NP-Z]{4}-\d{4}$`).MatchString(first.Code) {
 		t.Errorf("first: %+v", first)
 	}
 	for range 3 {
-		if again := f.ask(family); again.Created || again.Code != first.Code || again.State != store.RequestPending {
+		if again := f.ask(family); again.Created || again.Code != first.Code || again.State != factrows.RequestPending {
 			t.Errorf("again: %+v", again)
 		}
 	}
@@ -65,7 +68,7 @@ func TestAsk_OperatorsDirectChats(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.chat("slack:D5", msg.ChatDM, "")
-	_, _, err := f.st.PutMessage(t.Context(), &msg.Message{ChatJID: "slack:D5", Direction: msg.In, Sender: "slack:U1"})
+	_, _, err := storetest.Put(t.Context(), f.st, &msg.Message{ChatJID: "slack:D5", Direction: msg.In, Sender: "slack:U1"})
 	f.ok(err)
 	done := f.ask(family)
 	for jid, sign := range map[string]string{operator: "/", "slack:D5": "!"} { // Slack refuses commands that its app does not register
@@ -90,7 +93,7 @@ func TestAsk_ByOperator_OneNotice(t *testing.T) {
 func TestAsk_OperatorBlocksTheBot_NoNoticeClaimsOtherwise(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	_, _, err := f.st.PutMessage(t.Context(), &msg.Message{ChatJID: operator, Direction: msg.In, Sender: operator, Verb: msg.VerbLeave})
+	_, _, err := storetest.Put(t.Context(), f.st, &msg.Message{ChatJID: operator, Direction: msg.In, Sender: operator, Verb: msg.VerbLeave})
 	f.ok(err)
 	done := f.ask(family)
 	f.wantNotices(operator)
@@ -105,7 +108,7 @@ func TestAsk_Rejected_NotForADay(t *testing.T) {
 	f.ok(err)
 	for _, after := range []time.Duration{0, 23 * time.Hour} {
 		f.clock = f.clock.Add(after)
-		if got := f.ask(family); got != (onboardapi.Asked{Code: first.Code, State: store.RequestRejected}) {
+		if got := f.ask(family); got != (onboardapi.Asked{Code: first.Code, State: factrows.RequestRejected}) {
 			t.Errorf("%s later: %+v", after, got)
 		}
 	}
@@ -121,7 +124,7 @@ func TestAsk_JustApproved_NoNewRequest(t *testing.T) {
 	f := newFixture(t)
 	first := f.ask(family)
 	f.approve(first.Code, "fam")
-	if got := f.ask(family); got != (onboardapi.Asked{Code: first.Code, State: store.RequestApproved}) {
+	if got := f.ask(family); got != (onboardapi.Asked{Code: first.Code, State: factrows.RequestApproved}) {
 		t.Errorf("at once: %+v", got)
 	}
 	f.clock = f.clock.Add(2 * time.Minute) // its routes were removed
@@ -161,7 +164,7 @@ func TestAsk_BeyondLimits_NothingStored(t *testing.T) {
 			}
 		}
 	}
-	if got := ask(0, "telegram:1"); got.State != store.RequestPending {
+	if got := ask(0, "telegram:1"); got.State != factrows.RequestPending {
 		t.Errorf("a chat that has one: %+v", got)
 	}
 }
@@ -176,7 +179,7 @@ func TestAsk_Flood_BoundedRows(t *testing.T) {
 	}
 	last, err := f.st.LastMessageID(t.Context())
 	f.ok(err)
-	all, err := f.st.Requests(t.Context(), "", 1000)
+	all, err := factrows.Requests(t.Context(), f.st.Reader, "", 1000)
 	f.ok(err)
 	if len(all) != 20 || last != 20+maxNotices+1 {
 		t.Errorf("%d requests, %d messages", len(all), last)
@@ -248,7 +251,7 @@ func TestAsk_MovedChat_FindsTheRequest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	first := f.ask(family)
-	f.ok(f.st.Write(t.Context(), func(tx *store.Tx) error { return tx.MoveChat(family, "telegram:-1009", 2) }))
+	f.ok(f.st.Write(t.Context(), func(tx *store.Tx) error { return chatmove.Move(tx, family, "telegram:-1009", 2) }))
 	for _, jid := range []string{family, "telegram:-1009"} {
 		if got := f.ask(jid); got.Created || got.Code != first.Code {
 			t.Errorf("%s: %+v", jid, got)

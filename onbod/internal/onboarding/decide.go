@@ -10,6 +10,7 @@ import (
 
 	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
@@ -42,11 +43,11 @@ type Reopening struct {
 
 // Decided is how a request stands.
 type Decided struct {
-	Code      string             `json:"code"`
-	State     store.RequestState `json:"state"` // pending if routd has not answered yet
-	Folder    string             `json:"folder"`
-	DecidedBy string             `json:"decided_by"`
-	Text      string             `json:"text"` // for the operator, markdown
+	Code      string                `json:"code"`
+	State     factrows.RequestState `json:"state"` // pending if routd has not answered yet
+	Folder    string                `json:"folder"`
+	DecidedBy string                `json:"decided_by"`
+	Text      string                `json:"text"` // for the operator, markdown
 }
 
 // Approve connects a request's chat to a group. It returns forbidden for others than operators,
@@ -104,7 +105,7 @@ func (o *Onboarding) Reject(ctx context.Context, rej Rejection) (Decided, error)
 	}
 	reason, now := clean(rej.Reason, maxReason), o.now()
 	err = o.st.Write(ctx, func(tx *store.Tx) error {
-		d := rows.RequestDecision{State: store.RequestRejected, By: rej.By, Reason: reason}
+		d := rows.RequestDecision{State: factrows.RequestRejected, By: rej.By, Reason: reason}
 		if err := rows.DecideRequest(tx, r.Code, d, now); err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func (o *Onboarding) Reject(ctx context.Context, rej Rejection) (Decided, error)
 	o.results.WithLabelValues("rejected").Inc()
 	o.log.Info("request rejected", "chat", r.ChatJID, "user", rej.By)
 	text := fmt.Sprintf("Request %s is rejected. %s may ask again after a day.", r.Code, chatName(r))
-	return Decided{r.Code, store.RequestRejected, "", rej.By, text}, nil
+	return Decided{r.Code, factrows.RequestRejected, "", rej.By, text}, nil
 }
 
 // Reopen makes a rejected or expired request pending again, and says so in its chat. Its errors are those of
@@ -130,7 +131,7 @@ func (o *Onboarding) Reopen(ctx context.Context, re Reopening) (Decided, error) 
 		return Decided{}, err
 	}
 	defer unlock()
-	other, err := o.st.PendingRequest(ctx, r.ChatJID)
+	other, err := factrows.PendingRequest(ctx, o.st.Reader, r.ChatJID)
 	switch {
 	case err != nil:
 		return Decided{}, err
@@ -139,7 +140,7 @@ func (o *Onboarding) Reopen(ctx context.Context, re Reopening) (Decided, error) 
 	case other != nil:
 		return Decided{}, apierr.New(apierr.Conflict, "the chat has made another request, %s: decide on that",
 			other.Code)
-	case r.State == store.RequestApproved:
+	case r.State == factrows.RequestApproved:
 		return Decided{}, apierr.New(apierr.Conflict, "%s: to undo that, remove its routes, as with `routd routes rm`",
 			decidedText(r))
 	}
@@ -159,14 +160,14 @@ func (o *Onboarding) Reopen(ctx context.Context, re Reopening) (Decided, error) 
 	o.log.Info("request reopened", "chat", r.ChatJID, "user", re.By)
 	text := fmt.Sprintf("Request %s of %s is pending again. What was written there since it ended is not kept.", r.Code,
 		chatName(r))
-	return Decided{Code: r.Code, State: store.RequestPending, Text: text}, nil
+	return Decided{Code: r.Code, State: factrows.RequestPending, Text: text}, nil
 }
 
 // open finds a pending request for an operator to decide. Until the caller calls unlock no other is
 // decided.
-func (o *Onboarding) open(ctx context.Context, code, by string) (r *store.Request, unlock func(), err error) {
+func (o *Onboarding) open(ctx context.Context, code, by string) (r *factrows.Request, unlock func(), err error) {
 	r, unlock, err = o.find(ctx, code, by)
-	if err == nil && r.State != store.RequestPending {
+	if err == nil && r.State != factrows.RequestPending {
 		unlock()
 		return nil, nil, apierr.New(apierr.Conflict, "%s%s", decidedText(r), undoText(r))
 	}
@@ -174,7 +175,7 @@ func (o *Onboarding) open(ctx context.Context, code, by string) (r *store.Reques
 }
 
 // find is open for requests in any state.
-func (o *Onboarding) find(ctx context.Context, code, by string) (r *store.Request, unlock func(), err error) {
+func (o *Onboarding) find(ctx context.Context, code, by string) (r *factrows.Request, unlock func(), err error) {
 	is, err := o.isOperator(ctx, by)
 	if err != nil {
 		return nil, nil, err
@@ -208,7 +209,7 @@ func (o *Onboarding) isOperator(ctx context.Context, by string) (bool, error) {
 	return operators[by], err
 }
 
-func inProgress(r *store.Request) error {
+func inProgress(r *factrows.Request) error {
 	return apierr.New(apierr.Conflict, "request %s is being approved by %s into the group %s; that waits for routd",
 		r.Code, r.DecidedBy, r.Folder)
 }
@@ -228,7 +229,7 @@ func Refused(err error) error { return refusedError{err} }
 // the operator once the approval is taken back. first: routd was not asked before. Of a later time only
 // its own answer says that nothing was changed, since an earlier one may have arrived. The caller
 // holds the lock.
-func (o *Onboarding) connect(ctx context.Context, r *store.Request, first bool) (Decided, error) {
+func (o *Onboarding) connect(ctx context.Context, r *factrows.Request, first bool) (Decided, error) {
 	ask, cancel := context.WithTimeout(ctx, routdTimeout)
 	defer cancel()
 	done, err := o.routd.Connect(ask, routeapi.Approval{Code: r.Code, ChatJID: r.ChatJID, Kind: r.Kind,
@@ -254,7 +255,7 @@ func (o *Onboarding) connect(ctx context.Context, r *store.Request, first bool) 
 }
 
 // stillPending says why a chat was not connected. Its kind is never Unavailable, which callers read as "onbod is down".
-func stillPending(r *store.Request, cause error) error {
+func stillPending(r *factrows.Request, cause error) error {
 	kind := apierr.KindOf(cause)
 	if kind != apierr.BadRequest && kind != apierr.Conflict {
 		return apierr.New(apierr.Conflict,
@@ -265,10 +266,10 @@ func stillPending(r *store.Request, cause error) error {
 }
 
 // finish stores that a chat is connected, with the greeting.
-func (o *Onboarding) finish(ctx context.Context, r *store.Request, done routeapi.Approved) (Decided, error) {
+func (o *Onboarding) finish(ctx context.Context, r *factrows.Request, done routeapi.Approved) (Decided, error) {
 	now := o.now()
 	err := o.st.Write(ctx, func(tx *store.Tx) error {
-		d := rows.RequestDecision{State: store.RequestApproved, Folder: r.Folder, By: r.DecidedBy}
+		d := rows.RequestDecision{State: factrows.RequestApproved, Folder: r.Folder, By: r.DecidedBy}
 		if err := rows.DecideRequest(tx, r.Code, d, now); err != nil {
 			return err
 		}
@@ -288,11 +289,11 @@ func (o *Onboarding) finish(ctx context.Context, r *store.Request, done routeapi
 			"err", err)
 		text = fmt.Sprintf("Connected %s to the group %s.", chatName(r), r.Folder)
 	}
-	return Decided{r.Code, store.RequestApproved, r.Folder, r.DecidedBy, text}, nil
+	return Decided{r.Code, factrows.RequestApproved, r.Folder, r.DecidedBy, text}, nil
 }
 
 // approvedText names the group that a chat was connected to, and the chats that share it.
-func (o *Onboarding) approvedText(ctx context.Context, r *store.Request, done routeapi.Approved) (string, error) {
+func (o *Onboarding) approvedText(ctx context.Context, r *factrows.Request, done routeapi.Approved) (string, error) {
 	if done.Created {
 		text, err := o.above(ctx, r.Folder)
 		return fmt.Sprintf("Connected %s to the new group %s.%s", chatName(r), r.Folder, text), err

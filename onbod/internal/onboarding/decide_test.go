@@ -10,6 +10,7 @@ import (
 
 	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -21,12 +22,12 @@ func TestApprove_ConnectsGreetsAndAnswers(t *testing.T) {
 	f.chat(family, msg.ChatGroup, "Family")
 	code := f.ask(family).Code
 	d := f.approve(strings.ToLower(code), "")
-	want := Decided{code, store.RequestApproved, "telegram-family", operator, "Connected `Family` (`telegram:-100`) to the new group telegram-family."}
+	want := Decided{code, factrows.RequestApproved, "telegram-family", operator, "Connected `Family` (`telegram:-100`) to the new group telegram-family."}
 	if d != want {
 		t.Errorf("%+v, want %+v", d, want)
 	}
 	f.wantNotices(family, "This chat is not connected yet", "This chat is connected now: mention me")
-	if r := f.request(code); r.State != store.RequestApproved || r.Folder != "telegram-family" || r.DecidedBy != operator || r.DecidedAt == 0 {
+	if r := f.request(code); r.State != factrows.RequestApproved || r.Folder != "telegram-family" || r.DecidedBy != operator || r.DecidedAt == 0 {
 		t.Errorf("stored: %+v", r)
 	}
 }
@@ -107,7 +108,7 @@ func TestDecide_ByOperatorsOnly(t *testing.T) {
 			t.Errorf("%q: %v", by, err)
 		}
 	}
-	if r := f.request(code); r.State != store.RequestPending || r.Noted() {
+	if r := f.request(code); r.State != factrows.RequestPending || r.Noted() {
 		t.Errorf("stored: %+v", r)
 	}
 }
@@ -135,7 +136,7 @@ func TestApprove_RoutdRefuses_StillPending(t *testing.T) {
 		if apierr.KindOf(err) != apierr.Conflict || !strings.Contains(err.Error(), "request "+code+" is still pending: ") || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v, want %q", err, text)
 		}
-		if r := f.request(code); r.State != store.RequestPending || r.Noted() {
+		if r := f.request(code); r.State != factrows.RequestPending || r.Noted() {
 			t.Errorf("stored: %+v", r)
 		}
 	}
@@ -152,7 +153,7 @@ func TestApprove_RoutdHangs_FinishedLater(t *testing.T) {
 			code := f.ask(family).Code
 			f.routd.unanswered, f.routd.lost = !lost, lost
 			d := f.approve(code, "fam")
-			if d.State != store.RequestPending || !strings.Contains(d.Text, "as soon as routd answers") {
+			if d.State != factrows.RequestPending || !strings.Contains(d.Text, "as soon as routd answers") {
 				t.Errorf("%+v", d)
 			}
 			f.routd.refuse = errors.New("connection refused") // it is down now: that says nothing about then
@@ -173,7 +174,7 @@ func TestApprove_RoutdHangs_FinishedLater(t *testing.T) {
 			}
 			f.sweepOnce()
 			f.wantNotices(family, "This chat is not", "This chat is connected")
-			if r := f.request(code); r.State != store.RequestApproved || r.DecidedBy != operator || f.routd.made != 1 {
+			if r := f.request(code); r.State != factrows.RequestApproved || r.DecidedBy != operator || f.routd.made != 1 {
 				t.Errorf("%+v, %d connections", r, f.routd.made)
 			}
 		})
@@ -190,7 +191,7 @@ func TestApprove_AgainWhileItWaits_Finishes(t *testing.T) {
 	f.routd.unanswered = false
 	d, err := f.Approve(t.Context(), Approval{Code: code, By: "web:ada"})
 	f.ok(err)
-	if d.DecidedBy != operator || d.Folder != "fam" || d.State != store.RequestApproved {
+	if d.DecidedBy != operator || d.Folder != "fam" || d.State != factrows.RequestApproved {
 		t.Errorf("%+v", d)
 	}
 	f.wantNotices(family, "This chat is not", "This chat is connected")
@@ -207,7 +208,7 @@ func TestApprove_RefusedLater_OperatorIsNotified(t *testing.T) {
 	f.sweepOnce()
 	f.wantNotices(operator, "Request "+code, "request "+code+" is still pending: chat telegram:-100 is connected to the group main")
 	f.sweepOnce()
-	if r := f.request(code); r.State != store.RequestApproved || r.DecidedBy != store.DecidedByRoutes || r.Folder != "main" {
+	if r := f.request(code); r.State != factrows.RequestApproved || r.DecidedBy != factrows.DecidedByRoutes || r.Folder != "main" {
 		t.Errorf("%+v", r)
 	}
 	f.wantNotices(family, "This chat is not")
@@ -221,15 +222,15 @@ func TestDefaultFolder_ValidAndNew(t *testing.T) {
 		"": "telegram-100", "---": "telegram-100", strings.Repeat("long ", 30): "telegram-long-long-long-long-long-long-long-long", "Żółć 2": "telegram-zolc-2",
 	}
 	for title, want := range titles {
-		got := baseFolder(&store.Request{ChatJID: family, Title: title})
+		got := baseFolder(&factrows.Request{ChatJID: family, Title: title})
 		if got != want || msg.ValidFolder(got) != nil {
 			t.Errorf("%q: %q, want %q", title, got, want)
 		}
 	}
-	if got := baseFolder(&store.Request{ChatJID: ada, Kind: msg.ChatDM, SenderName: "Ada L."}); got != "telegram-ada-l" {
+	if got := baseFolder(&factrows.Request{ChatJID: ada, Kind: msg.ChatDM, SenderName: "Ada L."}); got != "telegram-ada-l" {
 		t.Errorf("a direct chat: %q", got)
 	}
-	if got := baseFolder(&store.Request{ChatJID: "telegram+work:-100", Title: "Family"}); got != "telegram-work-family" {
+	if got := baseFolder(&factrows.Request{ChatJID: "telegram+work:-100", Title: "Family"}); got != "telegram-work-family" {
 		t.Errorf("a further account: %q", got)
 	}
 	f.ok(f.st.Write(t.Context(), func(tx *store.Tx) error {
@@ -264,7 +265,7 @@ func TestSweep_OldRequests_Expire(t *testing.T) {
 	code := f.ask(family).Code
 	f.clock = f.clock.Add(167 * time.Hour)
 	f.sweepOnce()
-	if r := f.request(code); r.State != store.RequestPending {
+	if r := f.request(code); r.State != factrows.RequestPending {
 		t.Errorf("too early: %+v", r)
 	}
 	f.clock = f.clock.Add(2 * time.Hour)
@@ -283,17 +284,17 @@ func TestSweep_RoutedByHand_EndsSilently(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		answer routeapi.Answer
-		state  store.RequestState
+		state  factrows.RequestState
 		folder string
 	}{
-		"group":       {routeapi.Answer{Action: routeapi.Trigger, Folder: "main"}, store.RequestApproved, "main"},
-		"observed":    {routeapi.Answer{Action: routeapi.Observe, Folder: "main"}, store.RequestApproved, "main"},
-		"drop":        {routeapi.Answer{Action: routeapi.Builtin, Target: "builtin:drop"}, store.RequestExpired, ""},
-		"daemon":      {routeapi.Answer{Action: routeapi.Daemon, Target: "daemon:crm"}, store.RequestExpired, ""},
-		"onboarding":  {routeapi.Answer{Action: routeapi.Daemon, Target: "daemon:onbod"}, store.RequestPending, ""},
-		"still none":  {routeapi.Answer{Action: routeapi.None}, store.RequestPending, ""},
-		"unanswered":  {routeapi.Answer{Error: "no"}, store.RequestPending, ""},
-		"no such row": {routeapi.Answer{}, store.RequestPending, ""},
+		"group":       {routeapi.Answer{Action: routeapi.Trigger, Folder: "main"}, factrows.RequestApproved, "main"},
+		"observed":    {routeapi.Answer{Action: routeapi.Observe, Folder: "main"}, factrows.RequestApproved, "main"},
+		"drop":        {routeapi.Answer{Action: routeapi.Builtin, Target: "builtin:drop"}, factrows.RequestExpired, ""},
+		"daemon":      {routeapi.Answer{Action: routeapi.Daemon, Target: "daemon:crm"}, factrows.RequestExpired, ""},
+		"onboarding":  {routeapi.Answer{Action: routeapi.Daemon, Target: "daemon:onbod"}, factrows.RequestPending, ""},
+		"still none":  {routeapi.Answer{Action: routeapi.None}, factrows.RequestPending, ""},
+		"unanswered":  {routeapi.Answer{Error: "no"}, factrows.RequestPending, ""},
+		"no such row": {routeapi.Answer{}, factrows.RequestPending, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -301,7 +302,7 @@ func TestSweep_RoutedByHand_EndsSilently(t *testing.T) {
 			code := f.ask(family).Code
 			f.routd.answers[family] = tt.answer
 			f.sweepOnce()
-			if r := f.request(code); r.State != tt.state || r.Folder != tt.folder || tt.state != store.RequestPending && r.DecidedBy != store.DecidedByRoutes {
+			if r := f.request(code); r.State != tt.state || r.Folder != tt.folder || tt.state != factrows.RequestPending && r.DecidedBy != factrows.DecidedByRoutes {
 				t.Errorf("%+v", r)
 			}
 			f.wantNotices(family, "This chat is not")
@@ -335,20 +336,20 @@ func TestReopen_RejectedOrExpired_PendingAgain(t *testing.T) {
 	}
 	f.clock = f.clock.Add(200 * time.Hour) // longer than a request waits
 	d, err := f.Reopen(t.Context(), Reopening{Code: strings.ToLower(code), By: LocalOperator})
-	if err != nil || d.State != store.RequestPending || d.Code != code {
+	if err != nil || d.State != factrows.RequestPending || d.Code != code {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	f.sweepOnce()
 	f.wantNotices(family, "This chat is not", "Request "+code+" was rejected.", "Request "+code+" waits for an operator again.")
 	f.clock = f.clock.Add(169 * time.Hour)
 	f.sweepOnce()
-	if r := f.request(code); r.State != store.RequestExpired {
+	if r := f.request(code); r.State != factrows.RequestExpired {
 		t.Errorf("stored: %+v", r)
 	}
 	_, err = f.Reopen(t.Context(), Reopening{Code: code, By: operator})
 	f.ok(err)
 	f.approve(code, "fam")
-	if r := f.request(code); r.State != store.RequestApproved || r.Reason != "" {
+	if r := f.request(code); r.State != factrows.RequestApproved || r.Reason != "" {
 		t.Errorf("stored: %+v", r)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/routeapi"
@@ -185,7 +186,7 @@ func (f *fixture) sweepOnce() (waiting bool) {
 	return waiting
 }
 
-func (f *fixture) request(code string) *store.Request {
+func (f *fixture) request(code string) *factrows.Request {
 	f.t.Helper()
 	r, err := rows.Request(f.t.Context(), f.st.Reader, code)
 	f.ok(err)

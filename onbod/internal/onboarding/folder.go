@@ -12,8 +12,8 @@ import (
 
 	"github.com/gosimple/slug"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // maxSlug bounds the part of a default folder that comes from a title, in bytes.
@@ -23,7 +23,7 @@ const maxSlug = 40
 // code. It is new and named after the platform and the chat's present title. No group has it, nor
 // had it: its files would be there still. Of two chats of one title both have the same one, which
 // the first to be approved gets.
-func (o *Onboarding) DefaultFolders(ctx context.Context, requests ...*store.Request) (map[string]string, error) {
+func (o *Onboarding) DefaultFolders(ctx context.Context, requests ...*factrows.Request) (map[string]string, error) {
 	if len(requests) == 0 {
 		return map[string]string{}, nil
 	}
@@ -66,7 +66,7 @@ func (o *Onboarding) onDisk(folder string) bool {
 }
 
 // baseFolder is the start of a request's default folder, a valid folder without parents.
-func baseFolder(r *store.Request) string {
+func baseFolder(r *factrows.Request) string {
 	platform, room := msg.SplitJID(r.ChatJID)
 	name := r.Title
 	if name == "" && r.Kind == msg.ChatDM {

@@ -11,6 +11,8 @@ import (
 
 	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/chatmove"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/store"
@@ -22,9 +24,9 @@ type history struct {
 	rt      *rapid.T
 	prefix  string // of this run's rooms
 	codes   []string
-	decided map[string]store.Request // as first seen decided
-	since   int64                    // the last message of earlier runs
-	deleted int                      // approved by an operator and purged
+	decided map[string]factrows.Request // as first seen decided
+	since   int64                       // the last message of earlier runs
+	deleted int                         // approved by an operator and purged
 }
 
 // Whatever chats, operators, clocks and crashes do: a chat has one pending request, a request is decided
@@ -38,7 +40,7 @@ func TestOnboarding_RandomSteps_KeepInvariants(t *testing.T) {
 		run++
 		since, err := f.st.LastMessageID(t.Context())
 		f.ok(err)
-		h := &history{fixture: f, rt: rt, prefix: fmt.Sprintf("telegram:-%d00", run), decided: map[string]store.Request{}, since: since}
+		h := &history{fixture: f, rt: rt, prefix: fmt.Sprintf("telegram:-%d00", run), decided: map[string]factrows.Request{}, since: since}
 		rt.Repeat(map[string]func(*rapid.T){
 			"": h.check, "ask": h.askOne, "approve": h.approveOne, "reject": h.rejectOne, "sweep": h.sweepAll, "wait": h.wait,
 			"move": h.move, "rename": h.rename, "route": h.route, "routd": h.failRoutd, "crash": h.crash,
@@ -106,7 +108,7 @@ func (h *history) wait(rt *rapid.T) {
 
 func (h *history) move(rt *rapid.T) {
 	from, to := h.chatOf(rt), h.chatOf(rt)
-	h.ok(h.st.Write(h.t.Context(), func(tx *store.Tx) error { return tx.MoveChat(from, to, h.now()) }))
+	h.ok(h.st.Write(h.t.Context(), func(tx *store.Tx) error { return chatmove.Move(tx, from, to, h.now()) }))
 	if folder, ok := h.routd.groups[from]; ok && from != to { // as routd's routes move
 		if _, taken := h.routd.groups[to]; !taken {
 			h.routd.groups[to] = folder
@@ -140,7 +142,7 @@ func (h *history) failRoutd(rt *rapid.T) {
 // crash ends the process after a step of an approval, and starts another one.
 func (h *history) crash(rt *rapid.T) {
 	r := h.request(h.codeOf(rt))
-	if r.State == store.RequestPending && !r.Noted() {
+	if r.State == factrows.RequestPending && !r.Noted() {
 		h.ok(h.st.Write(h.t.Context(), func(tx *store.Tx) error { return rows.NoteApproval(tx, r.Code, "fam", operator) }))
 		if _, connected := h.routd.groups[r.ChatJID]; !connected && rapid.Bool().Draw(rt, "connected") {
 			h.routd.groups[r.ChatJID] = "fam"
@@ -158,7 +160,7 @@ func (h *history) check(rt *rapid.T) {
 	greetings := 0
 	for _, code := range h.codes {
 		r := h.request(code)
-		if r.State == store.RequestPending {
+		if r.State == factrows.RequestPending {
 			if pending[r.ChatJID] {
 				rt.Fatalf("two pending requests of %s", r.ChatJID)
 			}
@@ -166,12 +168,12 @@ func (h *history) check(rt *rapid.T) {
 		} else {
 			h.checkDecided(rt, r)
 		}
-		if r.State == store.RequestApproved && r.DecidedBy == operator {
+		if r.State == factrows.RequestApproved && r.DecidedBy == operator {
 			greetings++
 		}
 		for text, want := range map[string]bool{
-			"Request " + code + " was sent": true, "Request " + code + " was rejected": r.State == store.RequestRejected,
-			"Request " + code + " expired": r.State == store.RequestExpired && r.DecidedBy == store.DecidedByTime,
+			"Request " + code + " was sent": true, "Request " + code + " was rejected": r.State == factrows.RequestRejected,
+			"Request " + code + " expired": r.State == factrows.RequestExpired && r.DecidedBy == factrows.DecidedByTime,
 		} {
 			if n := strings.Count(said, text); n > 1 || (n == 1) != want {
 				rt.Fatalf("%q was said %d times about %+v", text, n, r)
@@ -195,7 +197,7 @@ func (h *history) forgetDeleted(rt *rapid.T) {
 		if !known {
 			rt.Fatalf("request %s was deleted while it was pending", code)
 		}
-		if before.State == store.RequestApproved && before.DecidedBy == operator {
+		if before.State == factrows.RequestApproved && before.DecidedBy == operator {
 			h.deleted++
 		}
 		return true
@@ -203,7 +205,7 @@ func (h *history) forgetDeleted(rt *rapid.T) {
 }
 
 // checkDecided fails the test if a decided request has changed, except for its address and title.
-func (h *history) checkDecided(rt *rapid.T, r *store.Request) {
+func (h *history) checkDecided(rt *rapid.T, r *factrows.Request) {
 	now := *r
 	now.ChatJID, now.Title = "", ""
 	if before, known := h.decided[r.Code]; known && before != now {

@@ -10,6 +10,7 @@ import (
 
 	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/routeapi"
@@ -74,8 +75,8 @@ func (o *Onboarding) sweep(ctx context.Context) (waiting bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	slices.SortFunc(pending, func(a, b *store.Request) int { return cmp.Compare(a.CreatedAt, b.CreatedAt) })
-	var open []*store.Request
+	slices.SortFunc(pending, func(a, b *factrows.Request) int { return cmp.Compare(a.CreatedAt, b.CreatedAt) })
+	var open []*factrows.Request
 	var refused []error
 	noted := 0
 	for _, r := range pending {
@@ -115,7 +116,7 @@ func collect(refused *[]error, err error) error {
 }
 
 // resume finishes an approval that was noted. waiting: routd has not answered.
-func (o *Onboarding) resume(ctx context.Context, r *store.Request) (waiting bool, err error) {
+func (o *Onboarding) resume(ctx context.Context, r *factrows.Request) (waiting bool, err error) {
 	_, err = o.connect(ctx, r, false)
 	switch {
 	case errors.Is(err, errUnanswered):
@@ -129,8 +130,8 @@ func (o *Onboarding) resume(ctx context.Context, r *store.Request) (waiting bool
 }
 
 // tellWithdrawn says to the operator that an approval was taken back after it was accepted.
-func (o *Onboarding) tellWithdrawn(ctx context.Context, r *store.Request, cause error) error {
-	jid, err := o.st.DirectChat(ctx, r.DecidedBy)
+func (o *Onboarding) tellWithdrawn(ctx context.Context, r *factrows.Request, cause error) error {
+	jid, err := factrows.DirectChat(ctx, o.st.Reader, r.DecidedBy)
 	if err != nil || jid == "" || msg.AddressedFolder(jid) != "" {
 		return err
 	}
@@ -146,7 +147,7 @@ func (o *Onboarding) report(waiting int) {
 }
 
 // expire ends requests that are older than the TTL, and returns the younger ones.
-func (o *Onboarding) expire(ctx context.Context, open []*store.Request, refused *[]error) (left []*store.Request,
+func (o *Onboarding) expire(ctx context.Context, open []*factrows.Request, refused *[]error) (left []*factrows.Request,
 	err error) {
 	for _, r := range open {
 		now := o.now()
@@ -155,8 +156,8 @@ func (o *Onboarding) expire(ctx context.Context, open []*store.Request, refused 
 			continue
 		}
 		err := o.st.Write(ctx, func(tx *store.Tx) error {
-			if err := rows.DecideRequest(tx, r.Code, rows.RequestDecision{State: store.RequestExpired,
-				By: store.DecidedByTime}, now); err != nil {
+			if err := rows.DecideRequest(tx, r.Code, rows.RequestDecision{State: factrows.RequestExpired,
+				By: factrows.DecidedByTime}, now); err != nil {
 				return err
 			}
 			return o.notify(tx, r.ChatJID, r.ThreadID, expiredNotice(r))
@@ -177,7 +178,7 @@ func (o *Onboarding) expire(ctx context.Context, open []*store.Request, refused 
 
 // closeRouted ends the requests of chats whose messages routes take. Silently: an operator did it, by
 // other means. While routd does not answer they stay.
-func (o *Onboarding) closeRouted(ctx context.Context, open []*store.Request, refused *[]error) error {
+func (o *Onboarding) closeRouted(ctx context.Context, open []*factrows.Request, refused *[]error) error {
 	for page := range slices.Chunk(open, resolvePage) {
 		items, err := o.items(ctx, page)
 		if err != nil {
@@ -203,7 +204,7 @@ func (o *Onboarding) closeRouted(ctx context.Context, open []*store.Request, ref
 }
 
 // items ask where a message like the one that made a request would go.
-func (o *Onboarding) items(ctx context.Context, page []*store.Request) ([]routeapi.Item, error) {
+func (o *Onboarding) items(ctx context.Context, page []*factrows.Request) ([]routeapi.Item, error) {
 	items := make([]routeapi.Item, len(page))
 	for i, r := range page {
 		verb := msg.VerbMention
@@ -226,11 +227,11 @@ func (o *Onboarding) items(ctx context.Context, page []*store.Request) ([]routea
 }
 
 // closeByRoute ends a request if its chat's messages go anywhere but here.
-func (o *Onboarding) closeByRoute(ctx context.Context, r *store.Request, a routeapi.Answer) error {
-	d := rows.RequestDecision{State: store.RequestExpired, By: store.DecidedByRoutes}
+func (o *Onboarding) closeByRoute(ctx context.Context, r *factrows.Request, a routeapi.Answer) error {
+	d := rows.RequestDecision{State: factrows.RequestExpired, By: factrows.DecidedByRoutes}
 	switch {
 	case a.Action == routeapi.Trigger || a.Action == routeapi.Observe:
-		d.State, d.Folder = store.RequestApproved, a.Folder
+		d.State, d.Folder = factrows.RequestApproved, a.Folder
 	case a.Action == routeapi.Builtin, a.Action == routeapi.Daemon && a.Target != routeapi.Onboarding:
 	default:
 		return nil

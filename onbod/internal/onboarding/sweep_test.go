@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"arizuko/pkg/store"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 // TestSweep_OneRequestRefused_OthersGoOn: the database refuses the rows of one chat.
@@ -26,7 +26,7 @@ func TestSweep_OneRequestRefused_OthersGoOn(t *testing.T) {
 	if r := f.request(noted); !r.Noted() {
 		t.Errorf("%+v", r)
 	}
-	if r := f.request(old); r.State != store.RequestExpired {
+	if r := f.request(old); r.State != factrows.RequestExpired {
 		t.Errorf("%+v", r)
 	}
 }
@@ -38,7 +38,7 @@ func TestExpire_DecidedMeanwhile_IsNotCounted(t *testing.T) {
 	r := f.request(f.ask(family).Code)
 	f.approve(r.Code, "fam")
 	f.clock = f.clock.Add(f.cfg.TTL)
-	left, err := f.expire(t.Context(), []*store.Request{r}, new([]error))
+	left, err := f.expire(t.Context(), []*factrows.Request{r}, new([]error))
 	f.ok(err)
 	if len(left) != 0 || strings.Contains(f.log.String(), "request expired") || f.metrics("arizuko_onboarding_requests_total")["expired"] != 0 {
 		t.Errorf("%d left, log %s", len(left), f.log.String())
@@ -66,7 +66,7 @@ func TestApprove_AnswerUnreadable_IsApproved(t *testing.T) {
 	code := f.ask(family).Code
 	f.routd.shared = []string{"chat_jid=telegram:42"}
 	f.sql(`ALTER TABLE chats RENAME COLUMN sticky_at TO other`)
-	if d := f.approve(code, "main"); d.State != store.RequestApproved || !strings.HasSuffix(d.Text, "to the group main.") {
+	if d := f.approve(code, "main"); d.State != factrows.RequestApproved || !strings.HasSuffix(d.Text, "to the group main.") {
 		t.Errorf("%+v", d)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"arizuko/pkg/adapter/plaintext"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // Limits of texts of users, in characters.
@@ -36,7 +36,7 @@ func quoted(text string) string {
 }
 
 // chatName names a request's chat.
-func chatName(r *store.Request) string {
+func chatName(r *factrows.Request) string {
 	if r.Title == "" {
 		return quoted(r.ChatJID)
 	}
@@ -44,7 +44,7 @@ func chatName(r *store.Request) string {
 }
 
 // chatNotice does not claim that operators were notified where none could be.
-func chatNotice(r *store.Request, notified bool) string {
+func chatNotice(r *factrows.Request, notified bool) string {
 	if !notified {
 		return fmt.Sprintf("This chat is not connected yet. Request %s waits for an operator.", r.Code)
 	}
@@ -52,7 +52,7 @@ func chatNotice(r *store.Request, notified bool) string {
 }
 
 // operatorNotice is written for the chat of an operator.
-func operatorNotice(r *store.Request, operatorChat string) string {
+func operatorNotice(r *factrows.Request, operatorChat string) string {
 	chat := "the group chat " + chatName(r)
 	switch {
 	case r.Kind == msg.ChatDM && r.ChatJID == r.Sender: // the sender says it all
@@ -77,14 +77,14 @@ func floodNotice() string {
 		"the dashboard and `onbod requests` have all of them.", maxNotices)
 }
 
-func greeting(r *store.Request) string {
+func greeting(r *factrows.Request) string {
 	if r.Kind == msg.ChatDM {
 		return "This chat is connected now."
 	}
 	return "This chat is connected now: mention me, or reply to a message of mine, and I answer."
 }
 
-func rejectedNotice(r *store.Request, reason string) string {
+func rejectedNotice(r *factrows.Request, reason string) string {
 	text := fmt.Sprintf("Request %s was rejected.", r.Code)
 	if reason != "" {
 		text += " " + reason
@@ -92,36 +92,36 @@ func rejectedNotice(r *store.Request, reason string) string {
 	return text
 }
 
-func reopenedNotice(r *store.Request) string {
+func reopenedNotice(r *factrows.Request) string {
 	return fmt.Sprintf("Request %s waits for an operator again.", r.Code)
 }
 
 // undoText says how an operator can still decide on a request that was rejected, "" for others.
-func undoText(r *store.Request) string {
-	if r.State != store.RequestRejected {
+func undoText(r *factrows.Request) string {
+	if r.State != factrows.RequestRejected {
 		return ""
 	}
 	return fmt.Sprintf("; to undo that, run `onbod reopen %s` on the server, then approve it", r.Code)
 }
 
-func expiredNotice(r *store.Request) string {
+func expiredNotice(r *factrows.Request) string {
 	return fmt.Sprintf("Request %s expired before an operator decided. Send another message to make a new request.",
 		r.Code)
 }
 
 // decidedText says how a request has ended.
-func decidedText(r *store.Request) string {
+func decidedText(r *factrows.Request) string {
 	at := time.UnixMilli(r.DecidedAt).Format(time.DateTime + " MST")
 	switch {
-	case r.DecidedBy == store.DecidedByTime:
+	case r.DecidedBy == factrows.DecidedByTime:
 		return fmt.Sprintf("request %s expired at %s", r.Code, at)
-	case r.DecidedBy == store.DecidedByMove:
+	case r.DecidedBy == factrows.DecidedByMove:
 		return fmt.Sprintf("request %s ended at %s: its chat moved, and has another one", r.Code, at)
-	case r.DecidedBy == store.DecidedByRoutes && r.State == store.RequestApproved:
+	case r.DecidedBy == factrows.DecidedByRoutes && r.State == factrows.RequestApproved:
 		return fmt.Sprintf("request %s ended at %s: routes connect its chat to the group %s", r.Code, at, r.Folder)
-	case r.DecidedBy == store.DecidedByRoutes:
+	case r.DecidedBy == factrows.DecidedByRoutes:
 		return fmt.Sprintf("request %s ended at %s: routes take its chat's messages elsewhere", r.Code, at)
-	case r.State == store.RequestApproved:
+	case r.State == factrows.RequestApproved:
 		return fmt.Sprintf("request %s was approved by %s at %s, into the group %s", r.Code, r.DecidedBy, at, r.Folder)
 	}
 	return fmt.Sprintf("request %s was %s by %s at %s", r.Code, r.State, r.DecidedBy, at)

@@ -2,12 +2,12 @@
 package rows
 
 import (
-	"arizuko/pkg/store"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 const (
-	queryRequest         = store.RequestColumns + store.RequestChat + ` WHERE r.code = ?`
-	queryPendingRequests = store.RequestColumns + ` INDEXED BY onboarding_pending` + store.RequestChat +
+	queryRequest         = factrows.RequestColumns + factrows.RequestChat + ` WHERE r.code = ?`
+	queryPendingRequests = factrows.RequestColumns + ` INDEXED BY onboarding_pending` + factrows.RequestChat +
 		` WHERE r.state = 'pending'`
 	queryRequestsOfSender  = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_sender WHERE sender = ? AND created_at > ? AND created_at <= ?`
 	queryRequestsSince     = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_created WHERE created_at > ? AND created_at <= ?`

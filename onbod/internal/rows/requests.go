@@ -4,18 +4,19 @@ import (
 	"context"
 	"fmt"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/store"
 )
 
 // Request returns a request by its code, which is in upper case; nil if there is none.
-func Request(ctx context.Context, r store.Reader, code string) (*store.Request, error) {
-	return store.First(r.ReadRequests(ctx, queryRequest, code))
+func Request(ctx context.Context, r store.Reader, code string) (*factrows.Request, error) {
+	return store.First(factrows.ReadRequests(ctx, r, queryRequest, code))
 }
 
 // PendingRequests returns all pending requests, by chat.
-func PendingRequests(ctx context.Context, r store.Reader) ([]*store.Request, error) {
-	return r.ReadRequests(ctx, queryPendingRequests)
+func PendingRequests(ctx context.Context, r store.Reader) ([]*factrows.Request, error) {
+	return factrows.ReadRequests(ctx, r, queryPendingRequests)
 }
 
 // RequestCounts are numbers of requests.
@@ -66,7 +67,7 @@ func NthRequestAt(ctx context.Context, r store.Reader, n int) (int64, error) {
 // PutRequest stores a pending request of a chat that has none. Its texts are cut to their limits, and
 // a former address becomes the present one. State and the fields that a decision sets are ignored. If
 // the code is taken, or the chat has a pending request, it returns an ErrRefused.
-func PutRequest(tx *store.Tx, r *store.Request) (err error) {
+func PutRequest(tx *store.Tx, r *factrows.Request) (err error) {
 	tx.Note(failpoint.PutRequest)
 	if r.ChatJID, err = tx.Address(store.Uncancelled(), r.ChatJID); err != nil {
 		return err
@@ -87,7 +88,7 @@ func NoteApproval(tx *store.Tx, code, folder, by string) error {
 
 // RequestDecision is how a request ends.
 type RequestDecision struct {
-	State  store.RequestState
+	State  factrows.RequestState
 	Folder string // of an approved one, else ""
 	By     string
 	Reason string // of a rejected one, may be ""

@@ -10,15 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/onbod/internal/rows"
+	"arizuko/pkg/chatmove"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
 
 // ask stores a pending request of a chat.
-func ask(t testing.TB, s *store.Store, code, chatJID string, at int64) *store.Request {
+func ask(t testing.TB, s *store.Store, code, chatJID string, at int64) *factrows.Request {
 	t.Helper()
-	r := &store.Request{Code: code, ChatJID: chatJID, Kind: msg.ChatGroup, Sender: "telegram:7", Title: "asked as", CreatedAt: at}
+	r := &factrows.Request{Code: code, ChatJID: chatJID, Kind: msg.ChatGroup, Sender: "telegram:7", Title: "asked as", CreatedAt: at}
 	storetest.Write(t, s, func(tx *store.Tx) error { return rows.PutRequest(tx, r) })
 	return r
 }
@@ -27,7 +29,7 @@ func TestRequest_OnePendingPerChat(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	ask(t, s, "ABCD-1234", storetest.Chat, 10)
-	for _, r := range []*store.Request{
+	for _, r := range []*factrows.Request{
 		{Code: "ABCD-1235", ChatJID: storetest.Chat, Kind: msg.ChatDM, CreatedAt: 11},
 		{Code: "ABCD-1234", ChatJID: "telegram:-2", Kind: msg.ChatDM, CreatedAt: 11},
 	} {
@@ -37,17 +39,17 @@ func TestRequest_OnePendingPerChat(t *testing.T) {
 		}
 	}
 	storetest.Write(t, s, func(tx *store.Tx) error {
-		return rows.DecideRequest(tx, "ABCD-1234", rows.RequestDecision{State: store.RequestRejected, By: "telegram:42", Reason: "no"}, 20)
+		return rows.DecideRequest(tx, "ABCD-1234", rows.RequestDecision{State: factrows.RequestRejected, By: "telegram:42", Reason: "no"}, 20)
 	})
 	ask(t, s, "ABCD-1235", storetest.Chat, 30)
-	if r := storetest.Must(s.PendingRequest(t.Context(), storetest.Chat))(t); r == nil || r.Code != "ABCD-1235" {
+	if r := storetest.Must(factrows.PendingRequest(t.Context(), s.Reader, storetest.Chat))(t); r == nil || r.Code != "ABCD-1235" {
 		t.Errorf("pending: %+v", r)
 	}
-	want := &store.Request{
-		Code: "ABCD-1234", ChatJID: storetest.Chat, Kind: msg.ChatGroup, Sender: "telegram:7", Title: "asked as", State: store.RequestRejected,
+	want := &factrows.Request{
+		Code: "ABCD-1234", ChatJID: storetest.Chat, Kind: msg.ChatGroup, Sender: "telegram:7", Title: "asked as", State: factrows.RequestRejected,
 		DecidedBy: "telegram:42", DecidedAt: 20, Reason: "no", CreatedAt: 10,
 	}
-	if diff := cmp.Diff(want, storetest.Must(s.LastDecidedRequest(t.Context(), storetest.Chat))(t)); diff != "" {
+	if diff := cmp.Diff(want, storetest.Must(factrows.LastDecidedRequest(t.Context(), s.Reader, storetest.Chat))(t)); diff != "" {
 		t.Errorf("last decided (-want +got):\n%s", diff)
 	}
 	if r := storetest.Must(rows.Request(t.Context(), s.Reader, "NONE-0000"))(t); r != nil {
@@ -60,7 +62,7 @@ func TestRequest_Decision_OnlyOnceAndOnlyPending(t *testing.T) {
 	s := storetest.Open(t)
 	ask(t, s, "ABCD-1234", storetest.Chat, 10)
 	approve := func(tx *store.Tx) error {
-		return rows.DecideRequest(tx, "ABCD-1234", rows.RequestDecision{State: store.RequestApproved, Folder: "fam", By: "telegram:42"}, 20)
+		return rows.DecideRequest(tx, "ABCD-1234", rows.RequestDecision{State: factrows.RequestApproved, Folder: "fam", By: "telegram:42"}, 20)
 	}
 	note := func(tx *store.Tx) error { return rows.NoteApproval(tx, "ABCD-1234", "fam", "telegram:42") }
 	withdraw := func(tx *store.Tx) error { return rows.WithdrawApproval(tx, "ABCD-1234") }
@@ -92,7 +94,7 @@ func TestRequests_CountedAndListed(t *testing.T) {
 		ask(t, s, code, fmt.Sprintf("telegram:-%d", i), int64(i))
 		if i < 3 {
 			storetest.Write(t, s, func(tx *store.Tx) error {
-				return rows.DecideRequest(tx, code, rows.RequestDecision{State: store.RequestExpired, By: store.DecidedByTime}, 20)
+				return rows.DecideRequest(tx, code, rows.RequestDecision{State: factrows.RequestExpired, By: factrows.DecidedByTime}, 20)
 			})
 		}
 	}
@@ -103,16 +105,16 @@ func TestRequests_CountedAndListed(t *testing.T) {
 	if got := storetest.Must(rows.CountRequests(t.Context(), s.Reader, "telegram:8", 4, 8))(t); got.OfSender != 0 {
 		t.Errorf("counts of another sender: %+v", got)
 	}
-	codes := func(all []*store.Request) (codes []string) {
+	codes := func(all []*factrows.Request) (codes []string) {
 		for _, r := range all {
 			codes = append(codes, strings.TrimPrefix(r.Code, "ABCD-000"))
 		}
 		return codes
 	}
-	if got := codes(storetest.Must(s.Requests(t.Context(), store.RequestExpired, 2))(t)); !slices.Equal(got, []string{"2", "1"}) {
+	if got := codes(storetest.Must(factrows.Requests(t.Context(), s.Reader, factrows.RequestExpired, 2))(t)); !slices.Equal(got, []string{"2", "1"}) {
 		t.Errorf("expired: %v", got)
 	}
-	if got := codes(storetest.Must(s.Requests(t.Context(), "", 3))(t)); !slices.Equal(got, []string{"9", "8", "7"}) {
+	if got := codes(storetest.Must(factrows.Requests(t.Context(), s.Reader, "", 3))(t)); !slices.Equal(got, []string{"9", "8", "7"}) {
 		t.Errorf("all: %v", got)
 	}
 	if at := storetest.Must(rows.NthRequestAt(t.Context(), s.Reader, 7))(t); at != 2 {
@@ -123,7 +125,7 @@ func TestRequests_CountedAndListed(t *testing.T) {
 	}
 	var deleted int64
 	storetest.Write(t, s, func(tx *store.Tx) (err error) { deleted, err = rows.PurgeRequests(tx, 30, 2); return err })
-	if got := codes(storetest.Must(s.Requests(t.Context(), store.RequestExpired, 5))(t)); deleted != 2 || !slices.Equal(got, []string{"2"}) {
+	if got := codes(storetest.Must(factrows.Requests(t.Context(), s.Reader, factrows.RequestExpired, 5))(t)); deleted != 2 || !slices.Equal(got, []string{"2"}) {
 		t.Errorf("purged %d, left %v", deleted, got)
 	}
 	storetest.Write(t, s, func(tx *store.Tx) (err error) { deleted, err = rows.PurgeRequests(tx, 30, 9); return err })
@@ -142,7 +144,7 @@ func TestRequest_Title_IsTheChatsPresentOne(t *testing.T) {
 		if title == "" {
 			want = "asked as"
 		}
-		if r := storetest.Must(s.PendingRequest(t.Context(), storetest.Chat))(t); r.Title != want {
+		if r := storetest.Must(factrows.PendingRequest(t.Context(), s.Reader, storetest.Chat))(t); r.Title != want {
 			t.Errorf("title %q, want %q", r.Title, want)
 		}
 	}
@@ -169,20 +171,20 @@ func TestMoveChat_PendingAtBothAddresses_OneStays(t *testing.T) {
 			for _, code := range tt.noted {
 				storetest.Write(t, s, func(tx *store.Tx) error { return rows.NoteApproval(tx, code, "fam", "telegram:42") })
 			}
-			storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(from, to, 50) })
-			all := storetest.Must(s.Requests(t.Context(), "", 9))(t)
+			storetest.Write(t, s, func(tx *store.Tx) error { return chatmove.Move(tx, from, to, 50) })
+			all := storetest.Must(factrows.Requests(t.Context(), s.Reader, "", 9))(t)
 			for _, r := range all {
 				switch {
 				case r.ChatJID != to:
 					t.Errorf("%s is of %s", r.Code, r.ChatJID)
-				case r.Code == tt.stays && r.State != store.RequestPending:
+				case r.Code == tt.stays && r.State != factrows.RequestPending:
 					t.Errorf("%s should stay: %+v", r.Code, r)
-				case r.Code != tt.stays && (r.State != store.RequestExpired || r.DecidedBy != store.DecidedByMove || r.DecidedAt != 50):
+				case r.Code != tt.stays && (r.State != factrows.RequestExpired || r.DecidedBy != factrows.DecidedByMove || r.DecidedAt != 50):
 					t.Errorf("%s should have ended: %+v", r.Code, r)
 				}
 			}
 			for _, jid := range []string{from, to} {
-				if r := storetest.Must(s.PendingRequest(t.Context(), jid))(t); r == nil || r.Code != tt.stays {
+				if r := storetest.Must(factrows.PendingRequest(t.Context(), s.Reader, jid))(t); r == nil || r.Code != tt.stays {
 					t.Errorf("pending of %s: %+v", jid, r)
 				}
 			}
@@ -194,17 +196,17 @@ func TestMoveChat_Pending_FollowsAndNewOnesGoThere(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	ask(t, s, "ABCD-1234", "telegram:-5", 10)
-	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat("telegram:-5", "telegram:-1005", 50) })
-	if r := storetest.Must(s.PendingRequest(t.Context(), "telegram:-5"))(t); r == nil || r.ChatJID != "telegram:-1005" {
+	storetest.Write(t, s, func(tx *store.Tx) error { return chatmove.Move(tx, "telegram:-5", "telegram:-1005", 50) })
+	if r := storetest.Must(factrows.PendingRequest(t.Context(), s.Reader, "telegram:-5"))(t); r == nil || r.ChatJID != "telegram:-1005" {
 		t.Errorf("pending: %+v", r)
 	}
 	storetest.Write(t, s, func(tx *store.Tx) error {
-		return rows.DecideRequest(tx, "ABCD-1234", rows.RequestDecision{State: store.RequestExpired, By: store.DecidedByTime}, 60)
+		return rows.DecideRequest(tx, "ABCD-1234", rows.RequestDecision{State: factrows.RequestExpired, By: factrows.DecidedByTime}, 60)
 	})
 	if r := ask(t, s, "ABCD-1235", "telegram:-5", 70); r.ChatJID != "telegram:-1005" {
 		t.Errorf("a new request is of %s", r.ChatJID)
 	}
-	if r := storetest.Must(s.LastDecidedRequest(t.Context(), "telegram:-5"))(t); r == nil || r.Code != "ABCD-1234" {
+	if r := storetest.Must(factrows.LastDecidedRequest(t.Context(), s.Reader, "telegram:-5"))(t); r == nil || r.Code != "ABCD-1234" {
 		t.Errorf("last decided: %+v", r)
 	}
 }
@@ -235,7 +237,7 @@ func TestDirectChat_IsWhereTheUserWasSeenLast(t *testing.T) {
 		"telegram:42": "telegram:42", "slack:U1": "slack:D2", "slack:U2": "slack:D3", "slack:U9": "", "telegram:43": "", "web:operator": "",
 		"telegram:44": "", "telegram:45": "telegram:45",
 	} {
-		if got := storetest.Must(s.DirectChat(t.Context(), sender))(t); got != want {
+		if got := storetest.Must(factrows.DirectChat(t.Context(), s.Reader, sender))(t); got != want {
 			t.Errorf("%s is reached in %q, want %q", sender, got, want)
 		}
 	}
@@ -249,7 +251,7 @@ func TestMoveChat_BothApproving_OperatorOfTheEndedOneIsNotified(t *testing.T) {
 			s := storetest.Open(t)
 			storetest.Write(t, s, func(tx *store.Tx) error {
 				for code, jid := range map[string]string{"ABCD-0001": storetest.Chat, "ABCD-0002": "telegram:-1001"} {
-					if err := rows.PutRequest(tx, &store.Request{Code: code, ChatJID: jid, Kind: msg.ChatGroup, CreatedAt: 1}); err != nil {
+					if err := rows.PutRequest(tx, &factrows.Request{Code: code, ChatJID: jid, Kind: msg.ChatGroup, CreatedAt: 1}); err != nil {
 						return err
 					}
 				}
@@ -264,7 +266,7 @@ func TestMoveChat_BothApproving_OperatorOfTheEndedOneIsNotified(t *testing.T) {
 				return rows.NoteApproval(tx, "ABCD-0001", "old", "telegram:42")
 			})
 			before := storetest.Must(s.LastMessageID(t.Context()))(t)
-			storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(storetest.Chat, "telegram:-1001", 20) })
+			storetest.Write(t, s, func(tx *store.Tx) error { return chatmove.Move(tx, storetest.Chat, "telegram:-1001", 20) })
 			last := storetest.Must(s.LastMessageID(t.Context()))(t)
 			if !noted {
 				if last != before {

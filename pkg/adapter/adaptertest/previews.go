@@ -10,6 +10,7 @@ import (
 	"arizuko/pkg/adapter"
 	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -120,7 +121,7 @@ func (w *work) over(text string) {
 func (w *work) delivered() {
 	w.Helper()
 	w.within(time.Hour, "the delivery of the answer", func() bool {
-		rows, err := w.store.TurnReplies(w.Context(), w.turn.ID)
+		rows, err := factrows.TurnReplies(w.Context(), w.store.Reader, w.turn.ID)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -133,11 +134,11 @@ func (w *work) delivered() {
 func (b *fixture) noneOpen() {
 	b.Helper()
 	b.within(time.Hour, "the end of the previews", func() bool {
-		open, err := adapterrows.OpenPreviews(b.Context(), b.store.Reader, b.platform.Name)
+		all, err := adapterrows.Previews(b.Context(), b.store.Reader, b.platform.Name)
 		if err != nil {
 			b.Fatal(err)
 		}
-		return len(open) == 0
+		return !slices.ContainsFunc(all, func(p adapterrows.Preview) bool { return p.Open() })
 	})
 }
 

@@ -1,3 +1,8 @@
+// Package rows has the statements that adapters alone need: the outbox, previews, polls and the posts of a chat.
+//
+// If a parameter alone is a LIMIT, or is compared with a column in a partial
+// index's condition, SQLite plans the statement again at every call. Hence ?+0,
+// a concatenation with an empty text, or a literal.
 package rows
 
 import (
@@ -6,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -40,7 +46,7 @@ func EndCopy(tx *store.Tx, a *msg.Ask, platformID string, now int64) error {
 		ChatJID: edit.ChatJID, Direction: msg.Out, Kind: msg.KindEdit, IsBot: true, Sender: edit.Sender,
 		SenderName: edit.SenderName, Content: edit.Content, DerivedFrom: a.MessageID, TargetID: platformID,
 		Topic: edit.Topic, ThreadID: edit.ThreadID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice,
-		OutState: store.OutStateOf(edit.ChatJID),
+		OutState: msg.OutStateOf(edit.ChatJID),
 	})
 	return err
 }
@@ -59,7 +65,12 @@ func Thread(ctx context.Context, r store.Reader, chatJID, id string) (*msg.Threa
 // RecentThreads lists the threads of a chat whose newest message was stored since a time, in unix ms, the
 // one with the oldest such message first.
 func RecentThreads(ctx context.Context, r store.Reader, chatJID string, since int64) ([]string, error) {
-	return store.All(ctx, r, store.One[string], queryRecentThreads, chatJID, since)
+	return store.All(ctx, r, store.One[string],
+		// The newest row of each thread of a chat, and of these the ones since a time.
+		`SELECT m.thread_id FROM (
+			SELECT max(id) AS newest FROM messages INDEXED BY messages_thread
+			WHERE thread_id <> '' AND `+store.Spoken+` AND chat_jid = ?1 GROUP BY thread_id
+		) t JOIN messages m ON m.id = t.newest WHERE m.received_at >= ?2 ORDER BY m.id`, chatJID, since)
 }
 
 // AbandonFork ends a fork whose own thread cannot be opened, if it is open. The group's next prompt says so; what is a
@@ -86,13 +97,26 @@ func scanLane(scan store.Scan) (l store.Lane, err error) {
 	return l, err
 }
 
+// movingOut selects where chats are being moved that have rows to deliver under their old address.
+const movingOut = `SELECT a.new_jid FROM chat_aliases a INDEXED BY chat_aliases_moving WHERE a.moving = 1
+	AND EXISTS (SELECT 1 FROM messages o INDEXED BY messages_outbox WHERE o.out_state IN ('queued', 'sending')
+		AND o.platform = substr(a.old_jid, 1, instr(a.old_jid, ':') - 1) AND o.chat_jid = a.old_jid)`
+
 // OutboxLanes lists the threads of a platform with outbound rows to deliver, each as a lane of answers.
 func OutboxLanes(ctx context.Context, r store.Reader, platform string) ([]store.Lane, error) {
-	lanes, err := store.All(ctx, r, scanThread, queryOutboxLanes, platform)
+	// A skip scan: a seek per lane, however many rows of it wait.
+	lanes, err := store.All(ctx, r, scanThread, `WITH RECURSIVE head(id) AS (
+		SELECT (SELECT id FROM messages INDEXED BY messages_outbox
+			WHERE out_state IN ('queued', 'sending') AND platform = ?1||'' ORDER BY chat_jid, thread_id LIMIT 1)
+		UNION ALL SELECT (SELECT n.id FROM messages n INDEXED BY messages_outbox
+			WHERE n.out_state IN ('queued', 'sending') AND n.platform = ?1||''
+			AND (n.chat_jid, n.thread_id) > (m.chat_jid||'', m.thread_id||'') ORDER BY n.chat_jid, n.thread_id LIMIT 1)
+		FROM head JOIN messages m ON m.id = head.id)
+		SELECT m.chat_jid, m.thread_id FROM head JOIN messages m ON m.id = head.id`, platform)
 	if err != nil {
 		return nil, err
 	}
-	moving, err := store.All(ctx, r, store.One[string], queryNotDelivered)
+	moving, err := store.All(ctx, r, store.One[string], `SELECT old_jid FROM chat_aliases UNION ALL `+movingOut)
 	if len(moving) > 0 {
 		lanes = slices.DeleteFunc(lanes, func(l store.Lane) bool { return slices.Contains(moving, l.ChatJID) })
 	}
@@ -106,44 +130,62 @@ func NewOutbound(ctx context.Context, r store.Reader, platform string, after int
 	if last, err = r.LastMessageID(ctx); err != nil || last <= after {
 		return nil, after, err
 	}
-	lanes, err = store.All(ctx, r, scanLane, queryNewOutbound, after, last, platform)
+	lanes, err = store.All(ctx, r, scanLane,
+		`SELECT DISTINCT chat_jid, thread_id, `+store.Decorates+` FROM messages m NOT INDEXED
+		WHERE id > ? AND id <= ? AND out_state IN ('queued', 'sending') AND platform = ?||''`, after, last, platform)
 	return lanes, last, err
 }
 
 // OldOutbound lists the lanes of a platform with outbound rows to deliver that were received before a time, in
 // unix ms.
 func OldOutbound(ctx context.Context, r store.Reader, platform string, before int64) ([]store.Lane, error) {
-	return store.All(ctx, r, scanLane, queryOldOutbound, platform, before)
+	return store.All(ctx, r, scanLane,
+		`SELECT DISTINCT chat_jid, thread_id, `+store.Decorates+` FROM messages m INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending') AND platform = ?||'' AND received_at < ?+0`, platform, before)
 }
 
 // ActiveLanes lists the lanes of a platform that have a running turn.
 func ActiveLanes(ctx context.Context, r store.Reader, platform string) ([]store.Lane, error) {
-	return store.All(ctx, r, scanThread, queryActiveLanes, platform+":", platform+";") // all addresses that begin with the platform and a colon
+	return store.All(ctx, r, scanThread, `SELECT DISTINCT chat_jid, thread_id FROM turns INDEXED BY turns_run
+		WHERE state = 'running' AND chat_jid >= ? AND chat_jid < ?`, platform+":", platform+";") // "irc:room", not "ircs:room"
 }
 
 // ActiveTriggers lists the platform ids of the messages that started a lane's running turns.
 func ActiveTriggers(ctx context.Context, r store.Reader, l store.Lane) ([]string, error) {
-	return store.All(ctx, r, store.One[string], queryActiveTriggers, l.ChatJID, l.ThreadID)
+	return store.All(ctx, r, store.One[string],
+		`SELECT ifnull(m.platform_id, o.platform_id) FROM turns t INDEXED BY turns_run
+		JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN messages o ON o.id = m.derived_from
+		WHERE t.state = 'running' AND t.chat_jid = ? AND t.thread_id = ?
+		AND ifnull(m.platform_id, o.platform_id) IS NOT NULL`, l.ChatJID, l.ThreadID)
 }
+
+// nextOutbound selects the rows to deliver of a lane whose chat is not being moved.
+const nextOutbound = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_outbox
+	WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?1||'' AND m.chat_jid = ?2 AND m.thread_id = ?3
+	AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?2) AND NOT EXISTS (` + movingOut + ` AND a.new_jid = ?2)`
 
 // NextOutbound is the oldest queued or sending row of a lane, nil if there is none. Decorations of messages that are
 // still being delivered come after all others.
 func NextOutbound(ctx context.Context, r store.Reader, l store.Lane) (*msg.Message, error) {
 	platform, _ := msg.SplitJID(l.ChatJID)
-	query := queryNextOutbound
-	if l.Decorations {
-		query = queryNextDecoration
+	if !l.Decorations {
+		return store.First(r.Messages(ctx, nextOutbound+` AND NOT `+store.Decorates+` ORDER BY m.id LIMIT 1`,
+			platform, l.ChatJID, l.ThreadID))
 	}
-	return store.First(r.Messages(ctx, query, platform, l.ChatJID, l.ThreadID))
+	return store.First(r.Messages(ctx, nextOutbound+` AND `+store.Decorates+` ORDER BY EXISTS (SELECT 1 FROM messages t
+		WHERE t.id = m.derived_from AND t.out_state IN ('queued', 'sending')), m.id LIMIT 1`,
+		platform, l.ChatJID, l.ThreadID))
 }
 
 // Superseded reports whether a newer row that is to be delivered makes a decoration needless: one of the same kind for
 // the same message, and with the same emoji, or the deletion of that message.
-func Superseded(ctx context.Context, r store.Reader, m *msg.Message) (yes bool, err error) {
+func Superseded(ctx context.Context, r store.Reader, m *msg.Message) (bool, error) {
 	platform, _ := msg.SplitJID(m.ChatJID)
-	_, err = r.Get(ctx, []any{&yes}, querySuperseded, platform, m.ChatJID, m.ThreadID, m.ID, m.Kind,
+	return store.Value[bool](ctx, r, `SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending') AND platform = ?1||'' AND chat_jid = ?2 AND thread_id = ?3 AND id > ?4
+		AND (kind = 'delete' OR kind = ?5 AND (kind <> 'reaction' OR content IN (?6, '-'||?6)))
+		AND ifnull(target_id, '') = ?7 AND ifnull(derived_from, 0) = ?8)`, platform, m.ChatJID, m.ThreadID, m.ID, m.Kind,
 		strings.TrimPrefix(m.Content, "-"), m.TargetID, m.DerivedFrom)
-	return yes, err
 }
 
 // Target returns the outbound row that an outbound row is about, as it was delivered, with its edits before
@@ -191,12 +233,26 @@ func sentParts(ctx context.Context, r store.Reader, id int64) (parts []msg.SentP
 // their bytes, at most limit. Where ids begin with the time, as on Slack, they are those of a span of time with all
 // changes of them.
 func Posts(ctx context.Context, r store.Reader, chatJID, from, before string, limit int) ([]*msg.Message, error) {
-	return r.Messages(ctx, queryPosts, chatJID, from, before, limit)
+	return r.Messages(ctx, `SELECT `+store.MessageColumns+` FROM messages m INDEXED BY messages_platform_id
+		WHERE m.chat_jid = ? AND m.platform_id IS NOT NULL AND m.platform_id >= ? AND m.platform_id < ?
+		ORDER BY m.platform_id LIMIT ?+0`, chatJID, from, before, limit)
 }
 
 // ThreadPosts returns the platform ids of the newest posts in a thread, the newest first, at most limit.
 func ThreadPosts(ctx context.Context, r store.Reader, chatJID, threadID string, limit int) ([]string, error) {
-	return store.All(ctx, r, store.One[string], queryThreadPosts, chatJID, threadID, limit)
+	return store.All(ctx, r, store.One[string],
+		`SELECT platform_id FROM messages INDEXED BY messages_thread
+		WHERE thread_id <> '' AND `+store.Spoken+` AND chat_jid = ? AND thread_id = ? AND platform_id IS NOT NULL
+		ORDER BY id DESC LIMIT ?+0`, chatJID, threadID, limit)
+}
+
+// LastOfGroup returns the newest row of m's sender in its thread whose group key begins with a prefix, among the newest
+// rows of the chat; nil if there is none.
+func LastOfGroup(ctx context.Context, r store.Reader, m *msg.Message, prefix string) (*msg.Message, error) {
+	return store.First(r.Messages(ctx, `SELECT `+store.MessageColumns+` FROM messages m WHERE m.id = (SELECT max(id) FROM
+		(SELECT id, sender, thread_id, group_key FROM messages INDEXED BY messages_chat WHERE chat_jid = ?
+		ORDER BY id DESC LIMIT 50) l WHERE sender = ? AND thread_id = ? AND substr(group_key, 1, ?) = ?)`,
+		m.ChatJID, m.Sender, m.ThreadID, len(prefix), prefix))
 }
 
 const (
@@ -224,8 +280,9 @@ func ReportUndelivered(tx *store.Tx, row *msg.Message, problem string, now int64
 		return nil
 	}
 	var waiting int
-	if _, err := tx.Find([]any{&waiting}, queryUnreadSystem, folder, eventUndelivered, maxUndelivered); err != nil ||
-		waiting >= maxUndelivered {
+	if _, err := tx.Find([]any{&waiting}, `SELECT count(*) FROM (SELECT 1 FROM system_messages
+		WHERE folder = ? AND turn_id IS NULL AND event = ? ORDER BY id DESC LIMIT ?+0) s`, folder, eventUndelivered,
+		maxUndelivered); err != nil || waiting >= maxUndelivered {
 		return err
 	}
 	what, where := "Message", ""
@@ -237,7 +294,7 @@ func ReportUndelivered(tx *store.Tx, row *msg.Message, problem string, now int64
 	}
 	body := fmt.Sprintf("%s %d to chat %s%s was not delivered: %s.", what, row.ID, row.ChatJID, where,
 		store.Truncate(store.CleanText(problem), maxProblem))
-	if reminder, _, err := tx.ReminderOf(store.Uncancelled(), row.ID); err != nil {
+	if reminder, _, err := factrows.ReminderOf(store.Uncancelled(), tx.Reader, row.ID); err != nil {
 		return err
 	} else if reminder != nil {
 		body += fmt.Sprintf(" It is of reminder %d.", reminder.ID)
@@ -255,9 +312,34 @@ func unopenedFork(tx *store.Tx, row *msg.Message) (*msg.Fork, error) {
 	if err != nil || fork == nil || fork.EndedAt != 0 {
 		return nil, err
 	}
-	var used bool
-	if _, err := tx.Find([]any{&used}, queryThreadUsed, row.ChatJID, row.ThreadID); err != nil || used {
+	var used bool // a message is in the thread, or may be
+	if _, err := tx.Find([]any{&used}, `SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_thread
+		WHERE thread_id <> '' AND `+store.Spoken+` AND chat_jid = ? AND thread_id = ?
+		AND (out_state IS NULL OR out_state NOT IN ('queued', 'sending', 'failed', 'cancelled')))`,
+		row.ChatJID, row.ThreadID); err != nil || used {
 		return nil, err
 	}
 	return fork, nil
+}
+
+// WantedFiles returns the oldest inbound rows of a platform whose attachments are
+// wanted and still to be downloaded, at most limit.
+func WantedFiles(ctx context.Context, r store.Reader, platform string, limit int) ([]*msg.Message, error) {
+	return r.Messages(ctx, `SELECT `+store.MessageColumns+` FROM messages m INDEXED BY messages_wanted
+		WHERE m.pending_files > 0 AND m.files_wanted = 1 AND m.platform = ?||'' AND m.direction = 'in'
+		ORDER BY m.id LIMIT ?+0`, platform, limit)
+}
+
+// FetchedFiles is Tx.PutFiles for a download that began when the row had the attachments of. It returns ErrStale if an
+// edit has replaced them since.
+func FetchedFiles(tx *store.Tx, id int64, of, files []msg.Attachment) error {
+	m, err := tx.Message(store.Uncancelled(), id)
+	if err != nil {
+		return err
+	}
+	same := func(a, b msg.Attachment) bool { return a.Ref == b.Ref }
+	if m != nil && !slices.EqualFunc(m.Attachments, of, same) {
+		return fmt.Errorf("files of row %d were replaced: %w", id, store.ErrStale)
+	}
+	return tx.PutFiles(id, files)
 }

@@ -39,11 +39,12 @@ func reportProcess(tx *store.Tx, d Daemon) (other bool, err error) {
 	if tx.OwnProcess() == 0 {
 		return false, nil
 	}
-	if err := tx.Exec(updateReported, tx.OwnProcess(), d.Connection, d.Detail); err != nil {
+	if err := tx.Exec(`UPDATE processes SET connection = ?2, detail = ?3 WHERE id = ?1`,
+		tx.OwnProcess(), d.Connection, d.Detail); err != nil {
 		return false, err
 	}
 	var holder int64
-	held, err := tx.Find([]any{&holder}, queryLeaseOf, d.Name)
+	held, err := tx.Find([]any{&holder}, `SELECT l.process FROM leases l WHERE l.name = ?`, d.Name)
 	return held && holder != tx.OwnProcess(), err
 }
 

@@ -1,8 +1,10 @@
+// Package rows has the statements on daemons: their reports, and the processes and leases of those on several machines.
 package rows
 
 import (
 	"context"
 
+	"arizuko/migrations"
 	"arizuko/pkg/store"
 )
 
@@ -33,38 +35,45 @@ func (p Process) Renewed() int64 { return p.Until - store.LeaseTime.Milliseconds
 // one meanwhile.
 func Join(tx *store.Tx, daemon, place, addr, version string) (id int64, former []int64, err error) {
 	var moved string
-	switch found, err := tx.Get(store.Uncancelled(), []any{&moved}, queryMoved); {
+	switch found, err := tx.Get(store.Uncancelled(), []any{&moved}, migrations.QueryMoved); {
 	case err != nil:
 		return 0, nil, err
 	case found:
 		return 0, nil, store.MovedTo(moved)
 	}
-	if former, err = store.All(store.Uncancelled(), tx.Reader, store.One[int64], deleteFormer, daemon,
-		place); err != nil {
+	former, err = store.All(store.Uncancelled(), tx.Reader, store.One[int64],
+		`DELETE FROM processes WHERE daemon = ? AND place = ? RETURNING id`, daemon, place)
+	if err != nil {
 		return 0, nil, err
 	}
-	id, err = tx.Insert(insertProcess, daemon, place, addr, version, store.LeaseTime.Milliseconds())
+	id, err = tx.Insert(`INSERT INTO processes (daemon, place, addr, version, since, until) VALUES (?1, ?2, ?3, ?4, clock_ms(), clock_ms() + ?5+0)`,
+		daemon, place, addr, version, store.LeaseTime.Milliseconds())
 	return id, former, err
 }
 
 // LeaveProcess gives up all that a process has.
 func LeaveProcess(tx *store.Tx, id int64) error {
-	return tx.Exec(deleteProcess, id)
+	return tx.Exec(`DELETE FROM processes WHERE id = ?`, id)
 }
 
 // Claim takes a lease for a process, and reports whether it has it: no other has, or one whose time has passed, which
 // is fenced.
 func Claim(tx *store.Tx, name string, process int64) (held bool, err error) {
-	if err := tx.Exec(deleteHolder, name); err != nil {
+	if err := tx.Exec(`DELETE FROM processes WHERE until < clock_ms() AND id = (SELECT l.process FROM leases l WHERE l.name = ?)`,
+		name); err != nil {
 		return false, err
 	}
-	n, err := tx.Change(putLease, name, process)
+	n, err := tx.Change(`INSERT INTO leases AS l (name, process, since) VALUES (?1, ?2, clock_ms())
+		ON CONFLICT (name) DO UPDATE SET process = excluded.process, since = excluded.since
+		WHERE l.process = excluded.process OR NOT EXISTS (SELECT 1 FROM processes m WHERE m.id = l.process)`,
+		name, process)
 	return n > 0, err
 }
 
 // LeaseHolder returns the process that has a lease, nil if none has it.
 func LeaseHolder(ctx context.Context, r store.Reader, name string) (*Process, error) {
-	all, err := store.All(ctx, r, scanProcess, queryLeaseHolder, name)
+	all, err := store.All(ctx, r, scanProcess, `SELECT `+processColumns+
+		`, l.name, l.since FROM leases l CROSS JOIN processes m ON m.id = l.process WHERE l.name = ?`, name)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -73,7 +82,9 @@ func LeaseHolder(ctx context.Context, r store.Reader, name string) (*Process, er
 
 // Processes returns all processes, by daemon.
 func Processes(ctx context.Context, r store.Reader) ([]Process, error) {
-	return store.All(ctx, r, scanProcess, queryProcesses)
+	return store.All(ctx, r, scanProcess, `SELECT `+processColumns+
+		`, ifnull((SELECT group_concat(l.name, ',') FROM leases l WHERE l.process = m.id), ''),
+		ifnull((SELECT min(l.since) FROM leases l WHERE l.process = m.id), 0) FROM processes m ORDER BY m.daemon, m.id`)
 }
 
 // processColumns are those of processes that scanProcess reads first.

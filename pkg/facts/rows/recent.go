@@ -9,7 +9,8 @@ import (
 
 // Refused counts the rows among the newest 10,000, stored since the time, in unix ms, that were dropped for a reason.
 func Refused(ctx context.Context, r store.Reader, reason msg.Reason, since int64) (int, error) {
-	return store.Value[int](ctx, r, queryRefused, maxRecent, string(reason), since)
+	return store.Value[int](ctx, r, `SELECT count(*) FROM messages NOT INDEXED WHERE id > (SELECT max(id) FROM messages) - ?
+		AND reason = ? AND received_at >= ?`, maxRecent, string(reason), since)
 }
 
 // maxRecent is how many of the newest rows Refused, Undelivered and Arrivals read.
@@ -30,7 +31,11 @@ func Undelivered(ctx context.Context, r store.Reader, since int64) ([]Undelivere
 	return store.All(ctx, r, func(scan store.Scan) (u UndeliveredRow, err error) {
 		err = scan(&u.ID, &u.ChatJID, &u.State, &u.ErrorClass, &u.Error)
 		return u, err
-	}, queryUndelivered, since, maxRecent)
+	}, `SELECT m.id, m.chat_jid, m.out_state, ifnull(d.error_class,''), ifnull(d.error,'') FROM messages m
+		LEFT JOIN deliveries d ON d.message_id = m.id AND d.state = m.out_state
+		AND d.part = (SELECT min(part) FROM deliveries f WHERE f.message_id = m.id AND f.state = m.out_state)
+		WHERE m.id > (SELECT max(id) FROM messages) - ?2 AND m.out_state||'' IN ('failed', 'ambiguous') AND m.received_at >= ?1 AND m.source <> 'waiting' ORDER BY m.id DESC`,
+		since, maxRecent)
 }
 
 // Times has the arrivals of the newest rows that tell something about the clock, in unix ms. The
@@ -61,6 +66,7 @@ func Arrivals(ctx context.Context, r store.Reader) (a Times, err error) {
 		}
 		lastID, last = id, at
 		return true, nil
-	}, queryArrivals, maxRecent)
+	}, `SELECT id, received_at FROM messages NOT INDEXED WHERE id > (SELECT max(id) FROM messages) - ? ORDER BY id`,
+		maxRecent)
 	return a, err
 }

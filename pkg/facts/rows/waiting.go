@@ -1,3 +1,5 @@
+// Package rows has the statements that read for several daemons and that pkg/store itself does not need: those of
+// doctor, status, why and the dashboard among them.
 package rows
 
 import (
@@ -15,6 +17,14 @@ type Waiting struct {
 	Since   int64 // when the oldest was stored, unix ms
 }
 
+// The number of rows of an index of those that wait, and the oldest of them.
+const (
+	countOf     = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages m INDEXED BY `
+	withOldest  = `) w LEFT JOIN messages f ON f.id = w.oldest`
+	isUndecided = `messages_undecided WHERE direction = 'in' AND disposition IS NULL`
+	isUnsent    = `messages_outbox WHERE out_state IN ('queued', 'sending')`
+)
+
 func waiting(ctx context.Context, r store.Reader, query string, args ...any) (w Waiting, err error) {
 	_, err = r.Get(ctx, []any{&w.Rows, &w.Oldest, &w.ChatJID, &w.Since}, query, args...)
 	return w, err
@@ -24,31 +34,35 @@ func waiting(ctx context.Context, r store.Reader, query string, args ...any) (w 
 // earlier; with chatJID "", those of all chats.
 func Undecided(ctx context.Context, r store.Reader, chatJID string, before int64) (Waiting, error) {
 	if chatJID == "" {
-		return waiting(ctx, r, queryUndecided)
+		return waiting(ctx, r, countOf+isUndecided+withOldest)
 	}
-	return waiting(ctx, r, queryUndecidedInChat, chatJID, before)
+	return waiting(ctx, r, countOf+isUndecided+` AND chat_jid = ? AND received_at <= ?`+withOldest, chatJID, before)
 }
 
 // Unsent counts the outbound rows that are not delivered: those of a chat that were stored at the time before, in unix
 // ms, or earlier; with chatJID "", those of all chats.
 func Unsent(ctx context.Context, r store.Reader, chatJID string, before int64) (Waiting, error) {
 	if chatJID == "" {
-		return waiting(ctx, r, queryUnsent)
+		return waiting(ctx, r, countOf+isUnsent+withOldest)
 	}
 	platform, _ := msg.SplitJID(chatJID)
-	return waiting(ctx, r, queryUnsentInChat, platform, chatJID, before)
+	return waiting(ctx, r, countOf+isUnsent+` AND platform = ? AND chat_jid = ? AND received_at <= ?`+withOldest,
+		platform, chatJID, before)
 }
 
 // ParkedWithoutRequest counts the parked rows of chats without a pending request,
 // those that arrived at the time before, in unix ms, or earlier.
 func ParkedWithoutRequest(ctx context.Context, r store.Reader, before int64) (Waiting, error) {
-	return waiting(ctx, r, queryParkedAlone, before)
+	return waiting(ctx, r, countOf+`messages_parked WHERE disposition = 'onboarding' AND received_at <= ?
+		AND NOT EXISTS (SELECT 1 FROM onboarding_requests r INDEXED BY onboarding_pending WHERE r.state = 'pending' AND r.chat_jid = m.chat_jid)`+withOldest,
+		before)
 }
 
 // WantedFiles counts the rows whose files are to be downloaded, those that arrived
 // at the time before, in unix ms, or earlier.
 func WantedFiles(ctx context.Context, r store.Reader, before int64) (Waiting, error) {
-	return waiting(ctx, r, queryWantedBefore, before)
+	return waiting(ctx, r, countOf+`messages_wanted WHERE pending_files > 0 AND files_wanted = 1 AND received_at <= ?`+withOldest,
+		before)
 }
 
 // PlatformWaiting is the undelivered rows of a platform.
@@ -62,22 +76,33 @@ func UnsentByPlatform(ctx context.Context, r store.Reader) ([]PlatformWaiting, e
 	return store.All(ctx, r, func(scan store.Scan) (p PlatformWaiting, err error) {
 		err = scan(&p.Platform, &p.Rows, &p.Oldest, &p.ChatJID, &p.Since)
 		return p, err
-	}, queryUnsentByPlatform)
+	}, `SELECT w.platform, w.n, w.oldest, m.chat_jid, m.received_at FROM
+		(SELECT platform, count(*) n, min(id) oldest FROM messages INDEXED BY messages_outbox
+			WHERE out_state IN ('queued', 'sending') GROUP BY platform) w
+		JOIN messages m ON m.id = w.oldest`)
 }
 
 // WaitingRequests counts the requests that wait for an operator. Oldest of the
 // result is 0; code is that of the oldest.
 func WaitingRequests(ctx context.Context, r store.Reader) (w Waiting, code string, err error) {
-	_, err = r.Get(ctx, []any{&w.Rows, &code, &w.ChatJID, &w.Since}, queryWaitingRequests)
+	_, err = r.Get(ctx, []any{&w.Rows, &code, &w.ChatJID, &w.Since},
+		`SELECT w.n, ifnull(r.code,''), ifnull(r.chat_jid,''), ifnull(r.created_at,0)
+		FROM (SELECT count(*) AS n FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending') w
+		LEFT JOIN onboarding_requests r ON r.code = (SELECT code FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending'
+			ORDER BY created_at LIMIT 1)`)
 	return w, code, err
 }
 
 // OldestTurns returns the oldest turns of all chats that are queued or running, at most limit, and how many there are.
 func OldestTurns(ctx context.Context, r store.Reader, state msg.TurnState, limit int) (oldest []*msg.Turn, count int,
 	err error) {
-	turns, total := queryRunningTurns, queryRunningCount
+	turns, total := `SELECT `+store.TurnColumns+
+		` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' ORDER BY t.id LIMIT ?+0`,
+		`SELECT count(*) FROM turns INDEXED BY turns_run WHERE state = 'running'`
 	if state == msg.TurnQueued {
-		turns, total = queryQueuedTurns, queryQueuedCount
+		turns, total = `SELECT `+store.TurnColumns+` FROM turns t WHERE t.id IN
+		(SELECT id FROM turns INDEXED BY turns_queued WHERE state = 'queued' ORDER BY id LIMIT ?+0) ORDER BY t.id`,
+			`SELECT count(*) FROM turns INDEXED BY turns_queued WHERE state = 'queued'`
 	}
 	oldest, err = r.ReadTurns(ctx, turns, limit)
 	if err != nil || len(oldest) < limit {

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -68,10 +70,19 @@ func Inbound(t testing.TB, s *store.Store, chatJID, content string) *msg.Message
 	return Stored(t, s, m)
 }
 
+// Put stores a row in a write of its own.
+func Put(ctx context.Context, s *store.Store, m *msg.Message) (id int64, fresh bool, err error) {
+	err = s.Write(ctx, func(tx *store.Tx) (err error) {
+		id, fresh, err = tx.PutMessage(m)
+		return err
+	})
+	return id, fresh, err
+}
+
 // Stored stores any row, which must be new.
 func Stored(t testing.TB, s *store.Store, m *msg.Message) *msg.Message {
 	t.Helper()
-	if _, fresh, err := s.PutMessage(t.Context(), m); err != nil || !fresh {
+	if _, fresh, err := Put(t.Context(), s, m); err != nil || !fresh {
 		t.Fatalf("put %+v: fresh %v, %v", m, fresh, err)
 	}
 	return m
@@ -103,7 +114,7 @@ func Value[T any](t testing.TB, s *store.Store, query string, args ...any) (v T)
 }
 
 // PutRequest stores a pending request of a chat, as onbod does.
-func PutRequest(tx *store.Tx, r *store.Request) error {
+func PutRequest(tx *store.Tx, r *factrows.Request) error {
 	return tx.Exec(`INSERT INTO onboarding_requests (code, chat_jid, kind, sender, sender_name, title, sample, thread_id, state, created_at)
 		VALUES (?,?,?,?,?,?,?,?,'pending',?)`, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID, r.CreatedAt)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -12,7 +13,7 @@ import (
 // Replies returns the outbound rows of a turn.
 func Replies(t *testing.T, s *store.Store, turnID int64) (all []msg.Message) {
 	t.Helper()
-	for _, m := range Must(s.TurnReplies(t.Context(), turnID))(t) {
+	for _, m := range Must(factrows.TurnReplies(t.Context(), s.Reader, turnID))(t) {
 		m.ID = 0
 		all = append(all, *m)
 	}

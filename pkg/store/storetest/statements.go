@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,7 +58,9 @@ type statement struct{ name, text string }
 func packageStatements(t *testing.T) (all []statement) {
 	t.Helper()
 	files := parseFolder(t, ".")
-	known := constants{"": packageConstants(files), "store": packageConstants(parseFolder(t, storeFolder(t)))}
+	known := constants{"": packageConstants(files),
+		"store":    packageConstants(parseFolder(t, folderOf(t, "store"))),
+		"factrows": packageConstants(parseFolder(t, folderOf(t, "facts/rows")))}
 	for name, value := range known[""] {
 		if text, ok := known.text(value); ok && statementName.MatchString(name) && statementText.MatchString(text) {
 			all = append(all, statement{name, text})
@@ -78,17 +81,17 @@ func packageStatements(t *testing.T) (all []statement) {
 	return all
 }
 
-// storeFolder is the folder of pkg/store, whose constants the statements of other packages have as parts.
-func storeFolder(t *testing.T) string {
+// folderOf is a folder of pkg, whose constants the statements of other packages have as parts.
+func folderOf(t *testing.T, name string) string {
 	t.Helper()
 	folder := "."
 	for range 10 {
-		if path := filepath.Join(folder, "pkg", "store"); isFolder(path) {
+		if path := filepath.Join(folder, "pkg", name); isFolder(path) {
 			return path
 		}
 		folder = filepath.Join("..", folder)
 	}
-	t.Fatal("no folder pkg/store above the package")
+	t.Fatal("no folder pkg above the package with ", name)
 	return ""
 }
 
@@ -192,7 +195,8 @@ func (c constants) text(expr ast.Expr) (text string, constant bool) {
 		}
 	case *ast.SelectorExpr:
 		if pkg, ok := e.X.(*ast.Ident); ok && c[pkg.Name][e.Sel.Name] != nil {
-			inside := constants{"": c[pkg.Name]}
+			inside := maps.Clone(c)
+			inside[""] = c[pkg.Name]
 			return inside.text(c[pkg.Name][e.Sel.Name])
 		}
 	}

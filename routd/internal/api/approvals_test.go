@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -82,7 +83,7 @@ func TestApprove_Connected_Conflict(t *testing.T) {
 
 func TestApprove_MovedChat_PresentAddress(t *testing.T) {
 	f := newFixture(t)
-	if err := f.st.Write(t.Context(), func(tx *store.Tx) error { return tx.MoveChat("telegram:-1", "telegram:-1001", 1) }); err != nil {
+	if err := f.st.Write(t.Context(), func(tx *store.Tx) error { return chatmove.Move(tx, "telegram:-1", "telegram:-1001", 1) }); err != nil {
 		t.Fatal(err)
 	}
 	done := f.approve(t, `{"code":"A","chat_jid":"telegram:-1","folder":"fam","by":"x:1"}`)

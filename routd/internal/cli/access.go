@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"arizuko/pkg/cli"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -49,7 +50,7 @@ func printAccess(a *routeapi.Access, out io.Writer) error {
 		}
 		rows = append(rows, []string{row.Verb, text + ": " + strings.Join(row.Answer.Trace, "; ")})
 	}
-	return table(out, heading, append(rows, homeRows(a.ChatJID, a.Home)...))
+	return cli.Table(out, heading, append(rows, homeRows(a.ChatJID, a.Home)...))
 }
 
 // homeRows are about the chat's group, nil for none.

@@ -7,12 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/cli"
@@ -69,18 +66,6 @@ func jsonFlag(name, value string) (json.RawMessage, error) {
 		return nil, cli.UsageError("--%s: %.80q is not JSON", name, value)
 	}
 	return json.RawMessage(value), nil
-}
-
-// table prints rows of cells under a heading, aligned.
-func table(out io.Writer, heading []string, rows [][]string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{heading}, rows...) {
-		for i := range row {
-			row[i] = cli.PrintableLine(row[i])
-		}
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	return w.Flush()
 }
 
 // orNone shows an empty cell as "-".

@@ -37,7 +37,7 @@ func (c *verbs) listGroups(ctx context.Context, args []string, out io.Writer) er
 		rows[i] = []string{g.Folder, orNone(g.Name), time.UnixMilli(g.CreatedAt).Format(time.DateTime),
 			string(g.Config)}
 	}
-	return table(out, []string{"FOLDER", "NAME", "CREATED", "CONFIG"}, rows)
+	return cli.Table(out, []string{"FOLDER", "NAME", "CREATED", "CONFIG"}, rows)
 }
 
 func (c *verbs) addGroup(ctx context.Context, args []string, out io.Writer) error {
@@ -45,10 +45,11 @@ func (c *verbs) addGroup(ctx context.Context, args []string, out io.Writer) erro
 	ifNone := line.Bool("if-none", false, "only if no group is registered yet")
 	name := line.String("name", "", "what users call it")
 	config := line.String("config", "", `its settings, e.g. '{"agent":{"model":"m"}}'`)
-	folder, err := c.oneFolder(line, args)
+	folders, err := line.Arguments(args, "FOLDER")
 	if err != nil {
 		return err
 	}
+	folder := folders[0]
 	if *ifNone {
 		var answer struct{ Groups []msg.Group }
 		if err := c.Call(ctx, http.MethodGet, groupsPath, nil, &answer); err != nil || len(answer.Groups) > 0 {
@@ -74,11 +75,11 @@ func (c *verbs) addGroup(ctx context.Context, args []string, out io.Writer) erro
 // showGroup prints a group with its configuration, and the problems of that; only a row changed by
 // SQL can have some.
 func (c *verbs) showGroup(ctx context.Context, args []string, out io.Writer) error {
-	folder, err := c.oneFolder(c.Line("groups show FOLDER", out), args)
+	folders, err := c.Line("groups show FOLDER", out).Arguments(args, "FOLDER")
 	if err != nil {
 		return err
 	}
-	g, err := c.group(ctx, folder)
+	g, err := c.group(ctx, folders[0])
 	if err != nil {
 		return err
 	}
@@ -106,10 +107,11 @@ func (c *verbs) setGroup(ctx context.Context, args []string, out io.Writer) erro
 	agent := line.String("agent", "",
 		"which agent of AGENTS answers in it, or default; without --model that chooses the model itself")
 	model := line.String("model", "", "the model that its agent uses, or default, which leaves it to the agent")
-	folder, err := c.oneFolder(line, args)
+	folders, err := line.Arguments(args, "FOLDER")
 	if err != nil {
 		return err
 	}
+	folder := folders[0]
 	settings, err := jsonFlag("config", *config)
 	if err != nil {
 		return err
@@ -156,17 +158,6 @@ func orDefault(choice string) any {
 	return choice
 }
 
-func (c *verbs) oneFolder(line *cli.Line, args []string) (string, error) {
-	folders, err := line.Read(args, cli.AnyNumber)
-	if err != nil {
-		return "", err
-	}
-	if len(folders) != 1 {
-		return "", line.UsageError("want one folder")
-	}
-	return folders[0], nil
-}
-
 func (c *verbs) group(ctx context.Context, folder string) (g msg.Group, err error) {
 	return g, c.Call(ctx, http.MethodGet, groupPath(folder), nil, &g)
 }
@@ -174,13 +165,9 @@ func (c *verbs) group(ctx context.Context, folder string) (g msg.Group, err erro
 func groupPath(folder string) string { return routeapi.GroupPath(folder) }
 
 func (c *verbs) removeGroups(ctx context.Context, args []string, out io.Writer) error {
-	line := c.Line("groups rm FOLDER…", out)
-	folders, err := line.Read(args, cli.AnyNumber)
+	folders, err := c.Line("groups rm FOLDER…", out).Arguments(args, "FOLDER…")
 	if err != nil {
 		return err
-	}
-	if len(folders) == 0 {
-		return line.UsageError("which group?")
 	}
 	for _, folder := range folders {
 		if err := c.Call(ctx, http.MethodDelete, groupPath(folder), nil, nil); err != nil {

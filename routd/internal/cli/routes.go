@@ -34,7 +34,7 @@ func (c *verbs) listRoutes(ctx context.Context, args []string, out io.Writer) er
 			orNone(string(r.Impulse)),
 		}
 	}
-	return table(out, []string{"ID", "SEQ", "MATCH", "TARGET", "IMPULSE"}, rows)
+	return cli.Table(out, []string{"ID", "SEQ", "MATCH", "TARGET", "IMPULSE"}, rows)
 }
 
 func orEverything(match string) string {
@@ -94,13 +94,9 @@ func (c *verbs) warn(ctx context.Context, out io.Writer, about func(routecheck.W
 }
 
 func (c *verbs) removeRoutes(ctx context.Context, args []string, out io.Writer) error {
-	line := c.Line("routes rm ID…", out)
-	ids, err := line.Read(args, cli.AnyNumber)
+	ids, err := c.Line("routes rm ID…", out).Arguments(args, "ID…")
 	if err != nil {
 		return err
-	}
-	if len(ids) == 0 {
-		return line.UsageError("which route?")
 	}
 	for _, id := range ids {
 		if _, err := strconv.ParseInt(id, 10, 64); err != nil {
@@ -168,5 +164,5 @@ func (r *testResult) print(out io.Writer) error {
 			rows = append(rows, []string{label, line})
 		}
 	}
-	return table(out, []string{"action", string(a.Action)}, rows)
+	return cli.Table(out, []string{"action", string(a.Action)}, rows)
 }

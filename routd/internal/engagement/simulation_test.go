@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/engagement"
@@ -265,7 +266,7 @@ func (w *simulation) answer(t *rapid.T, tn *turn, text string, final bool) {
 		return gatedtest.AnswerTurn(tx, gatedtest.Reply{RunID: tn.RunID, TurnID: tn.ID, Text: text, Final: final}, w.now)
 	})
 	if text != "" {
-		rows, err := w.st.TurnReplies(t.Context(), tn.ID)
+		rows, err := factrows.TurnReplies(t.Context(), w.st.Reader, tn.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/gatedtest"
-
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -47,7 +45,7 @@ func TestLoader_RowsChanged_Reloads(t *testing.T) {
 		}
 	}
 	look()
-	if _, _, err := theirs.PutMessage(t.Context(), &msg.Message{ChatJID: "telegram:1", Direction: msg.In}); err != nil {
+	if _, _, err := storetest.Put(t.Context(), theirs, &msg.Message{ChatJID: "telegram:1", Direction: msg.In}); err != nil {
 		t.Fatal(err)
 	}
 	look()
@@ -85,7 +83,7 @@ func TestReload_OtherCommits_ReadNoRoutes(t *testing.T) {
 	l := openLoader(t, st, func(*Table) {})
 	table := l.Table()
 	allocations := testing.AllocsPerRun(20, func() {
-		if err := st.Write(t.Context(), func(tx *store.Tx) error { return gatedtest.SetCursor(tx, 1) }); err != nil {
+		if err := st.Write(t.Context(), func(tx *store.Tx) error { return tx.PutCursor("gated", "key", "1") }); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Reload(t.Context()); err != nil {

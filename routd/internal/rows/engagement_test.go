@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/gatedtest"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -42,7 +43,7 @@ func TestClaims_EndWithTheLastDelivery(t *testing.T) {
 	turn.Topic = "#again"
 	gatedtest.StoreReply(t, s, gatedtest.Answer(gatedtest.Begun(t, s, turn), turn, "two parts"), 400)
 	is("answered, not delivered", 0)
-	out := storetest.Must(s.TurnReplies(t.Context(), turn.ID))(t)[0].ID
+	out := storetest.Must(factrows.TurnReplies(t.Context(), s.Reader, turn.ID))(t)[0].ID
 	storetest.Write(t, s, func(tx *store.Tx) error { return tx.ClaimOutbound(out, 2, 410) })
 	storetest.Deliver(t, s, store.Delivery{MessageID: out, State: msg.OutSent}, 420)
 	is("the first part delivered", 0)

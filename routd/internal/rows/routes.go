@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"arizuko/pkg/failpoint"
@@ -17,7 +18,7 @@ func ConnectChat(tx *store.Tx, g *msg.Group, routes []msg.Route, before int64) (
 	if fresh, err = tx.PutGroup(g); err != nil {
 		return false, err
 	}
-	seq, err := tx.SeqBefore(before)
+	seq, err := seqBefore(tx, before)
 	if err != nil {
 		return false, err
 	}
@@ -28,6 +29,23 @@ func ConnectChat(tx *store.Tx, g *msg.Group, routes []msg.Route, before int64) (
 		}
 	}
 	return fresh, nil
+}
+
+// seqBefore returns the seq with which new rows come directly before a row, 0 for the end.
+func seqBefore(tx *store.Tx, id int64) (seq int64, err error) {
+	if id == 0 {
+		_, err = tx.Find([]any{&seq}, `SELECT max(0, ifnull(max(seq), 0)) FROM routes`)
+		return seq, err
+	}
+	var crowded bool // rows of the same seq come before it
+	_, err = tx.Find([]any{&seq, &crowded},
+		`SELECT r.seq, EXISTS (SELECT 1 FROM routes o WHERE o.seq = r.seq AND o.id < r.id)
+			FROM routes r WHERE r.id = ?`,
+		id)
+	if err != nil || !crowded && seq > math.MinInt64 {
+		return seq - 1, err
+	}
+	return seq, tx.ShiftRoutes(seq, id)
 }
 
 // Route returns a route by id, nil if there is none.

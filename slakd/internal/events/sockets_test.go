@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/adaptertest/nettest"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store/storetest"
@@ -87,7 +87,7 @@ func competitor(ctx context.Context, t *testing.T, api *slackapi.Client, n adapt
 func TestListen_AnotherConnection_IsNamedUntilItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := fake.New(fake.Options{})
-		m := memnet.Serve(t, server)
+		m := nettest.Serve(t, server)
 		n := adapter.Network{Dial: m.Dial, TLS: m.TLS()}
 		api := slackapi.NewClient("https://slack.test/api/", server.BotToken(), server.AppToken(), n.ListenClient())
 		t.Cleanup(api.Close)

@@ -13,6 +13,7 @@ import (
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // A message that has a row and is not shown was deleted, unless that is not certain.
@@ -46,7 +47,7 @@ func TestReader_MessagesNotShown_AreDeleted(t *testing.T) {
 					r.SetSlackTime(now)
 				}
 				reply := &msg.Message{ChatJID: "slack:C1", PlatformID: timestamp(at(5).UnixMicro() + 7), ThreadID: timestamp(at(5).UnixMicro()), Direction: msg.In, Sender: "slack:U1"}
-				if _, _, err := s.Store.PutMessage(t.Context(), reply); err != nil {
+				if _, _, err := storetest.Put(t.Context(), s.Store, reply); err != nil {
 					t.Fatal(err)
 				}
 				read := func() {
@@ -140,7 +141,7 @@ func TestReader_RepliesBeforeTheBookmark_AreReadAgain(t *testing.T) {
 	at := func(i int) int64 { return now.Add(-time.Duration(i) * time.Minute).UnixMicro() }
 	for i := range 2 * maxReread {
 		row := &msg.Message{ChatJID: "slack:C1", PlatformID: timestamp(at(2*maxReread - i)), ThreadID: "1.1", Direction: msg.In, Sender: "slack:U1"}
-		if _, _, err := s.Store.PutMessage(t.Context(), row); err != nil {
+		if _, _, err := storetest.Put(t.Context(), s.Store, row); err != nil {
 			t.Fatal(err)
 		}
 	}

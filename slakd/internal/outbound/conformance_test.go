@@ -17,7 +17,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
-	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/adaptertest/nettest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/slack"
@@ -89,7 +89,7 @@ func platform(o fake.Options) adaptertest.Platform {
 
 func newRemote(t testing.TB, s *fixture, st func() *store.Store) adaptertest.Remote {
 	data := t.TempDir()
-	n := memnet.Serve(t, s)
+	n := nettest.Serve(t, s)
 	clients := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	return adaptertest.Remote{
 		Connect: func() adapter.Platform {

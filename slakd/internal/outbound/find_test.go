@@ -126,7 +126,7 @@ func TestFind_FileOfAnotherRow_IsNotTaken(t *testing.T) {
 	other := row
 	other.ID, other.PlatformID, other.Direction, other.OutState = 0, first, msg.Out, msg.OutSent
 	other.Source, other.Sender, other.Timestamp = msg.SourceAgent, "agent:main", other.ReceivedAt
-	if _, _, err := f.Store.PutMessage(t.Context(), &other); err != nil {
+	if _, _, err := storetest.Put(t.Context(), f.Store, &other); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := f.Find(t.Context(), &row, parts[0]); id != "" || err != nil {

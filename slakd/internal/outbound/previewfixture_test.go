@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/adaptertest/nettest"
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -38,7 +38,7 @@ func previewTest(t *testing.T, o fake.Options, test func(f *previewFixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := fake.New(o)
-		n := memnet.Serve(t, server)
+		n := nettest.Serve(t, server)
 		api := slackapi.NewClient("https://slack.test/api/", server.BotToken(), "", adapter.Network{Dial: n.Dial, TLS: n.TLS()}.CallClient())
 		t.Cleanup(api.Close)
 		f := &previewFixture{t: t, server: server, alice: server.User("Alice", "alice"), Sender: &Sender{Identity: first, API: api, Store: storetest.Open(t)}}

@@ -12,6 +12,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/rows"
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
@@ -55,7 +56,6 @@ type Listener struct {
 
 	convert func(*telegramapi.Update, inbound.Self) (adapter.Inbound, error) // nil: inbound.Convert
 	ballots *adapter.Ballots                                                 // set by Listen
-	pastes  *pastes                                                          // set by Listen
 
 	contested bool // another program read the bot's updates when the last connection ended
 }
@@ -85,7 +85,7 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if l.contested {
 		firstPoll = pollTimeout // one that returns at once would end before the other reader does anything
 	}
-	l.ballots, l.pastes = l.newBallots(s.Daemon, me), newPastes(l.Store)
+	l.ballots = l.newBallots(s.Daemon, me)
 	if err := l.ballots.Load(ctx, s); err != nil {
 		return err
 	}
@@ -123,7 +123,6 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 				return err
 			}
 		}
-		l.pastes.resumed = l.pastes.resumed || len(batch) > 0
 	}
 }
 
@@ -145,7 +144,7 @@ func (l *Listener) note(ctx context.Context, daemon, key string, is bool) error 
 // ends.
 func finishMoves(ctx context.Context, s *adapter.Shell) {
 	for ctx.Err() == nil {
-		_, err := s.Store.FinishMoves(ctx, s.Now().UnixMilli())
+		_, err := chatmove.Finish(ctx, s.Store, s.Now().UnixMilli())
 		if err != nil && ctx.Err() == nil {
 			s.Log.Error("moving chat failed; retrying", "wait", movesEvery, "err", err)
 		}
@@ -209,7 +208,7 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, me inbound.Sel
 	}
 	if m := u.Message; m != nil && m.Text != "" && len(in.Messages) == 1 {
 		if err := s.Retry(ctx, "reading message failed; retrying", func() error {
-			return l.pastes.group(ctx, in.Messages[0], render.UTF16Len(m.Text))
+			return l.groupPiece(ctx, in.Messages[0], render.UTF16Len(m.Text))
 		}); err != nil {
 			return offset, err
 		}

@@ -21,6 +21,7 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
 	daemonrows "arizuko/pkg/daemon/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -249,7 +250,7 @@ func TestListen_AnotherBot_IsNoticedAndStoredBesideTheFirst(t *testing.T) {
 	if log := f.log.String(); strings.Count(log, "level=WARN msg=\"running as another bot") != 2 || !strings.Contains(log, "bot=98 before=99") {
 		t.Errorf("the log:\n%s", log)
 	}
-	changes, err := f.store.Audit(t.Context(), store.AuditQuery{What: store.AuditBot, Limit: 9})
+	changes, err := factrows.Audit(t.Context(), f.store.Reader, factrows.AuditQuery{What: store.AuditBot, Limit: 9})
 	if err != nil || len(changes) != 2 || changes[1].Who != "teled" || changes[1].Detail != "99 to 98" {
 		t.Errorf("the audit: %+v, %v", changes, err)
 	}

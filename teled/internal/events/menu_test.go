@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/adaptertest/nettest"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/msg"
@@ -44,7 +44,7 @@ func newAccount(t *testing.T, o fake.Options) *account {
 func newAccountBehind(t *testing.T, o fake.Options, proxy func(api http.Handler) http.Handler) *account {
 	t.Helper()
 	a := &account{Server: fake.New(o), metrics: prometheus.NewRegistry()}
-	n := memnet.Serve(t, proxy(a.Server))
+	n := nettest.Serve(t, proxy(a.Server))
 	network := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	a.client = network.ListenClient()
 	st := storetest.Open(t)

@@ -17,7 +17,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
-	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/adaptertest/nettest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
@@ -61,7 +61,7 @@ func TestConformance(t *testing.T) {
 
 func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 	s, data := newFixture(fake.Options{}), t.TempDir()
-	n := memnet.Serve(t, s)
+	n := nettest.Serve(t, s)
 	clients := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	return adaptertest.Remote{
 		Connect: func() adapter.Platform {

@@ -13,6 +13,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/rows"
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/teled/internal/bot"
@@ -116,10 +117,10 @@ func (s *Sender) followMigration(ctx context.Context, m *msg.Message, f *adapter
 	}
 	now := s.Now().UnixMilli()
 	err := s.Store.Write(ctx, func(tx *store.Tx) error {
-		return tx.MoveChat(m.ChatJID, telegramapi.JID(s.Platform, refused.MigrateTo), now)
+		return chatmove.Move(tx, m.ChatJID, telegramapi.JID(s.Platform, refused.MigrateTo), now)
 	})
 	if err == nil {
-		_, err = s.Store.FinishMoves(ctx, now)
+		_, err = chatmove.Finish(ctx, s.Store, now)
 	}
 	return &adapter.Failure{Class: msg.Transient, Err: errors.Join(f.Err, err)}
 }

@@ -27,6 +27,7 @@ import (
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/wake"
 )
 
@@ -194,7 +195,7 @@ func (f *floor) answer(ctx context.Context, jid string, after int64, stdin io.Wr
 			return after, fmt.Errorf("agent of %s: %w", jid, err)
 		}
 		now := time.Now().UnixMilli()
-		_, _, err = f.st.PutMessage(ctx, &msg.Message{ChatJID: jid, Direction: msg.Out, Content: frame.Result,
+		_, _, err = storetest.Put(ctx, f.st, &msg.Message{ChatJID: jid, Direction: msg.Out, Content: frame.Result,
 			Timestamp: now, ReceivedAt: now, OutState: msg.OutQueued})
 		if err != nil {
 			return after, err

@@ -150,15 +150,15 @@ func (w *step) overRate(e *entry) bool {
 	if !r.Counted() || r.Answers() || w.turns.has(e) {
 		return false
 	}
-	by := spender{e.folder, r.Payer()}
+	by := spender{e.turn.Folder, r.Payer()}
 	if w.spent[by] < r.Quota.Left {
 		w.spent[by]++
 		return false
 	}
 	w.drop(r, msg.ReasonRateLimit, fmt.Sprintf("the config of group %s has rate %d, for %s; the next turn is free at %s",
-		e.folder, r.Group.Rate, r.Payer(), time.UnixMilli(r.Quota.NextAt).UTC().Format("15:04:05 UTC")))
+		e.turn.Folder, r.Group.Rate, r.Payer(), time.UnixMilli(r.Quota.NextAt).UTC().Format("15:04:05 UTC")))
 	if e.bind {
-		delete(w.bound, e.threadID) // the thread is not opened
+		delete(w.bound, e.turn.ThreadID) // the thread is not opened
 	}
 	if r.NotifiesLimit() && !w.notified[r.Payer()] {
 		w.notified[r.Payer()] = true

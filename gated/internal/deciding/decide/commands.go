@@ -75,7 +75,7 @@ func (w *step) command(r *Row) bool {
 		w.stop(r) // whatever the chat's group: its route may be gone while its turns run
 	default:
 		w.calls = append(w.calls, r.ID)
-		ask := AskService{Row: r.ID, Command: name, Operator: r.Operator}
+		ask := AskService{Row: r.ID, Service: serviceOf(name), Operator: r.Operator}
 		if r.Known {
 			ask.Folder = r.Answer.Home
 		}
@@ -186,18 +186,13 @@ func (w *step) newSessionEntry(r *Row, c *layers.Command, folder, topic string) 
 	if r.followsCommandRow() {
 		text = r.Content
 	}
-	e := &entry{
-		row: r, reason: msg.ReasonReset, derive: Derive{Text: text, Topic: own, Source: msg.SourceCommand},
-		folder: folder, topic: topic, threadID: r.ThreadID, place: msg.Place(r.ThreadID, own),
-		kind: msg.Conversation, chatJID: r.ChatJID, replyTo: r.Post,
-		called: r.calls(), claims: r.called(),
-	}
-	e.depth, e.root = r.chain()
+	e := newEntry(r, msg.ReasonReset, folder, msg.Place(r.ThreadID, own))
+	e.derive, e.turn.Topic = Derive{Text: text, Topic: own, Source: msg.SourceCommand}, topic
 	if r.Post != "" && msg.OpensThread(r.ChatJID, w.f.Chat.Kind, r.verb(), r.ThreadID) {
 		w.openThread(e, r.Post)
 	}
-	surface := msg.SurfaceOf(r.ChatJID, w.f.Chat.Kind, e.threadID)
-	e.surface, e.ceiling = surface.Name, surface.Ceiling
+	surface := msg.SurfaceOf(r.ChatJID, w.f.Chat.Kind, e.turn.ThreadID)
+	e.turn.Surface, e.turn.Ceiling = surface.Name, surface.Ceiling
 	return e
 }
 

@@ -40,7 +40,7 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 			"Hold{Row:1 Until:1000060000}"},
 		{"too old on arrival", facts(row(1, "a", func(r *Row) { r.Old = true }), row(2, "b", func(r *Row) { r.Old = true })),
 			"Reply{Row:1 Source:notice Text:" + OfflineNotice + "}; 1 observed/stale main; 2 observed/stale main"},
-		{"daemon", facts(row(1, "a", toDaemon)), "PostDaemon{Row:1 Target:daemon:crm RouteID:7}"},
+		{"daemon", facts(row(1, "a", toDaemon)), "AskService{Row:1 Service:daemon:crm RouteID:7 Folder: Operator:false}"},
 
 		{"prefix", facts(row(1, "@eng ship"), row(2, "#fix it")),
 			"1 prefix/prefix_group main/eng; 2 prefix/prefix_topic main; turn main/eng [1=ship]; turn main#fix [2=it]"},
@@ -59,9 +59,9 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"chatid in the sender's direct chat", facts(row(2, "/chatid", command, func(r *Row) { r.Sender = chat })), "2 command/command; Reply{Row:2 Source:command Text:telegram:1}"},
 		{"ping of an ignored sender", facts(row(2, "/ping", command, ignored)), "2 dropped/builtin_drop"},
 		{"for operators", facts(row(2, "/approve X", command)), "2 command/command; Reply{Row:2 Source:command Text:Only operators can do that.}"},
-		{"status", facts(row(2, "/status", command)), "AskService{Row:2 Command:status Folder:main Operator:false}"},
+		{"status", facts(row(2, "/status", command)), "AskService{Row:2 Service:dashd RouteID:0 Folder:main Operator:false}"},
 		{"status where the group is not known yet", func() *Facts { f := facts(row(2, "/status", command, unanswered)); f.Routd = RoutdSlow; return f }(), "Wait{Row:2 For:routd}"},
-		{"status without an answer", facts(row(2, "/status", command, unanswered)), "AskService{Row:2 Command:status Folder: Operator:false}"},
+		{"status without an answer", facts(row(2, "/status", command, unanswered)), "AskService{Row:2 Service:dashd RouteID:0 Folder: Operator:false}"},
 		{"new without an answer", facts(row(2, "/new", command, unanswered)), "Wait{Row:2 For:routd}"},
 		{"new that routd refused", facts(row(2, "/new", command, answer(routeapi.Answer{Error: "odd"}))),
 			"2 command/command; Reply{Row:2 Source:command Text:" + textRefused + "}"},
@@ -74,7 +74,7 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"stop", facts(row(1, "a"), row(2, "/stop", command), row(3, "b")),
 			"StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[2]}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
 		{"stop leaves the rows of services alone", facts(row(1, "/status", command), row(2, "/stop", command)),
-			"AskService{Row:1 Command:status Folder:main Operator:false}; StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[1 2]}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+			"AskService{Row:1 Service:dashd RouteID:0 Folder:main Operator:false}; StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[1 2]}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
 		{"a command that came too late", facts(row(2, "/stop", func(r *Row) { r.Timestamp -= 3 * 86_400_000 }, command)),
 			"Reply{Row:2 Source:notice Text:" + OfflineNotice + "}; 2 observed/stale main"},
 
@@ -159,7 +159,7 @@ func TestStep_RoutdSlowOrAway_OnlyCommandsThatNeedNoAnswer(t *testing.T) {
 	want := "Wait{Row:1 For:routd}; 2 command/command; Reply{Row:2 Source:command Text:pong}; Wait{Row:3 For:routd}; Wait{Row:4 For:routd}; "
 	for state, want := range map[Routd]string{
 		RoutdSlow: want + "Wait{Row:5 For:routd}",
-		RoutdAway: want + "AskService{Row:5 Command:status Folder: Operator:false}",
+		RoutdAway: want + "AskService{Row:5 Service:dashd RouteID:0 Folder: Operator:false}",
 	} {
 		f := facts(rows()...)
 		f.Routd = state

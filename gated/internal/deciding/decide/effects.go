@@ -137,19 +137,30 @@ type EndObjects struct {
 	Messages []int64
 }
 
-// AskService lets another service answer a command.
+// AskService lets a service decide a row: a command, or one whose route names a daemon.
 type AskService struct {
 	Row      int64
-	Command  string
+	Service  string // one of those below, or daemon:NAME
+	RouteID  int64  // of a daemon
 	Folder   string // the chat's group, for commands about it
 	Operator bool   // an operator wrote the command
 }
 
-// PostDaemon lets the daemon that a route names decide a row.
-type PostDaemon struct {
-	Row     int64
-	Target  string // daemon:NAME
-	RouteID int64
+// Services that answer commands. gated itself answers those that take many reads.
+const (
+	Dashd = "dashd"
+	Onbod = "onbod"
+	Gated = "gated"
+)
+
+func serviceOf(command string) string {
+	switch command {
+	case msg.CommandStatus:
+		return Dashd
+	case msg.CommandWhy, msg.CommandAgent, msg.CommandModel:
+		return Gated
+	}
+	return Onbod
 }
 
 // OpenRequest asks onbod to open a request for the chat, about a row. The row stays
@@ -201,7 +212,6 @@ func (e SupersedeNotes) Of() int64 { return e.Row }
 func (e TakeBack) Of() int64       { return e.Row }
 func (e EndObjects) Of() int64     { return e.Row }
 func (e AskService) Of() int64     { return e.Row }
-func (e PostDaemon) Of() int64     { return e.Row }
 func (e OpenRequest) Of() int64    { return e.Row }
 func (TakeUpParked) Of() int64     { return 0 }
 func (e TakeUpRow) Of() int64      { return e.Row }

@@ -159,7 +159,7 @@ func said(effects []Effect) string {
 func rowsOf(effects []Effect) (all []int64) {
 	for _, e := range effects {
 		switch s := e.(type) {
-		case Decide, AskService, PostDaemon, OpenRequest, Hold, Wait:
+		case Decide, AskService, OpenRequest, Hold, Wait:
 			all = append(all, e.Of())
 		case StoreTurn:
 			for _, entry := range s.Entries {

@@ -24,12 +24,9 @@ func (w *step) forwarded(r *Row) {
 	from := r.ForwardedFrom
 	switch {
 	case from.Kind == msg.Answer:
-		w.turns.add(&entry{
-			row: r, reason: msg.ReasonAnswer, folder: from.Folder, topic: from.Topic, threadID: from.ThreadID,
-			place: from.Place, surface: from.Surface, ceiling: from.Ceiling, kind: msg.Conversation,
-			chatJID: from.ChatJID, replyTo: from.ReplyTo, depth: from.Depth, root: from.RootTurnID,
-			called: from.Claims, claims: from.Claims,
-		})
+		e := returning(r, msg.ReasonAnswer)
+		e.turn.Kind, e.turn.Folder, e.turn.Topic = msg.Conversation, from.Folder, from.Topic
+		w.turns.add(e)
 	case r.Answer.Reason == msg.ReasonNoGroup:
 		w.decide(r, msg.Dropped, msg.ReasonNoGroup, "")
 	case from.Depth > msg.MaxDelegationDepth || r.Return.Fan+w.delegated(from.RootTurnID) >= msg.MaxDelegations:
@@ -43,19 +40,25 @@ func (w *step) forwarded(r *Row) {
 
 // delegation is the entry of a delegated or escalated row.
 func delegation(r *Row) *entry {
-	from := r.ForwardedFrom
-	e := &entry{
-		row: r, reason: msg.ReasonDelegated, folder: msg.AddressedFolder(r.ChatJID), kind: msg.Delegated,
-		topic: msg.DelegatedTopic(r.ID), chatJID: from.ChatJID, threadID: from.ThreadID, place: from.Place,
-		replyTo: from.ReplyTo, surface: from.Surface, ceiling: from.Ceiling, called: from.Claims, claims: from.Claims,
-		depth: from.Depth, root: from.RootTurnID,
-	}
-	if from.Kind == msg.Escalation {
+	e := returning(r, msg.ReasonDelegated)
+	t := &e.turn
+	t.Kind, t.Folder, t.Topic = msg.Delegated, msg.AddressedFolder(r.ChatJID), msg.DelegatedTopic(r.ID)
+	if r.ForwardedFrom.Kind == msg.Escalation { // whose answer is for the group that asks
 		surface := msg.SurfaceOf(r.ChatJID, msg.ChatInternal, "")
-		e.chatJID, e.threadID, e.place, e.replyTo, e.called, e.claims = r.ChatJID, "", "", "", false, false
-		e.surface, e.ceiling = surface.Name, surface.Ceiling
+		t.ChatJID, t.ThreadID, t.Place, t.ReplyTo = r.ChatJID, "", "", ""
+		e.called, t.ClaimsEngagement = false, false
+		t.Surface, t.Ceiling = surface.Name, surface.Ceiling
 	}
 	return e
+}
+
+// returning is an entry whose answer goes to the return address of its row.
+func returning(r *Row, reason msg.Reason) *entry {
+	from := r.ForwardedFrom
+	return &entry{row: r, reason: reason, called: from.Claims, turn: msg.Turn{
+		ChatJID: from.ChatJID, ThreadID: from.ThreadID, Place: from.Place, ReplyTo: from.ReplyTo, Surface: from.Surface,
+		Ceiling: from.Ceiling, Depth: from.Depth, RootTurnID: from.RootTurnID, ClaimsEngagement: from.Claims,
+	}}
 }
 
 // SetReturn sets the facts about the return address of a row that an agent wrote. The row is broken if that cannot be
@@ -91,7 +94,7 @@ func validReturn(r *Row) bool {
 func (w *step) delegated(root int64) (n int) {
 	for _, b := range w.turns.all {
 		for _, e := range b.entries {
-			if e.kind == msg.Delegated && e.root == root {
+			if e.turn.Kind == msg.Delegated && e.turn.RootTurnID == root {
 				n++
 			}
 		}

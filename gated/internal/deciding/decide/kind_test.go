@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"testing"
 
 	"arizuko/pkg/msg"
@@ -26,6 +27,9 @@ func TestNewRow_Kind(t *testing.T) {
 		"command with a file":     {msg.Message{Verb: msg.VerbMessage, Content: "/help", PendingFiles: 1}, KindText},
 		"new with a file":         {msg.Message{Verb: msg.VerbMessage, Content: "/new", PendingFiles: 1}, KindCommand},
 		"injected command":        {msg.Message{Verb: msg.VerbMessage, Content: "/new", ForwardedFrom: from(msg.Injection)}, KindCommand},
+		"command of Slack":        {msg.Message{Verb: msg.VerbMessage, Content: "!new", ChatJID: "slack:C1"}, KindCommand},
+		"on a further account":    {msg.Message{Verb: msg.VerbMessage, Content: "!new", ChatJID: "slack+work:C1"}, KindCommand},
+		"Slack's sign elsewhere":  {msg.Message{Verb: msg.VerbMessage, Content: "!new", ChatJID: "telegram+work:5"}, KindText},
 		"unknown command":         {msg.Message{Verb: msg.VerbMessage, Content: "/what"}, KindText},
 		"reaction":                {msg.Message{Verb: msg.VerbReaction, Content: "/stop"}, KindEvent},
 		"join":                    {msg.Message{Verb: msg.VerbJoin}, KindEvent},
@@ -38,7 +42,7 @@ func TestNewRow_Kind(t *testing.T) {
 		"delegation":              {msg.Message{Verb: msg.VerbMessage, Content: "/stop", ForwardedFrom: from(msg.Delegation)}, KindForwarded},
 		"answer of a group":       {msg.Message{Verb: msg.VerbMessage, ForwardedFrom: from(msg.Answer)}, KindForwarded},
 	} {
-		tt.m.ChatJID = chat
+		tt.m.ChatJID = cmp.Or(tt.m.ChatJID, chat)
 		if r := NewRow(&tt.m, 1000, []string{"ari"}, nil); r.Kind != tt.want || (r.Command != nil) != (tt.want == KindCommand) {
 			t.Errorf("%s: kind %d with command %+v, want %d", name, r.Kind, r.Command, tt.want)
 		}

@@ -44,12 +44,12 @@ func (w *step) prefix(r *Row) bool {
 	own := r.Topic
 	if p.Topic != "" {
 		own = p.Topic
-		e.topic, e.place = w.topicOf(r, p.Folder, own), msg.Place(r.ThreadID, own)
+		e.turn.Topic, e.turn.Place = w.topicOf(r, p.Folder, own), msg.Place(r.ThreadID, own)
 		if r.Answer.OpensThread {
 			w.openThread(e, r.Answer.ThreadID)
 		}
 	}
-	e.folder = p.Folder
+	e.turn.Folder = p.Folder
 	if w.overRate(e) {
 		return true
 	}
@@ -78,7 +78,7 @@ func (w *step) route(r *Row) {
 		w.request(r)
 	case a.Action == routeapi.Daemon && a.Target != routeapi.Onboarding:
 		w.calls = append(w.calls, r.ID)
-		w.add(PostDaemon{Row: r.ID, Target: a.Target, RouteID: a.RouteID})
+		w.add(AskService{Row: r.ID, Service: a.Target, RouteID: a.RouteID})
 	case a.Reason == msg.ReasonNoGroup:
 		w.decide(r, msg.Dropped, msg.ReasonNoGroup, "")
 	default:

@@ -257,8 +257,6 @@ func (w *world) apply(effects []Effect) {
 			}
 		case AskService:
 			w.called[e.Row] = true
-		case PostDaemon:
-			w.called[e.Row] = true
 		}
 	}
 }

@@ -119,14 +119,6 @@ func (r *Row) byAgent() bool { return r.ForwardedFrom != nil }
 // or a pin there, which concerns others, is plain text.
 func (r *Row) elsewhere() bool { return r.byAgent() && r.Return != nil && r.Return.Elsewhere }
 
-// chain is the depth and the root of a turn of the row: zero unless an agent wrote it.
-func (r *Row) chain() (depth int, root int64) {
-	if r.ForwardedFrom == nil {
-		return 0, 0
-	}
-	return r.ForwardedFrom.Depth, r.ForwardedFrom.RootTurnID
-}
-
 func (r *Row) place() string { return msg.Place(r.ThreadID, r.Topic) }
 
 // NewRow classifies a row and parses its text. botNames are the bot's names after the @ of a command; one for another

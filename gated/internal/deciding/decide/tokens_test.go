@@ -114,7 +114,7 @@ func TestStep_CommandOrToken_IsOursAlone(t *testing.T) {
 		{"/why", []func(*Row){picture}, "turn main [1]"},
 		{"/stop", []func(*Row){picture}, stops + textFileUnread + "}"},
 		{"/stop", []func(*Row){answers}, stops + "}"},
-		{"/status", []func(*Row){answers}, "AskService{Row:1 Command:status Folder:main Operator:false}"},
+		{"/status", []func(*Row){answers}, "AskService{Row:1 Service:dashd RouteID:0 Folder:main Operator:false}"},
 
 		{"/new #d9 hello", nil, "1 command/command; Reply{Row:1 Source:command Text:" + textReserved + "}"},
 		{"#d9", nil, "1 command/command; Reply{Row:1 Source:command Text:" + textReserved + "}"},

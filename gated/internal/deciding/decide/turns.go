@@ -12,50 +12,49 @@ type entry struct {
 	row    *Row
 	reason msg.Reason
 	derive Derive
-
-	folder, topic, threadID, place string
-	surface                        string
-	ceiling                        int
-	kind                           msg.TurnKind
-	chatJID                        string // where the answer goes
-	replyTo                        string
-	depth                          int
-	root                           int64
-	called                         bool // it mentions the bot or replies to it
-	claims                         bool
-	opens                          bool // the answer begins the thread
-	bind                           bool // bind the thread to the topic
+	turn   msg.Turn // as it would be of this row alone
+	called bool     // the row mentions the bot or replies to it
+	opens  bool     // the answer begins the thread
+	bind   bool     // bind the thread to the topic
 }
 
 // entry makes an entry for a triggering row with routd's address. A row claims
 // engagement if it calls the bot, or keeps a conversation going, as no reaction does.
 func (w *step) entry(r *Row, reason msg.Reason) *entry {
-	e := &entry{
-		row: r, reason: reason, folder: r.Answer.Folder, threadID: r.ThreadID, place: r.place(),
-		surface: r.Answer.Surface, ceiling: r.Answer.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
-		replyTo: r.Post, called: r.calls(),
-		claims: r.called() || r.Answer.Engaged && w.f.Default.Weight(r.verb()) > 0,
-	}
+	e := newEntry(r, reason, r.Answer.Folder, r.place())
+	e.turn.Surface, e.turn.Ceiling = r.Answer.Surface, r.Answer.Ceiling
+	e.turn.ClaimsEngagement = r.called() || r.Answer.Engaged && w.f.Default.Weight(r.verb()) > 0
 	if r.Kind == KindMention {
 		e.reason = msg.ReasonEditAddressed
 	}
-	e.depth, e.root = r.chain()
-	e.topic = w.topicOf(r, e.folder, r.Topic)
+	e.turn.Topic = w.topicOf(r, r.Answer.Folder, r.Topic)
 	if r.Answer.OpensThread {
 		w.openThread(e, r.Answer.ThreadID)
 	}
 	return e
 }
 
+// newEntry is the entry of a row whose answer goes to its own chat.
+func newEntry(r *Row, reason msg.Reason, folder, place string) *entry {
+	e := &entry{row: r, reason: reason, called: r.calls(), turn: msg.Turn{
+		Kind: msg.Conversation, Folder: folder, ChatJID: r.ChatJID, ThreadID: r.ThreadID, Place: place, ReplyTo: r.Post,
+		ClaimsEngagement: r.called(),
+	}}
+	if from := r.ForwardedFrom; from != nil { // an agent wrote it
+		e.turn.Depth, e.turn.RootTurnID = from.Depth, from.RootTurnID
+	}
+	return e
+}
+
 // openThread moves an entry into the thread that its answer begins.
 func (w *step) openThread(e *entry, threadID string) {
-	e.opens, e.threadID, e.place = true, threadID, threadID
-	if e.topic == "" {
-		e.topic = threadID
+	e.opens, e.turn.ThreadID, e.turn.Place = true, threadID, threadID
+	if e.turn.Topic == "" {
+		e.turn.Topic = threadID
 		return
 	}
 	e.bind = true
-	w.bound[threadID] = e.topic
+	w.bound[threadID] = e.turn.Topic
 }
 
 // topicOf returns the topic in which a row with the given topic of its own runs, for a
@@ -74,18 +73,10 @@ func (w *step) topicOf(r *Row, folder, own string) string {
 // turns groups rows into turns, in the order of each turn's first row.
 type turns struct {
 	all  []*batch
-	open map[key]*batch
+	open map[msg.Turn]*batch // by entry.key
 }
 
-func newTurns() turns { return turns{open: map[key]*batch{}} }
-
-// key is the address that the rows of one turn share. An escalation's answer never
-// shares a turn with a person's row: the limits of delegations count from its root.
-type key struct {
-	folder, chatJID, topic, threadID, place string
-	depth                                   int
-	root                                    int64
-}
+func newTurns() turns { return turns{open: map[msg.Turn]*batch{}} }
 
 type batch struct {
 	entries []*entry
@@ -93,14 +84,18 @@ type batch struct {
 	bytes   int
 }
 
-func (e *entry) key() key {
-	return key{e.folder, e.chatJID, e.topic, e.threadID, e.place, e.depth, e.root}
+// key has the fields that the rows of one turn share. An escalation's answer never shares a turn with a person's row:
+// the limits of delegations count from its root.
+func (e *entry) key() msg.Turn {
+	t := &e.turn
+	return msg.Turn{Folder: t.Folder, ChatJID: t.ChatJID, Topic: t.Topic, ThreadID: t.ThreadID, Place: t.Place,
+		Depth: t.Depth, RootTurnID: t.RootTurnID}
 }
 
 // joins returns the turn that takes an entry in, nil if the entry begins one.
 func (t *turns) joins(e *entry) *batch {
 	b := t.open[e.key()]
-	if b == nil || e.kind == msg.Delegated || len(b.entries) == msg.MaxTurnRows ||
+	if b == nil || e.turn.Kind == msg.Delegated || len(b.entries) == msg.MaxTurnRows ||
 		b.bytes+len(e.row.Content) > msg.MaxTurnBytes {
 		return nil
 	}
@@ -131,7 +126,7 @@ func (t *turns) add(e *entry) {
 func (t *turns) claimNothing() {
 	for _, b := range t.all {
 		for _, e := range b.entries {
-			e.called, e.claims = false, false
+			e.called, e.turn.ClaimsEngagement = false, false
 		}
 	}
 }
@@ -141,7 +136,7 @@ func (w *step) storeTurns() {
 	for _, b := range w.turns.all {
 		for _, e := range b.entries {
 			if e.bind {
-				w.add(BindThread{Row: e.row.ID, Chat: e.chatJID, ThreadID: e.threadID, Topic: e.topic})
+				w.add(BindThread{Row: e.row.ID, Chat: e.turn.ChatJID, ThreadID: e.turn.ThreadID, Topic: e.turn.Topic})
 			}
 		}
 		w.add(b.effect(w.f.Now))
@@ -158,15 +153,11 @@ func (b *batch) effect(now int64) StoreTurn {
 		if e.called {
 			s.Trigger = i
 		}
-		claims = claims || e.claims
+		claims = claims || e.turn.ClaimsEngagement
 		s.Entries = append(s.Entries, e.stored())
 	}
-	e := b.entries[s.Trigger]
-	s.Turn = msg.Turn{
-		Kind: e.kind, Folder: e.folder, ChatJID: e.chatJID, Topic: e.topic, ThreadID: e.threadID, Place: e.place,
-		ReplyTo: e.replyTo, Surface: e.surface, Ceiling: e.ceiling, Depth: e.depth, RootTurnID: e.root,
-		ClaimsEngagement: claims, CreatedAt: now,
-	}
+	s.Turn = b.entries[s.Trigger].turn
+	s.Turn.ClaimsEngagement, s.Turn.CreatedAt = claims, now
 	return s
 }
 
@@ -181,9 +172,9 @@ func (e *entry) stored() Entry {
 		s.Topic = e.derive.Topic
 	}
 	if e.opens {
-		s.ThreadID = e.threadID
+		s.ThreadID = e.turn.ThreadID
 		if s.Topic == "" {
-			s.Topic = e.threadID
+			s.Topic = e.turn.ThreadID
 		}
 	}
 	return s

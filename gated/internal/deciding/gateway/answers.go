@@ -9,6 +9,7 @@ import (
 
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 )
@@ -130,7 +131,7 @@ func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error
 
 // open are the questions that were open in the place of a text when it was written.
 func (f *reader) open(ctx context.Context, m *msg.Message) ([]*msg.Ask, error) {
-	asks, err := f.st.ChatAsks(ctx, m.ChatJID, m.ThreadID)
+	asks, err := factrows.ChatAsks(ctx, f.st.Reader, m.ChatJID, m.ThreadID)
 	// A question about a budget is open for a day: a "no" or a number is hardly an answer to it.
 	asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool {
 		return writtenBefore(m, a) || msg.IsBudget(a.AskID) &&

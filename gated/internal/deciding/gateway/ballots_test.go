@@ -199,39 +199,3 @@ func TestBallot_SlackReactions_AreVotes(t *testing.T) {
 		t.Errorf("a reaction to a native poll: %s/%s", got.Disposition, got.Reason)
 	}
 }
-
-// Votes need no routd.
-func TestBallot_RoutdAway_IsCounted(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.routd.down.Store(true)
-	waits := h.put("hello")
-	p := h.poll(dm, "77", false)
-	m := h.vote(dm, "77", "telegram:1", msg.VerbVote, `{"options":[2]}`)
-	h.step()
-	h.is(waits, "")
-	h.is(m, "observed/vote ")
-	if got := h.tally(p); got.Voters != 1 {
-		t.Errorf("counted: %+v", got)
-	}
-}
-
-// A flood of votes is decided in pages, without turns.
-func TestBallot_Flood_IsCounted(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	p := h.poll(dm, "77", true)
-	const count = 10_000
-	votes := h.putMany(count, func(n int, m *msg.Message) {
-		m.Sender, m.Verb, m.Content, m.TargetID = fmt.Sprintf("telegram:%d", n), msg.VerbVote, `{"options":[1,3]}`, "77"
-	})
-	for h.row(votes[count-1].ID).Disposition == "" {
-		h.step()
-	}
-	if diff := cmp.Diff(&msg.PollResult{Counts: []int{count, 0, count}, Voters: count}, h.tally(p)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if turns := h.dispatched(); len(turns) != 0 {
-		t.Errorf("%d turns", len(turns))
-	}
-}

@@ -5,18 +5,14 @@ import (
 	"errors"
 	"time"
 
+	"arizuko/gated/internal/deciding/decide"
 	"arizuko/gated/internal/deciding/services"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
-const (
-	// maxCalls bounds the concurrent calls to services.
-	maxCalls = 64
-	// outageTime is how long dashd is not called for commands after it did not answer. onbod always is:
-	// only operators can call it.
-	outageTime = 5 * time.Second
-)
+// maxCalls bounds the concurrent calls to services.
+const maxCalls = 64
 
 // calls owns the rows that services decide: the calls that run and wait. Those of one chat to one service
 // run one after another; services and chats take turns.
@@ -27,10 +23,9 @@ type calls struct {
 	clock   func() time.Time
 	waits   *waits
 	done    chan callDone
-	lines   map[line]*[]services.Call // waiting calls of a line of which one runs, or which is in ready
-	ready   []line                    // with a call to start, longest first
+	lines   map[line]*[]decide.AskService // waiting calls of a line of which one runs, or which is in ready
+	ready   []line                        // with a call to start, longest first
 	running int
-	down    map[string]time.Time // services that did not answer, until when they are not called for commands
 }
 
 // line is where calls wait for each other.
@@ -39,8 +34,7 @@ type line struct{ chat, service string }
 // callDone says that a row was taken care of.
 type callDone struct {
 	line
-	row  int64
-	down bool // the service did not answer
+	row int64
 }
 
 func newCalls(cfg *Config, st *store.Store, log rowLog, waits *waits) *calls {
@@ -48,7 +42,7 @@ func newCalls(cfg *Config, st *store.Store, log rowLog, waits *waits) *calls {
 		to: &services.Services{Store: st.Reader, Log: log.Logger, Now: cfg.Now, Routd: cfg.Routd, Onbod: cfg.Onbod,
 			Dashd: cfg.Dashd, Daemons: cfg.Daemons, Defaults: cfg.Defaults, CheckAgent: cfg.CheckAgent},
 		st: st, log: log, clock: cfg.Now, waits: waits, done: make(chan callDone),
-		lines: map[line]*[]services.Call{}, down: map[string]time.Time{},
+		lines: map[line]*[]decide.AskService{},
 	}
 }
 
@@ -57,14 +51,14 @@ func (s *calls) now() int64 { return s.clock().UnixMilli() }
 // add lets another service decide a row. The row stays undecided until the
 // answer is stored, so a crash in between repeats the call; the chat's other rows
 // go on.
-func (s *calls) add(ctx context.Context, c *chat, p services.Call) {
+func (s *calls) add(ctx context.Context, c *chat, p decide.AskService) {
 	c.skip(p.Row)
 	l := line{c.jid, p.Service}
 	if waiting := s.lines[l]; waiting != nil {
 		*waiting = append(*waiting, p)
 		return
 	}
-	s.lines[l] = &[]services.Call{p}
+	s.lines[l] = &[]decide.AskService{p}
 	s.ready = append(s.ready, l)
 	s.start(ctx)
 }
@@ -78,11 +72,10 @@ func (s *calls) start(ctx context.Context) {
 		p := (*waiting)[0]
 		*waiting = (*waiting)[1:]
 		s.running++
-		skip := time.Now().Before(s.down[l.service])
 		go func() {
-			down := s.complete(ctx, p, skip)
+			s.complete(ctx, p)
 			select {
-			case s.done <- callDone{l, p.Row, down}:
+			case s.done <- callDone{l, p.Row}:
 			case <-ctx.Done():
 			}
 		}()
@@ -92,9 +85,6 @@ func (s *calls) start(ctx context.Context) {
 // finish takes back a row that a service has decided.
 func (s *calls) finish(ctx context.Context, d callDone) {
 	s.running--
-	if d.down {
-		s.down[d.service] = time.Now().Add(outageTime)
-	}
 	if waiting := s.lines[d.line]; len(*waiting) > 0 {
 		s.ready = append(s.ready, d.line)
 	} else {
@@ -108,17 +98,17 @@ func (s *calls) finish(ctx context.Context, d callDone) {
 }
 
 // complete makes the call and stores its answer, retrying while the database
-// fails. With skip dashd is not called: it did not answer lately.
-func (s *calls) complete(ctx context.Context, p services.Call, skip bool) (down bool) {
+// fails.
+func (s *calls) complete(ctx context.Context, p decide.AskService) {
 	var o *services.Outcome
 	for ; ctx.Err() == nil; pause(ctx, dbRetryDelay) {
 		m, err := s.st.Message(ctx, p.Row)
 		if err == nil && (m == nil || m.Disposition != "") {
-			return false
+			return
 		}
 		if err == nil {
 			if o == nil {
-				answer := s.to.Decide(ctx, p, m, skip)
+				answer := s.to.Decide(ctx, p, m)
 				o = &answer
 			}
 			err = s.storeAnswer(ctx, m, o)
@@ -134,11 +124,10 @@ func (s *calls) complete(ctx context.Context, p services.Call, skip bool) (down 
 			}
 		}
 		if err == nil || errors.Is(err, store.ErrStale) {
-			return o != nil && o.Down
+			return
 		}
 		s.log.Error("storing service answer failed; retrying", "row", p.Row, "err", err)
 	}
-	return false
 }
 
 func (s *calls) storeAnswer(ctx context.Context, m *msg.Message, o *services.Outcome) error {

@@ -2,28 +2,12 @@ package gateway
 
 import (
 	"testing"
-	"time"
 
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
-
-func TestEdit_OfAHeldRow_ReplacesItsText(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.routd.route(quietly)
-	m, gone := h.put("hi"), h.put("oops")
-	h.step()
-	edit, deletion := h.put("hello", verb(msg.VerbEdit), on(m)), h.put("", verb(msg.VerbDelete), on(gone))
-	h.step()
-	h.is(edit, "dropped/edit_applied ")
-	h.is(deletion, "dropped/edit_applied ")
-	h.is(gone, "dropped/deleted ")
-	h.wait(5 * time.Second)
-	diff(t, "turns", h.dispatched(), [][]string{{"hello"}})
-}
 
 // begin gives the turns dispatched so far to an agent, and returns the last.
 func (h *harness) begin() (t *msg.Turn) {

@@ -9,7 +9,6 @@ import (
 
 	"arizuko/gated/internal/codes"
 	"arizuko/gated/internal/deciding/decide"
-	"arizuko/gated/internal/deciding/services"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -22,7 +21,6 @@ type plan struct {
 	batch   *batch
 	next    decide.State
 	effects []decide.Effect
-	charges []charge
 	err     error
 	at      int64 // the row whose effect is being stored, then the one that failed
 
@@ -45,7 +43,7 @@ type storedTurn struct {
 func (p *plan) stores() bool {
 	for _, e := range p.effects {
 		switch e.(type) {
-		case decide.Hold, decide.Wait, decide.AskService, decide.PostDaemon, decide.OpenRequest:
+		case decide.Hold, decide.Wait, decide.AskService, decide.OpenRequest:
 		default:
 			return true
 		}
@@ -285,7 +283,7 @@ func replyMessage(m *msg.Message, source, text string, now int64) *msg.Message {
 	return &msg.Message{
 		ChatJID: m.ChatJID, Direction: msg.Out, IsBot: true, Content: text, ReplyToID: m.PlatformID,
 		Topic: msg.Place(m.ThreadID, m.Topic), ThreadID: m.ThreadID, Timestamp: now, ReceivedAt: now,
-		Source: source, OutState: store.OutStateOf(m.ChatJID),
+		Source: source, OutState: msg.OutStateOf(m.ChatJID),
 	}
 }
 
@@ -323,10 +321,7 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 				g.meter.decided.WithLabelValues(string(msg.Routed), string(entry.Reason)).Inc()
 			}
 		case decide.AskService:
-			g.calls.add(ctx, p.batch.chat, services.Call{Row: e.Row, Service: services.Of(e.Command),
-				Folder: e.Folder, Operator: e.Operator})
-		case decide.PostDaemon:
-			g.calls.add(ctx, p.batch.chat, services.Call{Row: e.Row, Service: e.Target, Route: e.RouteID})
+			g.calls.add(ctx, p.batch.chat, e)
 		case decide.Hold:
 			g.log.held(chat, &e)
 		case decide.Wait:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -152,7 +153,7 @@ func TestSweep_ChatThatWaits_IsReadAgainFromTimeToTime(t *testing.T) {
 func TestMovedChat_PokedRightAfterAnotherLook_IsNoticed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	const soon = 20 * time.Second // after another look: a busy machine may take more than movesEvery for what follows
+	const soon = 20 * time.Second // after another look: a busy machine may take more than lookEvery for what follows
 	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = 2 * soon.Milliseconds() })
 	m := h.take("held")
 	poke := func() {
@@ -160,14 +161,14 @@ func TestMovedChat_PokedRightAfterAnotherLook_IsNoticed(t *testing.T) {
 		h.step()
 	}
 	poke() // looks for moves
-	h.g.moves.looked = time.Now().Add(soon)
-	h.write(func(tx *store.Tx) error { return tx.MoveChat(dm, "telegram:-1001", h.clock.UnixMilli()) })
+	h.g.outside.lookAt = time.Now().Add(soon)
+	h.write(func(tx *store.Tx) error { return chatmove.Move(tx, dm, "telegram:-1001", h.clock.UnixMilli()) })
 	poke() // too soon after that
-	if until := h.g.untilDue(); until > soon+movesEvery {
+	if until := h.g.untilDue(); until > soon+lookEvery {
 		t.Fatalf("the gateway sleeps for %v", until)
 	}
-	h.g.moves.looked = time.Time{}
-	h.g.moves.check(t.Context())
+	h.g.outside.lookAt = time.Time{}
+	h.g.outside.check(t.Context())
 	h.step()
 	h.wait(2 * soon)
 	h.is(m, "routed/route main")
@@ -178,10 +179,8 @@ func TestMovedChat_HeldRows_AreReleasedInTheNewOne(t *testing.T) {
 	h := newHarness(t)
 	h.routd.route(quietly)
 	m := h.take("held")
-	h.write(func(tx *store.Tx) error { return tx.MoveChat(dm, "telegram:-1001", h.clock.UnixMilli()) })
-	h.g.sweeper.poked = true
-	h.g.afterPoke(t.Context())
-	h.step()
+	h.write(func(tx *store.Tx) error { return chatmove.Move(tx, dm, "telegram:-1001", h.clock.UnixMilli()) })
+	h.poke()
 	h.wait(5 * time.Second)
 	h.is(m, "routed/route main")
 	if turn := h.agents.turns[0]; turn.ChatJID != "telegram:-1001" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/store"
@@ -79,9 +80,9 @@ func (o *fakeOnbod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "":
 		httpx.JSON(w, http.StatusOK, o.open(r.Context(), &body, code))
 	case "rejected", "limited":
-		httpx.JSON(w, http.StatusOK, onboardapi.Asked{State: store.RequestState(answer)})
+		httpx.JSON(w, http.StatusOK, onboardapi.Asked{State: factrows.RequestState(answer)})
 	case "approved":
-		httpx.JSON(w, http.StatusOK, onboardapi.Asked{State: store.RequestState(answer)})
+		httpx.JSON(w, http.StatusOK, onboardapi.Asked{State: factrows.RequestState(answer)})
 	case "nginx":
 		http.Error(w, "nginx", http.StatusMethodNotAllowed)
 	case "tls":
@@ -92,11 +93,11 @@ func (o *fakeOnbod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (o *fakeOnbod) open(ctx context.Context, body *onboardapi.Ask, code string) onboardapi.Asked {
-	if r, err := o.st.PendingRequest(ctx, body.ChatJID); err == nil && r != nil {
+	if r, err := factrows.PendingRequest(ctx, o.st.Reader, body.ChatJID); err == nil && r != nil {
 		return onboardapi.Asked{Code: r.Code, State: "pending"}
 	}
 	err := o.st.Write(ctx, func(tx *store.Tx) error {
-		return storetest.PutRequest(tx, &store.Request{Code: code, ChatJID: body.ChatJID, Kind: body.Kind, Sender: body.Sender, CreatedAt: 1})
+		return storetest.PutRequest(tx, &factrows.Request{Code: code, ChatJID: body.ChatJID, Kind: body.Kind, Sender: body.Sender, CreatedAt: 1})
 	})
 	if err != nil {
 		return onboardapi.Asked{State: "limited"}

@@ -86,9 +86,9 @@ type Config struct {
 //   - routd, for the answer to the lookup that is out: with its chat, which stays in waits
 //   - calls, for the service that decides it: alone, the chat's other rows go on
 //   - requests, for the request that onbod opens: with its chat, which stays in waits
-//   - parked, for an operator who approves its chat: it is parked in the table
+//   - outside, for an operator who approves its chat: it is parked in the table
 //
-// The other parts own no rows: reader, members and rates have facts, and moves finds chats that were moved.
+// The other parts own no rows: reader, members and rates have facts.
 type Gateway struct {
 	cfg    Config
 	st     *store.Store
@@ -101,11 +101,10 @@ type Gateway struct {
 	routd    *lookups
 	calls    *calls
 	requests *requests
-	parked   *parked
 	reader   *reader
+	outside  *outside
 	members  *members
 	rates    *rates
-	moves    *moves
 
 	cursor    int64
 	lastClock time.Time // the last reading of the clock
@@ -120,15 +119,15 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 	reg prometheus.Registerer) *Gateway {
 	g := &Gateway{
 		cfg: cfg, st: st, log: rowLog{log}, agents: agents, wake: wake, meter: newMeter(reg, st, cfg.Now),
-		routd: newLookups(newResolver(cfg.Routd, log)),
+		routd: newLookups(resolver{cfg.Routd, resolveTimeout, log}),
 		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
 	}
 	g.waits = newWaits(g.meter)
 	g.calls, g.requests = newCalls(&g.cfg, st, g.log, g.waits), newRequests(&g.cfg, st, log, g.waits)
 	g.members, g.rates = newMembers(st, log), newRates(st)
-	g.parked = &parked{st: st, reads: g.reads, waits: g.waits, chats: map[string]bool{}}
-	g.moves = &moves{st: st, reads: g.reads, waits: g.waits}
-	g.reader = &reader{cfg: &g.cfg, st: st, members: g.members, rates: g.rates, parked: g.parked, requests: g.requests}
+	g.outside = &outside{st: st, reads: g.reads, waits: g.waits, parked: map[string]bool{}}
+	g.reader = &reader{cfg: &g.cfg, st: st, members: g.members, rates: g.rates, outside: g.outside,
+		requests: g.requests}
 	return g
 }
 
@@ -178,10 +177,10 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 		g.afterPoke(ctx)
 	}
 	if !busy {
-		g.moves.check(ctx)
-		g.parked.check(ctx)
+		g.outside.check(ctx)
 		busy = g.hasWork()
 	}
+	g.routd.probe(ctx)
 	var now chan struct{}
 	timer := time.NewTimer(g.untilDue())
 	defer timer.Stop()
@@ -200,8 +199,6 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 	case <-sweep:
 		g.sweep(ctx)
 	case <-timer.C:
-	case <-g.routd.back:
-		g.waits.endRoutd()
 	case l := <-g.routd.answers:
 		g.answered(ctx, l)
 	case done := <-g.calls.done:
@@ -222,7 +219,7 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 		return false // the next poll or poke retries
 	}
 	g.meter.woken(arrived, g.cfg.Now())
-	g.log.woken(jids, next)
+	g.log.woken(next, jids...)
 	for _, jid := range jids {
 		g.waits.add(g.waits.chat(jid))
 	}
@@ -263,7 +260,7 @@ func (g *Gateway) hasWork() bool {
 
 // checkRoutes asks for the version of the routes if a row waits for a change of them.
 func (g *Gateway) checkRoutes(ctx context.Context) {
-	if len(g.waits.routes)+len(g.parked.chats) > 0 && !g.routd.busy() {
+	if len(g.waits.routes)+len(g.outside.parked) > 0 && !g.routd.busy() {
 		g.routd.ask(ctx, &lookup{refresh: true})
 	}
 }
@@ -276,7 +273,7 @@ func (g *Gateway) noticeRoutes(version int64) {
 	g.routd.version = version
 	clear(g.members.known)
 	g.waits.endRoutes()
-	g.parked.addAll()
+	g.outside.addParked()
 }
 
 // noticeClock loads all chats that wait for a time again if the clock was set:
@@ -295,8 +292,8 @@ func (g *Gateway) noticeClock() {
 
 // untilDue returns the time until there is something to do without an event.
 func (g *Gateway) untilDue() time.Duration {
-	return min(g.waits.untilDue(g.now()), g.moves.until(), g.parked.until(), g.requests.untilRetry(g.cfg.Now()),
-		g.routd.untilSlow())
+	return min(g.waits.untilDue(g.now()), g.outside.until(), g.requests.untilRetry(g.cfg.Now()),
+		g.routd.until())
 }
 
 func (g *Gateway) now() int64 { return g.cfg.Now().UnixMilli() }

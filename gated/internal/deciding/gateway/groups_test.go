@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -28,35 +29,6 @@ func (h *harness) forMentions() {
 			a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve
 		}
 	})
-}
-
-func TestGroup_OneRowMentionsTheBot_AllRunInItsTurn(t *testing.T) {
-	t.Parallel()
-	for name, mention := range map[string]int{"the first": 0, "the last": 2} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
-			h.forMentions()
-			h.put("before")
-			var called *msg.Message
-			for i := range 3 {
-				m := h.put(fmt.Sprint("part ", i), paste, func(m *msg.Message) {
-					if i == mention {
-						m.Verb = msg.VerbMention
-					}
-				})
-				if i == mention {
-					called = m
-				}
-				h.wait(400 * time.Millisecond)
-			}
-			h.wait(time.Second)
-			if turns := h.agents.turns; len(turns) != 1 || turns[0].ReplyTo != called.PlatformID || turns[0].TriggerMessageID != called.ID || !turns[0].ClaimsEngagement {
-				t.Errorf("turns %+v, want one that answers row %d", turns, called.ID)
-			}
-			diff(t, "turns", h.dispatched(), [][]string{{"part 0", "part 1", "part 2"}})
-		})
-	}
 }
 
 func TestGroup_Prefix_HoldsForAllRows(t *testing.T) {
@@ -85,7 +57,7 @@ func TestGroup_Prefix_HoldsForAllRows(t *testing.T) {
 			if turns := h.agents.turns; len(turns) != 1 || turns[0].Topic != tt.topic || turns[0].Folder != tt.to {
 				t.Fatalf("turns %+v, want one in %q of %s\n%s", turns, tt.topic, tt.to, h.log.String())
 			}
-			taken, err := h.st.TurnMessages(t.Context(), h.agents.turns[0].ID)
+			taken, err := factrows.TurnMessages(t.Context(), h.st.Reader, h.agents.turns[0].ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,13 +72,6 @@ func TestGroup_Prefix_HoldsForAllRows(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestPhoto_TokenAsCaption_IsAPrefix(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.is(h.take("#fix", album, func(m *msg.Message) { m.GroupKey = "" }), "prefix/prefix_topic main")
-	diff(t, "turns", h.dispatched(), [][]string{{""}})
 }
 
 func TestGroup_NewWithText_AsksAboutAllRows(t *testing.T) {
@@ -173,16 +138,6 @@ func TestGroup_CommandOfIgnoredSender_IsDropped(t *testing.T) {
 	h.is(follower, "dropped/builtin_drop ")
 }
 
-func TestGroup_Token_ReleasesHeldRows(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.put("one", album)
-	h.take("two", album)
-	h.put("#deploy")
-	h.step()
-	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
-}
-
 func TestGroup_EditOfHeldCaption_MentionsTheBot(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -228,7 +183,8 @@ func TestGroup_OtherSender_DoesNotFollow(t *testing.T) {
 }
 
 // TestGroup_AnyArrival_IsOneTurn: whichever row mentions the bot, however the rows are spread over
-// passes and starts of gated, a group whose rows come within a second of each other is one turn.
+// passes and starts of gated, a group whose rows come within a second of each other is one turn, which answers the one
+// that mentions the bot.
 func TestGroup_AnyArrival_IsOneTurn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -237,13 +193,17 @@ func TestGroup_AnyArrival_IsOneTurn(t *testing.T) {
 		count := rapid.IntRange(1, 6).Draw(r, "rows")
 		mention := rapid.IntRange(0, count-1).Draw(r, "mention")
 		var want []string
+		var called *msg.Message
 		for i := range count {
 			text := fmt.Sprint("row ", i)
-			h.put(text, paste, func(m *msg.Message) {
+			m := h.put(text, paste, func(m *msg.Message) {
 				if i == mention {
 					m.Verb = msg.VerbMention
 				}
 			})
+			if i == mention {
+				called = m
+			}
 			want = append(want, text)
 			if rapid.Bool().Draw(r, "another") {
 				h.put("of another", from("telegram:8"))
@@ -257,6 +217,10 @@ func TestGroup_AnyArrival_IsOneTurn(t *testing.T) {
 			h.wait(time.Duration(rapid.IntRange(0, 800).Draw(r, "pause")) * time.Millisecond)
 		}
 		h.wait(time.Second)
+		if turns := h.agents.turns; len(turns) != 1 || turns[0].ReplyTo != called.PlatformID ||
+			turns[0].TriggerMessageID != called.ID || !turns[0].ClaimsEngagement {
+			r.Fatalf("turns %+v, want one that answers row %d", turns, called.ID)
+		}
 		if got := h.dispatched(); len(got) != 1 || !slices.Equal(got[0], want) {
 			r.Fatalf("turns %q, want one of %q", got, want)
 		}

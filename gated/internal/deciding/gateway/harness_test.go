@@ -205,7 +205,7 @@ func (h *harness) is(m *msg.Message, want string) {
 func (h *harness) dispatched() (all [][]string) {
 	h.t.Helper()
 	for _, t := range h.agents.turns {
-		rows, err := h.st.TurnMessages(h.t.Context(), t.ID)
+		rows, err := factrows.TurnMessages(h.t.Context(), h.st.Reader, t.ID)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -318,6 +318,16 @@ func serve(t *testing.T, answer http.HandlerFunc) *httpx.Client {
 	client := httpx.NewClient("service", s.URL, "")
 	t.Cleanup(client.HTTP.CloseIdleConnections)
 	return client
+}
+
+// routdBack makes routd answer again, and the passes once a probe has found that.
+func (h *harness) routdBack() {
+	h.t.Helper()
+	h.routd.down.Store(false)
+	for h.g.routd.away() {
+		h.g.listen(h.t.Context(), nil, nil, false)
+	}
+	h.step()
 }
 
 // route changes how rows are answered from here on.

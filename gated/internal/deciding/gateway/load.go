@@ -8,6 +8,7 @@ import (
 
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -63,7 +64,7 @@ type reader struct {
 	st       *store.Store
 	members  *members
 	rates    *rates
-	parked   *parked
+	outside  *outside
 	requests *requests
 	stops    []rows.Stop // under way, when the pass began
 	// operators are those of when the pass began, as is the open code that makes one, nil for none.
@@ -76,21 +77,16 @@ func (f *reader) now() int64 { return f.cfg.Now().UnixMilli() }
 // chat reads a page of a chat's undecided rows: those after the rows that its gate
 // holds, and of a chat that waits for routd those not searched for commands yet.
 func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
-	b := &batch{chat: c, state: c.state}
+	b, err := f.newBatch(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	after := max(c.state.Gate.ThroughID, c.scanned)
 	if c.asked != nil {
 		after = max(after, c.asked.Last)
 	}
 	if c.timeouts > 0 && !c.limited {
 		page = 1
-	}
-	info, err := f.st.Chat(ctx, c.jid)
-	if err != nil {
-		return nil, err
-	}
-	b.Chat = msg.Chat{JID: c.jid, Kind: msg.KindOfJID(c.jid)}
-	if b.HasChat = info != nil; b.HasChat {
-		b.Chat = *info
 	}
 	list, err := rows.Undecided(ctx, f.st.Reader, c.jid, after, page+1)
 	if err != nil {
@@ -118,11 +114,25 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 		b.Rows = append(b.Rows, r)
 	}
 	b.More = b.More || b.bytes >= rows.PageBytes
-	b.MaxAge, b.RetryMS, b.Default = f.cfg.MaxAge.Milliseconds(), f.cfg.Poll.Milliseconds(), f.cfg.Impulse
-	if c.state.ReadsRequest || f.parked.chats[c.jid] {
+	if c.state.ReadsRequest || f.outside.parked[c.jid] {
 		err = f.loadRequest(ctx, b)
 	}
 	return b, err
+}
+
+// newBatch is a batch of a chat, without rows.
+func (f *reader) newBatch(ctx context.Context, c *chat) (*batch, error) {
+	info, err := f.st.Chat(ctx, c.jid)
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{chat: c, state: c.state}
+	b.Chat = msg.Chat{JID: c.jid, Kind: msg.KindOfJID(c.jid)}
+	if b.HasChat = info != nil; b.HasChat {
+		b.Chat = *info
+	}
+	b.MaxAge, b.RetryMS, b.Default = f.cfg.MaxAge.Milliseconds(), f.cfg.Poll.Milliseconds(), f.cfg.Impulse
+	return b, nil
 }
 
 // covered reports whether a /stop that is under way drops the row.
@@ -376,7 +386,7 @@ func (f *reader) completeRow(ctx context.Context, b *batch, r *decide.Row) (err 
 		}
 	}
 	if r.ThreadID != "" {
-		if r.Bound, err = f.st.TopicOfThread(ctx, r.ChatJID, r.ThreadID); err != nil {
+		if r.Bound, err = factrows.TopicOfThread(ctx, f.st.Reader, r.ChatJID, r.ThreadID); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ type rowLog struct{ *slog.Logger }
 // they are not.
 func (log rowLog) steps() bool { return log.Enabled(context.Background(), slog.LevelDebug) }
 
-func (log rowLog) woken(chats []string, cursor int64) {
+func (log rowLog) woken(cursor int64, chats ...string) {
 	if !log.steps() {
 		return
 	}

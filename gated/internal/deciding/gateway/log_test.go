@@ -18,7 +18,7 @@ func TestDebugLines_LevelInfo_CostNothing(t *testing.T) {
 	b := &batch{Facts: decide.Facts{Rows: []decide.Row{{Message: m}}}}
 	q, hold, wait, decision := &lookup{}, &decide.Hold{}, &decide.Wait{}, &decide.Decide{}
 	for name, line := range map[string]func(){
-		"woken":    func() { l.woken([]string{"telegram:1"}, 7) },
+		"woken":    func() { l.woken(7, "telegram:1") },
 		"loaded":   func() { l.loaded(b) },
 		"resolved": func() { l.resolved(q) },
 		"held":     func() { l.held("telegram:1", hold) },

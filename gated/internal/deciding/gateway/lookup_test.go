@@ -130,7 +130,7 @@ func TestLookup_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
 	for _, m := range rows {
 		h.is(m, "routed/route main")
 	}
-	if limit := h.g.routd.limit(); limit >= 300 {
+	if limit := h.g.routd.limit; limit >= 300 {
 		t.Errorf("the next lookup may have %d rows", limit)
 	}
 	h.routd.delay(0)
@@ -139,7 +139,7 @@ func TestLookup_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
 		h.putMany(200, func(int, *msg.Message) {})
 		h.step()
 	}
-	if limit := h.g.routd.limit(); limit < 200 {
+	if limit := h.g.routd.limit; limit < 200 {
 		t.Errorf("the size does not grow again: %d", limit)
 	}
 }

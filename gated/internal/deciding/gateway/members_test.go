@@ -182,41 +182,9 @@ func TestStop_RoutdDown_SenderWithoutTurns_Waits(t *testing.T) {
 	h.is(stop, "")
 	h.is(status, "")
 	h.is(own, "command/command ")
-	h.routd.down.Store(false)
-	select {
-	case <-h.g.routd.back:
-		h.g.waits.endRoutd()
-	case <-time.After(time.Minute):
-		t.Fatal("routd is not found to be back")
-	}
-	h.step()
+	h.routdBack()
 	h.is(stop, "dropped/no_access ")
 	h.is(status, "dropped/no_access ")
-}
-
-// TestAccess_RefusedMention_ClaimsNothing: routd answers the rows after it as if it did.
-func TestAccess_RefusedMention_ClaimsNothing(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"access":["telegram:42"]}`)
-	mention := h.put("@bot hi", verb(msg.VerbMention))
-	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
-		switch undecided := h.undecided(mention); {
-		case it.Verb == msg.VerbMention:
-		case undecided:
-			a.Engaged, a.Reason = true, msg.ReasonEngaged
-		default:
-			a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve
-		}
-	})
-	after := h.take("lunch?", from("telegram:42"))
-	h.is(mention, "dropped/no_access ")
-	h.is(after, "observed/route_observe main")
-}
-
-func (h *harness) undecided(m *msg.Message) bool {
-	row, err := h.st.Message(h.t.Context(), m.ID)
-	return err == nil && row.Disposition == ""
 }
 
 // TestConfigInvalid_EditsAndCommands_LoggedOncePerText: a sender may repeat them as often as it likes.

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/deciding/decide"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -68,10 +69,10 @@ func measureRows(reg prometheus.Registerer, st *store.Store, now func() time.Tim
 		Name: "arizuko_rows_waiting_oldest_seconds", Help: "Age of the oldest inbound row that waits, 0 for none.",
 	}, []string{"state"})
 	metrics.FromRows(reg, func(ctx context.Context) error {
-		for state, waits := range map[string]store.Waits{
-			"undecided": store.ForDecision, "onboarding": store.ForApproval,
+		for state, waits := range map[string]factrows.Waits{
+			"undecided": factrows.ForDecision, "onboarding": factrows.ForApproval,
 		} {
-			b, err := st.Backlog(ctx, waits, "", metrics.MaxCount)
+			b, err := factrows.CountBacklog(ctx, st.Reader, waits, "", metrics.MaxCount)
 			if err != nil {
 				return err
 			}

@@ -51,7 +51,7 @@ func TestMeter_WaitingRows_AreReadAtTheScrape(t *testing.T) {
 	st, reg := storetest.Open(t), prometheus.NewRegistry()
 	newMeter(reg, st, func() time.Time { return time.UnixMilli(60_000) })
 	for _, at := range []int64{20_000, 30_000} {
-		if _, _, err := st.PutMessage(t.Context(), &msg.Message{ChatJID: "telegram:1", Direction: msg.In, ReceivedAt: at}); err != nil {
+		if _, _, err := storetest.Put(t.Context(), st, &msg.Message{ChatJID: "telegram:1", Direction: msg.In, ReceivedAt: at}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/chatmove"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
@@ -17,14 +19,14 @@ import (
 )
 
 // end decides the request of a chat, as onbod does, and pokes.
-func (h *harness) end(jid string, state store.RequestState) {
+func (h *harness) end(jid string, state factrows.RequestState) {
 	h.t.Helper()
-	r, err := h.st.PendingRequest(h.t.Context(), jid)
+	r, err := factrows.PendingRequest(h.t.Context(), h.st.Reader, jid)
 	if err != nil || r == nil {
 		h.t.Fatalf("no pending request of %s, %v", jid, err)
 	}
 	folder := ""
-	if state == store.RequestApproved {
+	if state == factrows.RequestApproved {
 		folder = "main"
 	}
 	h.write(func(tx *store.Tx) error {
@@ -37,7 +39,7 @@ func (h *harness) end(jid string, state store.RequestState) {
 // poke is a poke about something else than a row.
 func (h *harness) poke() {
 	h.t.Helper()
-	h.g.parked.readAt = time.Time{} // however short ago the last one was
+	h.g.outside.lookAt = time.Time{} // however short ago the last one was
 	h.g.sweeper.pokedAt = time.Now()
 	h.g.afterPoke(h.t.Context())
 	h.step()
@@ -71,7 +73,7 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 			h.parked(three)
 			h.is(reaction, "dropped/no_route ")
 			h.routd.route(nil)
-			h.end(dm, store.RequestApproved)
+			h.end(dm, factrows.RequestApproved)
 			if restarts {
 				h.restart()
 			}
@@ -81,8 +83,8 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 			}
 			turns := h.dispatched() // the first is queued, and has taken in the last row
 			diff(t, "last turn", turns[len(turns)-1], []string{"one", "two", "three", "four"})
-			if n := len(o.calls()); n != 1 || len(h.g.parked.chats) != 0 || len(h.g.waits.chats) != 0 {
-				t.Errorf("%d calls, parked %v, chats %v", n, h.g.parked.chats, h.g.waits.chats)
+			if n := len(o.calls()); n != 1 || len(h.g.outside.parked) != 0 || len(h.g.waits.chats) != 0 {
+				t.Errorf("%d calls, parked %v, chats %v", n, h.g.outside.parked, h.g.waits.chats)
 			}
 		})
 	}
@@ -126,14 +128,14 @@ func TestUnknownChat_OnbodDown_StopDropsOwnRows(t *testing.T) {
 func TestUnknownChat_NotConnected_RowsAreDropped(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		end    store.RequestState // of the first request, "" if onbod opens none
-		answer string             // of onbod, then
-		first  string             // how the first row is decided
-		again  string             // and further ones
+		end    factrows.RequestState // of the first request, "" if onbod opens none
+		answer string                // of onbod, then
+		first  string                // how the first row is decided
+		again  string                // and further ones
 		calls  int
 	}{
-		"rejected":   {store.RequestRejected, "rejected", "dropped/rejected ", "dropped/rejected ", 2},
-		"expired":    {store.RequestExpired, "rejected", "dropped/expired ", "dropped/rejected ", 2},
+		"rejected":   {factrows.RequestRejected, "rejected", "dropped/rejected ", "dropped/rejected ", 2},
+		"expired":    {factrows.RequestExpired, "rejected", "dropped/expired ", "dropped/rejected ", 2},
 		"too many":   {"", "limited", "dropped/onboarding_limit ", "dropped/onboarding_limit ", 1},
 		"impossible": {"", string(apierr.BadRequest), "dropped/bad_row ", "dropped/bad_row ", 1},
 	} {
@@ -323,7 +325,7 @@ func TestUnknownChat_Moved_ParkedRowsGoAlong(t *testing.T) {
 	const from, to = "telegram:-1", "telegram:-1001"
 	one := h.take("one", in(from), verb(msg.VerbMention))
 	h.parked(one)
-	h.write(func(tx *store.Tx) error { return tx.MoveChat(from, to, h.clock.UnixMilli()) })
+	h.write(func(tx *store.Tx) error { return chatmove.Move(tx, from, to, h.clock.UnixMilli()) })
 	two := h.take("two", in(to), verb(msg.VerbMention)) // before gated has read the move
 	h.parked(one, two)
 	h.routd.route(nil)
@@ -359,7 +361,7 @@ func TestParkedChats_Many_CostLittle(t *testing.T) {
 	})
 	h.write(func(tx *store.Tx) error {
 		for i, m := range rows {
-			err := storetest.PutRequest(tx, &store.Request{Code: fmt.Sprintf("ABCD-%04d", i), ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 1})
+			err := storetest.PutRequest(tx, &factrows.Request{Code: fmt.Sprintf("ABCD-%04d", i), ChatJID: m.ChatJID, Kind: msg.ChatDM, CreatedAt: 1})
 			if err != nil {
 				return err
 			}
@@ -369,8 +371,8 @@ func TestParkedChats_Many_CostLittle(t *testing.T) {
 	h.step()
 	h.parked(rows[0], rows[chats-1])
 	h.poke()
-	if len(h.g.waits.chats) != 0 || len(h.g.parked.chats) != chats {
-		t.Errorf("%d chats in memory, %d with parked rows", len(h.g.waits.chats), len(h.g.parked.chats))
+	if len(h.g.waits.chats) != 0 || len(h.g.outside.parked) != chats {
+		t.Errorf("%d chats in memory, %d with parked rows", len(h.g.waits.chats), len(h.g.outside.parked))
 	}
 	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
 		if it.ChatJID != rows[7].ChatJID {

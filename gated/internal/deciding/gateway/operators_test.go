@@ -8,6 +8,7 @@ import (
 
 	"arizuko/gated/internal/codes"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -74,7 +75,7 @@ func TestOperatorCode_MakesOneOperator_AtOnce(t *testing.T) {
 	h.expect(h.says("/operator "+code, by("telegram:8")), wrongCode)
 	h.restart()
 	h.expect(h.says("/approve"), "Which request?")
-	audit, err := h.st.Audit(t.Context(), store.AuditQuery{Limit: 10})
+	audit, err := factrows.Audit(t.Context(), h.st.Reader, factrows.AuditQuery{Limit: 10})
 	if err != nil || len(audit) != 2 || audit[0].Who != "telegram:7" || audit[0].What != rows.AuditAddOperator || audit[1].Who != "web:operator" {
 		t.Errorf("changes %+v, %v", audit, err)
 	}

@@ -36,9 +36,9 @@ func (g *Gateway) passCommands(ctx context.Context) {
 		g.searchAsked(ctx, l)
 		return
 	}
-	state := decide.RoutdAway
-	if g.routd.out != nil {
-		state = decide.RoutdSlow
+	state := decide.RoutdSlow
+	if g.routd.away() {
+		state = decide.RoutdAway
 	}
 	batches := g.load(ctx)
 	for _, b := range batches {
@@ -87,7 +87,7 @@ func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 
 // answered takes routd's answer to the lookup that is out.
 func (g *Gateway) answered(ctx context.Context, l *lookup) {
-	g.routd.out = nil
+	g.routd.end(ctx, l)
 	failpoint.At(failpoint.Resolved)
 	g.log.resolved(l)
 	g.meter.asked(l)
@@ -159,8 +159,8 @@ func (g *Gateway) decide(ctx context.Context, batches []*batch) []*plan {
 		}
 		if p.err == nil {
 			p.next, p.effects = decide.Step(b.state, &b.Facts)
-			g.rates.reserveAll(p)
-			g.parked.note(b.Chat.JID, p.effects)
+			g.rates.expect(p)
+			g.outside.note(b.Chat.JID, p.effects)
 		}
 		plans = append(plans, p)
 	}
@@ -188,8 +188,8 @@ func (g *Gateway) commit(ctx context.Context, plans []*plan) {
 
 // dispatch acts on stored effects and keeps each chat's state.
 func (g *Gateway) dispatch(ctx context.Context, plans []*plan) {
+	g.rates.settle(plans)
 	for _, p := range plans {
-		g.rates.settle(p)
 		if p.err != nil {
 			g.retry(ctx, p)
 			continue
@@ -215,7 +215,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 	var batches []*batch
 	limit := ingestRows
 	if !g.routd.busy() {
-		limit = g.routd.limit()
+		limit = g.routd.limit
 	}
 	list, bytes := 0, 0
 	stops, err := rows.Stops(ctx, g.st.Reader, "")
@@ -226,7 +226,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 		g.reader.code, err = rows.FindOperatorCode(ctx, g.st.Reader)
 	}
 	if err == nil {
-		err = g.parked.follow(ctx)
+		err = g.outside.follow(ctx)
 	}
 	if g.reads.Note(ctx, err) != nil {
 		pause(ctx, dbRetryDelay)

@@ -18,20 +18,24 @@ import (
 type rates struct {
 	st     *store.Store
 	groups map[string]map[string][]countedTurn // by folder and sender, oldest first
+	coming map[payer]int                       // turns of this pass that are not stored yet
 	stale  sync.Map                            // folders, of Recount
 	// when a chat got the notice that a sender has no turn left, 0 for not lately
 	notices map[speaker]int64
 }
 
-// countedTurn is a turn, 0 if it is not stored yet, and when its sender's last row in it
-// was decided.
+// countedTurn is a turn, and when its sender's last row in it was decided.
 type countedTurn struct{ turn, at int64 }
+
+// payer is a sender who pays in a group.
+type payer struct{ folder, sender string }
 
 // speaker is a sender in a chat.
 type speaker struct{ chat, sender string }
 
 func newRates(st *store.Store) *rates {
-	return &rates{st: st, groups: map[string]map[string][]countedTurn{}, notices: map[speaker]int64{}}
+	return &rates{st: st, groups: map[string]map[string][]countedTurn{}, coming: map[payer]int{},
+		notices: map[speaker]int64{}}
 }
 
 // quota returns how many of rate turns a sender has left in a group.
@@ -48,9 +52,10 @@ func (r *rates) quota(ctx context.Context, folder, sender string, rate int, now 
 	if len(turns) > 0 {
 		senders[sender] = turns
 	}
-	q.Left, q.NextAt = max(rate-len(turns), 0), now+authority.RateTime
-	if len(turns) > 0 {
-		q.NextAt = turns[max(len(turns)-rate, 0)].at + authority.RateTime
+	n := len(turns) + r.coming[payer{folder, sender}]
+	q.Left, q.NextAt = max(rate-n, 0), now+authority.RateTime
+	if first := max(n-rate, 0); first < len(turns) {
+		q.NextAt = turns[first].at + authority.RateTime
 	}
 	return q, nil
 }
@@ -89,28 +94,13 @@ func within(turns []countedTurn, now int64) []countedTurn {
 	return turns
 }
 
-// reserve counts a turn that is about to be stored.
-func (r *rates) reserve(folder, sender string, now int64) {
-	if senders := r.groups[folder]; senders != nil {
-		senders[sender] = append(senders[sender], countedTurn{at: now})
+// note counts a turn that is stored. One that was counted before is counted once: it was queued, and has taken in more
+// rows.
+func (r *rates) note(by payer, turn, now int64) {
+	if senders := r.groups[by.folder]; senders != nil {
+		turns := slices.DeleteFunc(senders[by.sender], func(t countedTurn) bool { return t.turn == turn })
+		senders[by.sender] = append(turns, countedTurn{turn, now})
 	}
-}
-
-// confirm names a turn that was reserved. One that was counted before is counted once:
-// it was queued, and has taken in more rows.
-func (r *rates) confirm(folder, sender string, turn int64) {
-	turns := r.groups[folder][sender]
-	reserved := len(turns) - 1
-	for reserved >= 0 && turns[reserved].turn != 0 {
-		reserved--
-	}
-	if reserved < 0 { // the group was forgotten since
-		return
-	}
-	at := turns[reserved].at
-	turns = slices.DeleteFunc(slices.Delete(turns, reserved, reserved+1),
-		func(t countedTurn) bool { return t.turn == turn })
-	r.groups[folder][sender] = append(turns, countedTurn{turn, at})
 }
 
 // Recount makes a group's turns be counted from the rows again: others than the gateway have stored some. It may be
@@ -120,6 +110,7 @@ func (g *Gateway) Recount(folder string) { g.rates.stale.Store(folder, true) }
 // reset forgets all counts.
 func (r *rates) reset() {
 	clear(r.groups)
+	clear(r.coming)
 	clear(r.notices)
 }
 
@@ -149,8 +140,6 @@ func (r *rates) notifiedWithin(ctx context.Context, chat, sender string, now int
 	return at > now-authority.RateTime, nil
 }
 
-func (r *rates) noteNotice(chat, sender string, now int64) { r.notices[speaker{chat, sender}] = now }
-
 // prune drops turns older than an hour. That a chat got a notice is kept for another one:
 // the rows only say when the last message was dropped, which may be later.
 func (r *rates) prune(now int64) {
@@ -170,15 +159,8 @@ func (r *rates) prune(now int64) {
 	}
 }
 
-// charge is one turn for which a sender pays in a group.
-type charge struct {
-	turn           int // index among the plan's stored turns
-	folder, sender string
-}
-
-// reserveAll counts the turns that a plan will store, so that the sender's rows in other
-// chats of the pass find them counted.
-func (r *rates) reserveAll(p *plan) {
+// payers calls do for each sender who pays for a turn that the plan stores, with the index of the turn among those.
+func (p *plan) payers(do func(by payer, turn int)) {
 	turn := 0
 	for _, e := range p.effects {
 		s, ok := e.(decide.StoreTurn)
@@ -188,33 +170,36 @@ func (r *rates) reserveAll(p *plan) {
 		counted := map[string]bool{}
 		for _, entry := range s.Entries {
 			row := p.facts(entry.Row)
-			if payer := row.Payer(); row.Counted() && !counted[payer] {
-				counted[payer] = true
-				r.reserve(s.Turn.Folder, payer, p.batch.Now)
-				p.charges = append(p.charges, charge{turn, s.Turn.Folder, payer})
+			if sender := row.Payer(); row.Counted() && !counted[sender] {
+				counted[sender] = true
+				do(payer{s.Turn.Folder, sender}, turn)
 			}
 		}
 		turn++
 	}
 }
 
-// settle names the turns that were counted, or drops the counts if they were not
-// stored. A notice about a limit counts once it is stored.
-func (r *rates) settle(p *plan) {
-	for _, c := range p.charges {
-		if p.err == nil {
-			r.confirm(c.folder, c.sender, p.turns[c.turn].turn.ID)
-		} else {
-			r.forget(c.folder)
-		}
-	}
-	if p.err != nil {
-		return
-	}
-	for _, e := range p.effects {
-		if d, ok := e.(decide.Decide); ok && d.Reason == msg.ReasonRateLimit {
-			if row := p.facts(d.Row); row.NotifiesLimit() {
-				r.noteNotice(row.ChatJID, row.Payer(), p.batch.Now)
+// expect counts the turns that a plan will store, so that the sender's rows in other chats of the pass find them
+// counted.
+func (r *rates) expect(p *plan) { p.payers(func(by payer, _ int) { r.coming[by]++ }) }
+
+// settle counts the turns that the plans of a pass have stored, and the notices about limits. The groups of a plan that
+// failed are read again: it may have been stored nevertheless.
+func (r *rates) settle(plans []*plan) {
+	clear(r.coming)
+	for _, p := range plans {
+		p.payers(func(by payer, turn int) {
+			if p.err != nil {
+				r.forget(by.folder)
+			} else {
+				r.note(by, p.turns[turn].turn.ID, p.batch.Now)
+			}
+		})
+		for _, e := range p.effects {
+			if d, ok := e.(decide.Decide); ok && p.err == nil && d.Reason == msg.ReasonRateLimit {
+				if row := p.facts(d.Row); row.NotifiesLimit() {
+					r.notices[speaker{row.ChatJID, row.Payer()}] = p.batch.Now
+				}
 			}
 		}
 	}

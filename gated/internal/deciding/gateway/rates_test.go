@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/deciding/decide"
 	"arizuko/gated/internal/rows"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -42,22 +44,6 @@ func (h *harness) rated(count int, change ...func(*msg.Message)) (routed int, no
 	return routed, notices
 }
 
-func TestRate_Flood_EndsBounded(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	routed, notices := h.rated(300)
-	if routed != 60 {
-		t.Errorf("%d turns", routed)
-	}
-	diff(t, "notices", notices, []string{"You have reached this group's limit of 60 answers an hour. Please write again in 60 minutes."})
-	if routed, _ = h.rated(5, from("telegram:8")); routed != 5 {
-		t.Errorf("another sender has %d turns", routed)
-	}
-	if routed, _ = h.rated(80, from("telegram:9")); routed != 80 {
-		t.Errorf("an operator has %d turns", routed)
-	}
-}
-
 // TestRate_Restart_CountsGoOn: the counts are those of the rows.
 func TestRate_Restart_CountsGoOn(t *testing.T) {
 	t.Parallel()
@@ -90,28 +76,6 @@ func TestRate_WithinTheHour_OneNotice(t *testing.T) {
 		h.wait(21 * time.Minute)
 		h.g.rates.prune(h.g.now())
 	}
-}
-
-// TestRate_RowsOfOneTurn_CountOnce: rows that become one turn, at once or while it is
-// queued.
-func TestRate_RowsOfOneTurn_CountOnce(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":2}`)
-	first := []*msg.Message{h.put("a"), h.put("b"), h.put("c")}
-	h.step()
-	joined := h.take("d")
-	other := h.put("#fix e")
-	h.step()
-	for _, m := range append(first, joined) {
-		h.is(m, "routed/route main")
-	}
-	h.is(other, "prefix/prefix_topic main")
-	over := h.take("f")
-	h.is(over, "dropped/rate_limit ")
-	h.restart()
-	over = h.take("g")
-	h.is(over, "dropped/rate_limit ")
 }
 
 // TestRate_ChatsOfOnePass_ShareTheCount: a turn of one chat is missing to the next.
@@ -224,9 +188,14 @@ func (h *harness) compareRates(senders []string) {
 func TestRates_CommitFails_CountsAreReadAgain(t *testing.T) {
 	t.Parallel()
 	h, _ := newRated(t, 2)
-	p := &plan{cfg: &h.g.cfg, batch: &batch{}, err: store.ErrStale, charges: []charge{{0, "main", "telegram:7"}}}
-	h.g.rates.reserve("main", "telegram:7", h.g.now())
-	h.g.rates.settle(p)
+	row := decide.Row{Message: &msg.Message{ID: 9, Sender: "telegram:7"}, Group: &groupconfig.Members{Rate: 2}}
+	p := &plan{
+		batch:   &batch{Facts: decide.Facts{Now: h.g.now(), Rows: []decide.Row{row}}},
+		effects: []decide.Effect{decide.StoreTurn{Turn: msg.Turn{Folder: "main"}, Entries: []decide.Entry{{Row: 9}}}},
+	}
+	h.g.rates.expect(p)
+	p.err = store.ErrStale
+	h.g.rates.settle([]*plan{p})
 	h.is(h.take("#fix go"), "prefix/prefix_topic main")
 }
 

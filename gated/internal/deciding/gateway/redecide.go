@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/redecided"
 	"arizuko/gated/internal/rows"
-	"arizuko/migrations"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -23,8 +23,8 @@ type Resolve func(context.Context, routeapi.Replay) ([]routeapi.Answer, error)
 // that with the stored decisions. It changes nothing. Things that rows do not tell are not compared, or taken as they
 // were: engagement, limits, and the messages that edits, votes and answers are about.
 func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve, since int64,
-	limit int) (migrations.Check, error) {
-	r := redecider{check: migrations.Check{What: "messages"}, resolve: resolve, engaged: map[string]bool{},
+	limit int) (redecided.Check, error) {
+	r := redecider{check: redecided.Check{What: "messages"}, resolve: resolve, engaged: map[string]bool{},
 		pinned: map[string]int64{}}
 	cfg.Now = func() time.Time { return time.UnixMilli(r.at) }
 	list, err := rows.DecidedInbound(ctx, st, since, limit)
@@ -81,7 +81,7 @@ func commits(rows []*msg.Message, more bool) (all [][]*msg.Message) {
 type redecider struct {
 	reader    *reader
 	resolve   Resolve
-	check     migrations.Check
+	check     redecided.Check
 	at        int64            // when the rows were decided that are decided now
 	changedAt int64            // when routes or groups were changed last
 	engaged   map[string]bool  // chats in which a group was engaged
@@ -164,16 +164,10 @@ func (r *redecider) batch(ctx context.Context, rows []*msg.Message) error {
 
 // load reads the facts about rows, as if they were not decided yet.
 func (r *redecider) load(ctx context.Context, rows []*msg.Message) (*batch, error) {
-	b := &batch{chat: &chat{jid: rows[0].ChatJID}}
-	info, err := r.reader.st.Chat(ctx, rows[0].ChatJID)
+	b, err := r.reader.newBatch(ctx, &chat{jid: rows[0].ChatJID})
 	if err != nil {
 		return nil, err
 	}
-	b.Chat = msg.Chat{JID: rows[0].ChatJID, Kind: msg.KindOfJID(rows[0].ChatJID)}
-	if b.HasChat = info != nil; b.HasChat {
-		b.Chat = *info
-	}
-	b.MaxAge, b.RetryMS, b.Default = r.reader.cfg.MaxAge.Milliseconds(), 1, r.reader.cfg.Impulse
 	b.Request.Read = true
 	for _, m := range rows {
 		undecided := *m
@@ -272,8 +266,9 @@ func note(outcomes map[int64]decide.Decide, e decide.Effect) {
 		}
 	case decide.AskService:
 		outcomes[e.Row] = decide.Decide{Disposition: msg.Command, Reason: msg.ReasonCommand}
-	case decide.PostDaemon:
-		outcomes[e.Row] = decide.Decide{Reason: msg.ReasonDaemon}
+		if e.RouteID != 0 {
+			outcomes[e.Row] = decide.Decide{Reason: msg.ReasonDaemon}
+		}
 	case decide.OpenRequest:
 		outcomes[e.Row] = decide.Decide{Disposition: msg.Onboarding, Reason: msg.ReasonAwaitingApproval}
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/redecided"
 	"arizuko/gated/internal/rows"
-	"arizuko/migrations"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -15,11 +15,11 @@ import (
 )
 
 // redecide decides all rows again, by the routes as they are now.
-func (h *harness) redecide() migrations.Check {
+func (h *harness) redecide() redecided.Check {
 	h.t.Helper()
 	cfg := h.g.cfg
 	resolve := func(ctx context.Context, q routeapi.Replay) ([]routeapi.Answer, error) {
-		res, o := h.g.routd.post(ctx, q.Items, time.Minute)
+		res, o := h.g.routd.post(ctx, q.Items)
 		for i := range res.Items {
 			if folder := q.Engaged[res.Items[i].ID]; folder != "" {
 				a := &res.Items[i]

@@ -13,6 +13,7 @@ import (
 	"arizuko/gated/internal/deciding/services"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -201,11 +202,11 @@ func (r *requests) ask(ctx context.Context, c requestCall) (d requestDone) {
 		d.answer = decide.Call{State: decide.CallRefused, Error: "onbod refused the row: " + err.Error()}
 	case err != nil:
 		d.down = err
-	case answer.State == store.RequestRejected:
+	case answer.State == factrows.RequestRejected:
 		d.answer = decide.Call{State: decide.CallRejected}
 	case answer.State == onboardapi.Limited:
 		d.answer = decide.Call{State: decide.CallLimited}
-	case answer.State == store.RequestApproved: // lately: routes should lead to its group by now
+	case answer.State == factrows.RequestApproved: // lately: routes should lead to its group by now
 		pause(ctx, unseenTime)
 	default:
 		r.await(ctx, body.ChatJID)
@@ -216,7 +217,7 @@ func (r *requests) ask(ctx context.Context, c requestCall) (d requestDone) {
 // await waits a while if the table has no request that onbod says to have: with
 // another onbod than that of our database, the call would be repeated at once.
 func (r *requests) await(ctx context.Context, chat string) {
-	if request, err := r.st.PendingRequest(ctx, chat); err == nil && request == nil {
+	if request, err := factrows.PendingRequest(ctx, r.st.Reader, chat); err == nil && request == nil {
 		r.log.Warn("onbod opened a request, the database has no pending one", "chat", chat, "url", r.onbod.Base)
 		pause(ctx, unseenTime)
 	}
@@ -247,22 +248,22 @@ func (r *requests) body(ctx context.Context, row int64) (*onboardapi.Ask, error)
 func (f *reader) loadRequest(ctx context.Context, b *batch) error {
 	jid := b.chat.jid
 	b.Request = decide.Request{Read: true, Call: f.requests.of(jid, f.now())}
-	request, err := f.st.PendingRequest(ctx, jid)
+	request, err := factrows.PendingRequest(ctx, f.st.Reader, jid)
 	if err != nil {
 		return err
 	}
-	if f.parked.chats[jid] {
+	if f.outside.parked[jid] {
 		rows, err := rows.Parked(ctx, f.st.Reader, jid, maxSampledRows)
 		if err != nil {
 			return err
 		}
 		b.Parked, b.Samples = len(rows), samples(rows)
 		if len(rows) == 0 {
-			delete(f.parked.chats, jid)
+			delete(f.outside.parked, jid)
 		}
 	}
 	if request == nil {
-		if request, err = f.st.LastDecidedRequest(ctx, jid); err != nil {
+		if request, err = factrows.LastDecidedRequest(ctx, f.st.Reader, jid); err != nil {
 			return err
 		}
 	}

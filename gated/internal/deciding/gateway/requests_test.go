@@ -95,13 +95,13 @@ func TestReadParked_DatabaseFails_WaitsBeforeTheNextRead(t *testing.T) {
 	t.Parallel()
 	h, _ := withOnbod(t)
 	h.parked(h.take("one"))
-	h.g.parked.unread, h.g.parked.readAt = true, time.Time{}
+	h.g.outside.poked, h.g.outside.lookAt = true, time.Time{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := h.g.parked.read(ctx, false); !errors.Is(err, context.Canceled) {
+	if err := h.g.outside.look(ctx, false); !errors.Is(err, context.Canceled) {
 		t.Fatalf("read: %v", err)
 	}
-	if d := h.g.parked.until(); !h.g.parked.unread || d <= 0 || d > parkedEvery {
-		t.Errorf("unread %t, read again after %s", h.g.parked.unread, d)
+	if d := h.g.outside.until(); !h.g.outside.poked || d <= 0 || d > lookEvery {
+		t.Errorf("unread %t, read again after %s", h.g.outside.poked, d)
 	}
 }

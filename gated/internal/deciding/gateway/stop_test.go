@@ -2,26 +2,9 @@ package gateway
 
 import (
 	"testing"
-	"time"
 
 	"arizuko/pkg/msg"
 )
-
-func TestStop_DropsWhatIsHeldAndCancelsTurns(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	queued := h.take("queued")
-	h.routd.route(quietly)
-	held := h.take("held")
-	stop, after := h.put("/stop"), h.put("after")
-	h.wait(5 * time.Second)
-	h.is(held, "dropped/stopped ")
-	h.is(stop, "command/command ")
-	h.is(after, "routed/route main")
-	turn := h.row(queued.ID).TurnID
-	h.turnIs(turn, msg.TurnCancelled)
-	diff(t, "stopped", h.agents.stopped, [][]int64{{turn}})
-}
 
 // A /stop leaves rows and turns of other threads and chats alone.
 func TestStop_OtherThreadsAndChats_GoOn(t *testing.T) {
@@ -61,13 +44,4 @@ func TestStop_OtherThreadsAndChats_GoOn(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestNew_ResetsTheSessionAndAsksTheTextBehindIt(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.is(h.take("/new tell me more"), "command/command main")
-	diff(t, "turns", h.dispatched(), [][]string{{"tell me more"}})
-	bare := h.take("/new")
-	diff(t, "replies", h.replies(bare), []string{"new session"})
 }

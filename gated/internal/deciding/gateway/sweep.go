@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"arizuko/gated/internal/rows"
-	"arizuko/pkg/store"
 )
 
 const (
@@ -19,8 +18,7 @@ const (
 
 // sweeper is kept between looks at all rows.
 type sweeper struct {
-	cursor  int64 // as it is stored
-	poked   bool  // a poke came that may have been for something else than a row
+	poked   bool // a poke came that may have been for something else than a row
 	pokedAt time.Time
 	count   int
 }
@@ -37,23 +35,13 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// readBacklog sets the cursor to its stored value, or to the end of a shorter
-// database, and finds the chats with undecided rows. They are taken up after those
+// readBacklog sets the cursor to the last row, and finds the chats with undecided rows. They are taken up after those
 // with new rows.
-func (g *Gateway) readBacklog(ctx context.Context) error {
-	cursor, err := rows.Cursor(ctx, g.st.Reader)
-	if err != nil {
+func (g *Gateway) readBacklog(ctx context.Context) (err error) {
+	if g.cursor, err = g.st.LastMessageID(ctx); err != nil {
 		return g.reads.Note(ctx, err)
 	}
-	last, err := g.st.LastMessageID(ctx)
-	if err != nil {
-		return g.reads.Note(ctx, err)
-	}
-	g.cursor, g.sweeper.cursor = min(cursor, last), cursor
-	if err := g.moves.read(ctx); err != nil {
-		return err
-	}
-	if err := g.parked.read(ctx, true); err != nil {
+	if err := g.outside.look(ctx, true); err != nil {
 		return err
 	}
 	return g.enqueueUndecided(ctx)
@@ -62,26 +50,15 @@ func (g *Gateway) readBacklog(ctx context.Context) error {
 // sweep finds chats with undecided rows of which nothing is known, and from time to
 // time derives the state of the others again.
 func (g *Gateway) sweep(ctx context.Context) {
-	g.storeCursor(ctx)
 	g.sweeper.count++
 	g.rates.prune(g.now())
 	again := g.sweeper.count%sweepsPerRestart == 0
 	if again {
 		g.waits.restartSettled()
 	}
-	_ = g.parked.read(ctx, again)
+	_ = g.outside.look(ctx, again)
 	g.requests.prune(g.now())
 	_ = g.enqueueUndecided(ctx)
-	g.moves.look(ctx)
-}
-
-// storeCursor stores the cursor. It is only a hint, so it costs no message a write.
-func (g *Gateway) storeCursor(ctx context.Context) {
-	if cursor := g.cursor; cursor != g.sweeper.cursor {
-		if err := g.st.Write(ctx, func(tx *store.Tx) error { return rows.SetCursor(tx, cursor) }); err == nil {
-			g.sweeper.cursor = cursor
-		}
-	}
 }
 
 func (g *Gateway) enqueueUndecided(ctx context.Context) error {
@@ -91,6 +68,7 @@ func (g *Gateway) enqueueUndecided(ctx context.Context) error {
 	}
 	for _, jid := range jids {
 		if g.waits.chats[jid] == nil {
+			g.log.woken(g.cursor, jid)
 			g.waits.addLater(g.waits.chat(jid))
 		}
 	}
@@ -100,10 +78,9 @@ func (g *Gateway) enqueueUndecided(ctx context.Context) error {
 // afterPoke looks for other reasons of a poke than a new row: routes, a
 // chat that was moved, or a request that was decided.
 func (g *Gateway) afterPoke(ctx context.Context) {
-	g.sweeper.poked, g.moves.unread, g.parked.unread = false, true, true
+	g.sweeper.poked, g.outside.poked = false, true
 	if !g.routd.versionAt.After(g.sweeper.pokedAt) {
 		g.checkRoutes(ctx)
 	}
-	g.moves.check(ctx)
-	g.parked.check(ctx)
+	g.outside.check(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/rows"
+	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -103,7 +104,7 @@ func TestTakenBack_OtherFile(t *testing.T) {
 	fetched := func(h *harness, m *msg.Message, name string) error {
 		of := []msg.Attachment{{Ref: name}}
 		return h.st.Write(h.t.Context(), func(tx *store.Tx) error {
-			return tx.FetchedFiles(m.ID, of, []msg.Attachment{{Name: name, MIME: "audio/mpeg", Path: "media/" + name}})
+			return adapterrows.FetchedFiles(tx, m.ID, of, []msg.Attachment{{Name: name, MIME: "audio/mpeg", Path: "media/" + name}})
 		})
 	}
 	for name, tt := range map[string]func(h *harness) *msg.Message{

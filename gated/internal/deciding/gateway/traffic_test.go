@@ -58,12 +58,8 @@ func (w *traffic) act() {
 
 // settle lets everything that waits be decided.
 func (w *traffic) settle() {
-	w.routd.down.Store(false)
 	w.routd.delay(0)
-	for w.g.routd.away() {
-		w.g.listen(w.t.Context(), nil, nil, false)
-	}
-	w.g.waits.endRoutd() // as the loop does if it has not heard yet that routd is back
+	w.routdBack()
 	for range 4 {
 		w.finishCalls()
 		w.wait(maxHold)

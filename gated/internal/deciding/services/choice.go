@@ -11,6 +11,7 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -143,7 +144,7 @@ func (c *choice) showAgents(all groupconfig.Agents, ownAgent bool) string {
 
 // model shows the models that the group's agent has offered, or chooses one.
 func (c *choice) model(ctx context.Context) (string, error) {
-	offered, err := c.Store.AgentModels(ctx, c.folder, c.own.Agent.Name)
+	offered, err := factrows.AgentModels(ctx, c.Store, c.folder, c.own.Agent.Name)
 	if err != nil {
 		return "", err
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/why"
@@ -20,7 +21,7 @@ const (
 )
 
 // answerCommand answers a command that this process itself answers, and that takes many reads or a call.
-func (s *Services) answerCommand(ctx context.Context, p Call, m *msg.Message) string {
+func (s *Services) answerCommand(ctx context.Context, p decide.AskService, m *msg.Message) string {
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, msg.FamilyOf(m.ChatJID), func(string) bool { return true })
 	args := strings.TrimSpace(cmd.Args)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/httpx"
-	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -68,11 +68,7 @@ func (h *harness) asks(text, replyTo string, change ...func(*msg.Message)) strin
 	for _, f := range change {
 		f(m)
 	}
-	command, ok := layers.ParseCommand(text, "telegram", func(string) bool { return true })
-	if !ok {
-		h.t.Fatalf("%q is no command", text)
-	}
-	o := h.Decide(h.t.Context(), Call{Row: m.ID, Service: Of(command.Name), Folder: "main", Operator: m.Sender == "telegram:9"}, m, false)
+	o := h.Decide(h.t.Context(), decide.AskService{Row: m.ID, Service: decide.Gated, Folder: "main", Operator: m.Sender == "telegram:9"}, m)
 	if o.Decision != (store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}) {
 		h.t.Errorf("%s is decided %+v", text, o.Decision)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode"
 
+	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
@@ -31,25 +32,6 @@ const (
 	maxDaemonTries = 3
 )
 
-// Services that answer commands; others are daemons that routes name. This process itself answers commands that take
-// many reads.
-const (
-	dashd = "dashd"
-	onbod = "onbod"
-	own   = "gated"
-)
-
-// Of names the service that answers a command.
-func Of(command string) string {
-	switch command {
-	case msg.CommandStatus:
-		return dashd
-	case msg.CommandWhy, msg.CommandAgent, msg.CommandModel:
-		return own
-	}
-	return onbod
-}
-
 // Services decide rows. They are safe for concurrent use.
 type Services struct {
 	Store               store.Reader
@@ -62,26 +44,14 @@ type Services struct {
 	CheckAgent func(ctx context.Context, name string) error // why an agent cannot be run; nil checks nothing
 }
 
-// Call is about a row. It keeps the id of the row, not the row:
-// a backlog of calls must not fill the memory.
-type Call struct {
-	Row     int64
-	Service string // dashd, onbod, gated or daemon:NAME
-	Route   int64
-	// Of a command: the chat's group, and whether an operator wrote it.
-	Folder   string
-	Operator bool
-}
-
 // Outcome is how a service decides a row.
 type Outcome struct {
 	Decision store.Decision
 	Reply    string
-	Down     bool // the service did not answer
 }
 
-// Decide calls the service. With skip dashd is not called: it did not answer lately. A panic costs the row.
-func (s *Services) Decide(ctx context.Context, p Call, m *msg.Message, skip bool) (o Outcome) {
+// Decide calls the service that an effect names. A panic costs the row.
+func (s *Services) Decide(ctx context.Context, p decide.AskService, m *msg.Message) (o Outcome) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			problem := fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
@@ -95,9 +65,9 @@ func (s *Services) Decide(ctx context.Context, p Call, m *msg.Message, skip bool
 	}
 	o.Decision = store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}
 	switch p.Service {
-	case dashd:
-		o.Reply, o.Down = s.askDashd(ctx, p, m, skip)
-	case own:
+	case decide.Dashd:
+		o.Reply = s.askDashd(ctx, p, m)
+	case decide.Gated:
 		o.Reply = s.answerCommand(ctx, p, m)
 	default:
 		o.Reply = s.askOnbod(ctx, m)
@@ -106,14 +76,14 @@ func (s *Services) Decide(ctx context.Context, p Call, m *msg.Message, skip bool
 }
 
 // postDaemon posts a row to the daemon that its route names.
-func (s *Services) postDaemon(ctx context.Context, p Call, name string, m *msg.Message) Outcome {
+func (s *Services) postDaemon(ctx context.Context, p decide.AskService, name string, m *msg.Message) Outcome {
 	failed := Outcome{Decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonDaemonFailed}}
 	client := s.Daemons[name]
 	if client == nil {
 		s.Log.Error("row dropped: its route names a daemon that DAEMONS does not have", "row", m.ID, "daemon", name)
 		return failed
 	}
-	answer, err := postRow(ctx, client, daemonRequest{Message: wireMessage(m), RouteID: p.Route})
+	answer, err := postRow(ctx, client, daemonRequest{Message: wireMessage(m), RouteID: p.RouteID})
 	if err != nil {
 		s.Log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "attempts",
 			maxDaemonTries, "err", err)
@@ -181,10 +151,7 @@ type serviceText struct {
 // maxName bounds how much of a sender's name dashd gets, in bytes.
 const maxName = 256
 
-func (s *Services) askDashd(ctx context.Context, p Call, m *msg.Message, skip bool) (text string, down bool) {
-	if skip {
-		return dashdDown, false
-	}
+func (s *Services) askDashd(ctx context.Context, p decide.AskService, m *msg.Message) string {
 	query := url.Values{
 		"chat_jid": {m.ChatJID}, "thread_id": {m.ThreadID}, "topic": {m.Topic}, "sender": {m.Sender},
 		"sender_name": {strings.ToValidUTF8(m.SenderName[:min(len(m.SenderName), maxName)], "")},
@@ -194,10 +161,10 @@ func (s *Services) askDashd(ctx context.Context, p Call, m *msg.Message, skip bo
 	}
 	var answer serviceText
 	err := Do(ctx, s.Dashd, http.MethodGet, "/status?"+query.Encode(), nil, &answer)
-	return serviceReply(answer.Text, err, dashdDown), isDown(err)
+	return serviceReply(answer.Text, err, dashdDown)
 }
 
-func (s *Services) askOnbod(ctx context.Context, m *msg.Message) (text string) {
+func (s *Services) askOnbod(ctx context.Context, m *msg.Message) string {
 	platform := msg.FamilyOf(m.ChatJID)
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, platform, func(string) bool { return true })
@@ -221,8 +188,6 @@ func (s *Services) askOnbod(ctx context.Context, m *msg.Message) (text string) {
 	err := Do(ctx, s.Onbod, http.MethodPost, "/"+cmd.Name, body, &answer)
 	return serviceReply(answer.Text, err, onbodDown)
 }
-
-func isDown(err error) bool { return err != nil && apierr.KindOf(err) == apierr.Unavailable }
 
 // Replies to users while a service does not answer.
 const (

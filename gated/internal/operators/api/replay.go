@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -113,7 +114,7 @@ func (a API) copyMessage(tx *store.Tx, id int64, again bool) (int64, error) {
 	if problem := unreplayable(m); problem != "" {
 		return 0, apierr.New(apierr.Conflict, "message %d %s", id, problem)
 	}
-	before, err := tx.CopyOf(ctx, m.ID)
+	before, err := factrows.CopyOf(ctx, tx.Reader, m.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +147,7 @@ func copyOf(m *msg.Message, now int64) *msg.Message {
 	replayed.ID, replayed.PlatformID, replayed.DerivedFrom = 0, "", m.ID
 	replayed.Timestamp, replayed.ReceivedAt = now, now
 	if m.Direction == msg.Out {
-		replayed.OutState = store.OutStateOf(m.ChatJID)
+		replayed.OutState = msg.OutStateOf(m.ChatJID)
 	} else {
 		replayed.Source, replayed.TurnID = msg.SourceReplay, 0
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/store"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 const (
@@ -36,7 +36,7 @@ type SpendLine struct {
 // spend lists the usage of agents, by day, group or chat.
 func (a API) spend(r *http.Request) (any, error) {
 	q, today := r.URL.Query(), a.Now().Local()
-	list := store.SpendList{
+	list := factrows.SpendList{
 		From: today.AddDate(0, 0, 1-spendDays).Format(time.DateOnly), To: today.Format(time.DateOnly),
 		Folder: q.Get("folder"), Limit: maxSpend,
 	}
@@ -48,7 +48,7 @@ func (a API) spend(r *http.Request) (any, error) {
 			*day = text
 		}
 	}
-	days, err := a.Store.Spend(r.Context(), store.ByDay, list)
+	days, err := factrows.ListSpend(r.Context(), a.Store.Reader, factrows.ByDay, list)
 	if err != nil {
 		return nil, busy(err)
 	}
@@ -61,9 +61,9 @@ func (a API) spend(r *http.Request) (any, error) {
 		if list.Folder != "" {
 			return nil, apierr.New(apierr.BadRequest, "folder is for by=day and by=chat")
 		}
-		lines, err = a.Store.Spend(r.Context(), store.ByGroup, list)
+		lines, err = factrows.ListSpend(r.Context(), a.Store.Reader, factrows.ByGroup, list)
 	case "chat":
-		lines, err = a.Store.Spend(r.Context(), store.ByChat, list)
+		lines, err = factrows.ListSpend(r.Context(), a.Store.Reader, factrows.ByChat, list)
 	default:
 		return nil, apierr.New(apierr.BadRequest, "by=%.40q is none of day, group, chat", answer.By)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -35,7 +36,7 @@ func TestAnswer(t *testing.T) {
 	first, second := reply, reply
 	first.Content, first.ReplyToID = "one", "p1"
 	second.Content = "two"
-	got := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), asked.ID))
+	got := must[[]*msg.Message](r)(factrows.TurnReplies(t.Context(), r.st.Reader, asked.ID))
 	if d := cmp.Diff([]*msg.Message{&first, &second}, got, cmpopts.IgnoreFields(msg.Message{}, "ID", "Timestamp", "ReceivedAt")); d != "" {
 		t.Errorf("replies (-want +got):\n%s", d)
 	}
@@ -113,7 +114,7 @@ func (r *harness) noneDoubled(turns []*msg.Turn) {
 	r.t.Helper()
 	var ids []int64
 	for _, t := range turns {
-		for _, m := range must[[]*msg.Message](r)(r.st.TurnReplies(r.t.Context(), t.ID)) {
+		for _, m := range must[[]*msg.Message](r)(factrows.TurnReplies(r.t.Context(), r.st.Reader, t.ID)) {
 			ids = append(ids, m.ID)
 		}
 	}
@@ -208,7 +209,7 @@ func TestFrames_Malformed_FailTheTurn(t *testing.T) {
 // reason, after one about its session at most.
 func (r *harness) onlyNotice(t *msg.Turn) {
 	r.t.Helper()
-	rows := must[[]*msg.Message](r)(r.st.TurnReplies(r.t.Context(), t.ID))
+	rows := must[[]*msg.Message](r)(factrows.TurnReplies(r.t.Context(), r.st.Reader, t.ID))
 	if len(rows) > 1 && strings.HasPrefix(rows[0].Content, "(I have lost our earlier conversation") {
 		rows = rows[1:]
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -41,7 +42,7 @@ type budgets struct {
 // over returns the budget that keeps a turn from going on, nil if none does.
 func (b *budgets) over(t *msg.Turn, limit groupconfig.Budget) (*overBudget, error) {
 	if limit.TurnUSD > 0 {
-		used, err := b.env.st.Usage(b.env.ctx, t.ID)
+		used, err := factrows.Usage(b.env.ctx, b.env.st.Reader, t.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +55,7 @@ func (b *budgets) over(t *msg.Turn, limit groupconfig.Budget) (*overBudget, erro
 		return nil, nil
 	}
 	day := b.env.today()
-	used, err := b.env.st.FolderSpend(b.env.ctx, t.Folder, day, day)
+	used, err := factrows.FolderSpend(b.env.ctx, b.env.st.Reader, t.Folder, day, day)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +165,7 @@ func (b *budgets) chatKnows(tx *store.Tx, t *msg.Turn, scope rows.BudgetScope, n
 	if scope.Turn != 0 || t.WorksForGroup() {
 		return false, nil
 	}
-	open, err := tx.ChatAsks(b.env.ctx, t.ChatJID, t.ThreadID)
+	open, err := factrows.ChatAsks(b.env.ctx, tx.Reader, t.ChatJID, t.ThreadID)
 	if err != nil || slices.ContainsFunc(open, scope.Asks) {
 		return err == nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -56,7 +57,7 @@ func TestBudget_TurnUsesItUp_EndsWithWhatItHasAndGoesOnIfRaised(t *testing.T) {
 	if replies := r.replies(asked); replies[len(replies)-1] != "done" {
 		t.Errorf("replies %q", replies)
 	}
-	rows := must[[]store.AuditRow](r)(r.st.Audit(t.Context(), store.AuditQuery{What: "raise budget", Limit: 9}))
+	rows := must[[]factrows.AuditRow](r)(factrows.Audit(t.Context(), r.st.Reader, factrows.AuditQuery{What: "raise budget", Limit: 9}))
 	if len(rows) != 1 || rows[0].Who != "telegram:77" {
 		t.Errorf("audit %+v", rows)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
@@ -135,7 +136,7 @@ func TestChoice_Model_IsOfferedStoredAndGiven(t *testing.T) {
 	r := newHarness(t)
 	offer := `!event {"type":"models","current":"small","models":[{"id":"small","name":"Small\nmodel"},{"id":"big hunter2"}]}; session s1; say one`
 	r.answered(r.ask(offer))
-	got := must[agentproto.Models](r)(r.st.AgentModels(t.Context(), "main", ""))
+	got := must[agentproto.Models](r)(factrows.AgentModels(t.Context(), r.st.Reader, "main", ""))
 	diff(t, "models", got, agentproto.Models{Current: "small", Models: []agentproto.Model{{ID: "small", Name: "Small model"}, {ID: "big ***"}}})
 	r.configure("main", `{"agent":{"model":"small"}}`)
 	r.answered(r.ask("two"))
@@ -152,7 +153,7 @@ func TestChoice_EndlessOffers_AreStoredAFewTimes(t *testing.T) {
 		orders = append(orders, `event {"type":"models","models":[{"id":"m`+strings.Repeat("x", i)+`"}]}`)
 	}
 	r.answered(r.ask("!" + strings.Join(orders, ";") + ";say done"))
-	got := must[agentproto.Models](r)(r.st.AgentModels(t.Context(), "main", ""))
+	got := must[agentproto.Models](r)(factrows.AgentModels(t.Context(), r.st.Reader, "main", ""))
 	if len(got.Models) != 1 || len(got.Models[0].ID) != maxOffers {
 		t.Errorf("stored %+v", got)
 	}

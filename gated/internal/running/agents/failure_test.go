@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -336,7 +337,7 @@ func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
 	for p, turns := range byPlace {
 		var rows []int64
 		for _, asked := range turns {
-			replies := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), asked.ID))
+			replies := must[[]*msg.Message](r)(factrows.TurnReplies(t.Context(), r.st.Reader, asked.ID))
 			for _, m := range replies {
 				rows = append(rows, m.ID)
 			}

@@ -23,6 +23,7 @@ import (
 
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -267,7 +268,7 @@ func (r *harness) answered(turns ...*msg.Turn) (answers []string) {
 // replies are the texts that a turn has sent, with notices.
 func (r *harness) replies(t *msg.Turn) (answers []string) {
 	r.t.Helper()
-	for _, m := range must[[]*msg.Message](r)(r.st.TurnReplies(r.t.Context(), t.ID)) {
+	for _, m := range must[[]*msg.Message](r)(factrows.TurnReplies(r.t.Context(), r.st.Reader, t.ID)) {
 		answers = append(answers, m.Content)
 	}
 	return answers
@@ -276,7 +277,7 @@ func (r *harness) replies(t *msg.Turn) (answers []string) {
 // runs are the runs that have not ended.
 func (r *harness) runs() []*msg.Run {
 	r.t.Helper()
-	return must[[]*msg.Run](r)(r.st.UnendedRuns(r.t.Context()))
+	return must[[]*msg.Run](r)(factrows.UnendedRuns(r.t.Context(), r.st.Reader))
 }
 
 // noRun waits until every run has ended.
@@ -287,7 +288,7 @@ func (r *harness) noRun() {
 
 func (r *harness) session(folder, topic string) string {
 	r.t.Helper()
-	return must[string](r)(r.st.Session(r.t.Context(), folder, topic))
+	return must[string](r)(factrows.Session(r.t.Context(), r.st.Reader, folder, topic))
 }
 
 // gate makes a named pipe that holds an agent of the group. The function returned

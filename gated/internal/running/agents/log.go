@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -24,7 +25,7 @@ func (e *env) logAnswer(run int64, t *msg.Turn, text string) {
 	}
 	var row int64
 	if text != "" {
-		if replies, err := e.st.TurnReplies(e.ctx, t.ID); err == nil && len(replies) > 0 {
+		if replies, err := factrows.TurnReplies(e.ctx, e.st.Reader, t.ID); err == nil && len(replies) > 0 {
 			row = replies[len(replies)-1].ID
 		}
 	}

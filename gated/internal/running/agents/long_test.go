@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -39,7 +40,7 @@ func TestLong_GroupWantsFiles_BlockIsAFileAfterTheText(t *testing.T) {
 			r := newHarness(t, tt.change...)
 			asked := r.ask(longAnswer(), chat(tt.chat))
 			r.await(asked, msg.TurnDone)
-			got := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), asked.ID))
+			got := must[[]*msg.Message](r)(factrows.TurnReplies(t.Context(), r.st.Reader, asked.ID))
 			if !tt.files {
 				if len(got) != 1 || !strings.Contains(got[0].Content, "***'\n```\nafter") || len(r.mediaFiles()) != 0 {
 					t.Fatalf("%d rows, the text is %.80q, files %q", len(got), got[0].Content, r.mediaFiles())

@@ -18,6 +18,7 @@ import (
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/gated/internal/running/queue"
 	"arizuko/gated/internal/running/runtime"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -196,7 +197,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	if err := m.groups.dirs.CheckFlat(folders); err != nil {
 		return err
 	}
-	failing, err := m.env.st.FailingGroups(ctx)
+	failing, err := factrows.FailingGroups(ctx, m.env.st.Reader)
 	if err != nil {
 		return fmt.Errorf("find failing groups: %w", err)
 	}

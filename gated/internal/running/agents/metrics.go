@@ -10,6 +10,7 @@ import (
 
 	"arizuko/gated/internal/running/queue"
 	"arizuko/gated/internal/running/runtime"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -103,13 +104,13 @@ func measureTurns(reg Metrics, st *store.Store, now func() time.Time, runtimes [
 		queued.WithLabelValues("probe").Set(float64(q.Probe))
 		queued.WithLabelValues("retry").Set(float64(max(q.Later-q.Files-q.Probe, 0)))
 		oldest.Set(metrics.Age(at, q.Ready.Oldest))
-		open, err := st.Backlog(ctx, store.ForAgent, "", 0)
+		open, err := factrows.CountBacklog(ctx, st.Reader, factrows.ForAgent, "", 0)
 		if err != nil {
 			return err
 		}
 		running.Set(float64(open.Count))
 		longest.Set(metrics.Age(at, open.Oldest))
-		groups, err := st.FailingGroups(ctx)
+		groups, err := factrows.FailingGroups(ctx, st.Reader)
 		if err != nil {
 			return err
 		}

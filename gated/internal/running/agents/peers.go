@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -60,7 +61,7 @@ type former struct{ env *env }
 // runs returns the runs that were left behind.
 func (f *former) runs(ctx context.Context) ([]*msg.Run, error) {
 	if f.env.cfg.Peers.Self == 0 {
-		return f.env.st.UnendedRuns(ctx)
+		return factrows.UnendedRuns(ctx, f.env.st.Reader)
 	}
 	return rows.RunsOfGone(ctx, f.env.st.Reader)
 }

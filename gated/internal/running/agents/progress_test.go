@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -21,7 +22,7 @@ func (r *harness) progress(t *msg.Turn) *store.Progress {
 
 func (r *harness) usage(t *msg.Turn) agentproto.Usage {
 	r.t.Helper()
-	return must[agentproto.Usage](r)(r.st.Usage(r.t.Context(), t.ID))
+	return must[agentproto.Usage](r)(factrows.Usage(r.t.Context(), r.st.Reader, t.ID))
 }
 
 func TestProgress_IsStoredWhileTheAgentWorks(t *testing.T) {

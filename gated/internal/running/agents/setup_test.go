@@ -13,6 +13,7 @@ import (
 	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -47,7 +48,7 @@ func TestSetup_GroupsOwnAgent(t *testing.T) {
 	asked := r.ask("hello", group("own"), chat("telegram:2"))
 	diff(t, "answer", r.answered(asked), []string{"m1, hi, no other, [redacted]"})
 	diff(t, "another group", r.answered(r.ask("hello")), []string{"re: hello"})
-	if rows := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), asked.ID)); rows[0].SenderName != "Eng" {
+	if rows := must[[]*msg.Message](r)(factrows.TurnReplies(t.Context(), r.st.Reader, asked.ID)); rows[0].SenderName != "Eng" {
 		t.Errorf("answered as %q", rows[0].SenderName)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -47,14 +48,14 @@ func TestFold_FrameOfSeveralTurns_IsOneAnswer(t *testing.T) {
 	if now := r.turn(first.ID); now.Reason != msg.ReasonAnswered || now.AnsweredWith != 0 {
 		t.Errorf("turn %+v", now)
 	}
-	reply := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), first.ID))[0]
+	reply := must[[]*msg.Message](r)(factrows.TurnReplies(t.Context(), r.st.Reader, first.ID))[0]
 	if reply.ReplyToID != third.ReplyTo {
 		t.Errorf("it replies to %s, want the newest, %s", reply.ReplyToID, third.ReplyTo)
 	}
 	if a, b := r.usage(first).CostUSD, r.usage(second).CostUSD; a != 0.25 || b != 0 {
 		t.Errorf("costs %v and %v, want them once", a, b)
 	}
-	diff(t, "folded", ids(must[[]*msg.Turn](r)(r.st.FoldedInto(t.Context(), first.ID))), ids([]*msg.Turn{second, third}))
+	diff(t, "folded", ids(must[[]*msg.Turn](r)(factrows.FoldedInto(t.Context(), r.st.Reader, first.ID))), ids([]*msg.Turn{second, third}))
 	diff(t, "the next turn", r.answered(r.ask("hi")), []string{"re: hi"})
 }
 
@@ -97,7 +98,7 @@ func TestFold_AddressedTurn_IsRepliedTo(t *testing.T) {
 	second := r.askRows([]*msg.Message{{Content: "and this", Verb: msg.VerbReply}})
 	r.ask("and that")
 	r.answered(first)
-	if reply := must[[]*msg.Message](r)(r.st.TurnReplies(t.Context(), first.ID))[0]; reply.ReplyToID != second.ReplyTo {
+	if reply := must[[]*msg.Message](r)(factrows.TurnReplies(t.Context(), r.st.Reader, first.ID))[0]; reply.ReplyToID != second.ReplyTo {
 		t.Errorf("it replies to %s, want %s", reply.ReplyToID, second.ReplyTo)
 	}
 }

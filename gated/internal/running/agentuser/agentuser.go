@@ -93,15 +93,15 @@ func (u *Users) Claim(dir string) (runtime.User, error) {
 	if err != nil {
 		return runtime.User{}, err
 	}
-	own, err := u.numbers()
+	dataOwner, has, err := u.numbers()
 	if err != nil {
 		return runtime.User{}, err
 	}
 	user := u.fixed
-	if user.IsZero() && own.has(owner.UID) {
+	if user.IsZero() && has(owner.UID) {
 		user = runtime.User{UID: owner.UID, GID: owner.UID}
 	}
-	if owner.UID != user.UID && owner.UID != 0 && owner.UID != own.dataOwner && !own.has(owner.UID) {
+	if owner.UID != user.UID && owner.UID != 0 && owner.UID != dataOwner && !has(owner.UID) {
 		return runtime.User{}, ofAnotherUser(dir, owner.UID)
 	}
 	if user.IsZero() {
@@ -113,7 +113,7 @@ func (u *Users) Claim(dir string) (runtime.User, error) {
 		return user, nil
 	}
 	u.log.Info("giving folder to user", "file", dir, "user", user.String())
-	return user, u.give(top, own, owner, user)
+	return user, u.give(top, has, owner, user)
 }
 
 // open opens a group's folder and the one that it is in. No link of the data folder's owner leads to them.
@@ -148,33 +148,24 @@ func ofAnotherUser(dir string, owner int) error {
 		name, dir)}
 }
 
-// numbers tells the numbers that gated has given to groups from those of users.
-type numbers struct {
-	known     func(id int) bool
-	dataOwner int
-	asked     map[int]bool
-}
-
-func (u *Users) numbers() (*numbers, error) {
+// numbers returns the data folder's owner, and a function that reports whether a number is of a group: a user of the
+// machine may have one of the range, too, and even own the data folder. The function asks once for each number.
+func (u *Users) numbers() (dataOwner int, has func(uid int) bool, err error) {
 	var data unix.Stat_t
 	if err := unix.Stat(u.data, &data); err != nil {
-		return nil, &os.PathError{Op: "stat", Path: u.data, Err: err}
+		return 0, nil, &os.PathError{Op: "stat", Path: u.data, Err: err}
 	}
-	return &numbers{known: u.known, dataOwner: int(data.Uid), asked: map[int]bool{}}, nil
-}
-
-// has reports whether a number is of a group: a user of the machine may have one of the
-// range, too, and even own the data folder.
-func (n *numbers) has(uid int) bool {
-	if !inRange(uid) || uid == n.dataOwner {
-		return false
-	}
-	ours, asked := n.asked[uid]
-	if !asked {
-		ours = !n.known(uid)
-		n.asked[uid] = ours
-	}
-	return ours
+	dataOwner = int(data.Uid)
+	known := map[int]bool{}
+	return dataOwner, func(uid int) bool {
+		if !inRange(uid) || uid == dataOwner {
+			return false
+		}
+		if _, asked := known[uid]; !asked {
+			known[uid] = u.known(uid)
+		}
+		return !known[uid]
+	}, nil
 }
 
 func inRange(uid int) bool { return uid >= First && uid <= Last }
@@ -186,16 +177,13 @@ func (u *Users) next(groups *os.File) (runtime.User, error) {
 	if err != nil {
 		return runtime.User{}, err
 	}
-	highest := First - 1
+	const count = Last - First + 1
+	above := 0 // the highest number in use, from First
 	for uid := range used {
-		highest = max(highest, uid)
+		above = max(above, uid-First+1)
 	}
-	for id := highest + 1; id <= Last; id++ {
-		if !u.known(id) {
-			return runtime.User{UID: id, GID: id}, nil
-		}
-	}
-	for id := First; id <= Last; id++ {
+	for i := range count {
+		id := First + (above+i)%count
 		if !used[id] && !u.known(id) {
 			return runtime.User{UID: id, GID: id}, nil
 		}

@@ -21,7 +21,7 @@ const maxLogged = 10
 // Traps that agents of a former gated that was root may have put there stay as they are:
 // device files, files with further names outside, other file systems. So do files of a
 // third user. The kernel takes setuid bits away.
-func (u *Users) give(top *os.File, own *numbers, from, to runtime.User) error {
+func (u *Users) give(top *os.File, ours func(uid int) bool, from, to runtime.User) error {
 	links := map[uint64]uint64{} // names inside, by inode, of files with several
 	err := walk(top, "", func(e entry) error {
 		if e.Mode&unix.S_IFMT == unix.S_IFREG && e.Nlink > 1 {
@@ -35,7 +35,7 @@ func (u *Users) give(top *os.File, own *numbers, from, to runtime.User) error {
 	left := 0
 	err = walk(top, "", func(e entry) error {
 		owner := int(e.Uid)
-		if owner != 0 && owner != from.UID && !own.has(owner) {
+		if owner != 0 && owner != from.UID && !ours(owner) {
 			return nil
 		}
 		if why := e.trap(links); why != "" {

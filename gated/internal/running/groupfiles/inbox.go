@@ -123,32 +123,30 @@ func openInbox(group string, user runtime.User) (*os.Root, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	parent, err := folder.Open(".")
+	if err := folder.Mkdir(inbox, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	to, err := dataowner.OpenFolder(folder, inbox)
 	if err != nil {
 		return nil, err
 	}
-	defer parent.Close()
-	if err := unix.Mkdirat(int(parent.Fd()), inbox, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, &os.PathError{Op: "mkdir", Path: filepath.Join(group, inbox), Err: err}
+	if err := giveInbox(to, user); err != nil {
+		return nil, errors.Join(err, to.Close())
 	}
-	fd, err := unix.Openat(int(parent.Fd()), inbox, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: filepath.Join(group, inbox), Err: err}
-	}
-	dir := os.NewFile(uintptr(fd), filepath.Join(group, inbox))
-	defer dir.Close()
-	if err := giveInbox(dir, user); err != nil {
-		return nil, err
-	}
-	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
+	return to, nil
 }
 
 // giveInbox gives an empty inbox of root, such as a new one, to the group's user. It
 // returns an error if another one is not that user's.
-func giveInbox(dir *os.File, user runtime.User) error {
+func giveInbox(inbox *os.Root, user runtime.User) error {
 	if user.IsZero() {
 		return nil
 	}
+	dir, err := inbox.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
 	var owner unix.Stat_t
 	if err := unix.Fstat(int(dir.Fd()), &owner); err != nil {
 		return err
@@ -157,7 +155,7 @@ func giveInbox(dir *os.File, user runtime.User) error {
 		return nil
 	}
 	if _, err := dir.Readdirnames(1); owner.Uid != 0 || !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s belongs to user %d, not to user %s of the group's agents", dir.Name(), owner.Uid, user)
+		return fmt.Errorf("%s belongs to user %d, not to user %s of the group's agents", inbox.Name(), owner.Uid, user)
 	}
 	return chown(dir, user)
 }

@@ -2,15 +2,18 @@ package groupfiles
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -109,35 +112,44 @@ func (f *Files) Discard(a msg.Attachment) error {
 	return nil
 }
 
-// store makes a file in the media folder. It returns its path in the data folder, and its type.
+// Copies are called <copyPrefix><random>-<name>, and <copyPrefix><random><partSuffix> until they are whole.
+const (
+	copyPrefix = "out-"
+	partSuffix = ".part"
+)
+
+// store makes a file in the media folder, which belongs to the owner of the data folder: a gated that is root writes
+// for adapters that are not. It returns its path in the data folder, and its type.
 func (f *Files) store(write func(to *os.File) error, a *msg.Attachment, now time.Time) (stored, kind string,
 	err error) {
-	root, err := os.OpenRoot(f.Data)
+	folder := path.Join(mediaFolder, now.UTC().Format("200601"))
+	root, err := dataowner.Make(f.Data, folder)
 	if err != nil {
 		return "", "", err
 	}
 	defer root.Close()
-	folder := path.Join(mediaFolder, now.UTC().Format("200601"))
-	if err := mkdirAll(root, folder); err != nil {
-		return "", "", err
-	}
-	part, err := newPart(root, folder)
+	name := copyPrefix + rand.Text()
+	part, err := root.OpenFile(name+partSuffix, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return "", "", err
 	}
-	defer root.Remove(part.name) // after a rename there is none
+	defer root.Remove(name + partSuffix) // after a rename there is none
 	defer part.Close()
-	if err := write(part.File); err != nil {
+	if err := write(part); err != nil {
 		return "", "", err
 	}
-	if kind, err = typeOf(part.File, a.Name); err == nil {
-		err = errors.Join(giveLike(root, part.File), part.Sync())
-	}
-	if err != nil {
+	if kind, err = typeOf(part, a.Name); err != nil {
 		return "", "", err
 	}
-	stored = strings.TrimSuffix(part.name, partSuffix) + "-" + safeName(a)
-	return stored, kind, root.Rename(part.name, stored)
+	owner, other, err := dataowner.Other(f.Data)
+	if other {
+		err = part.Chown(owner.UID, owner.GID)
+	}
+	if err := errors.Join(err, part.Sync()); err != nil {
+		return "", "", err
+	}
+	stored = path.Join(folder, name+"-"+safeName(a))
+	return stored, kind, root.Rename(name+partSuffix, path.Base(stored))
 }
 
 // openBeneath opens a regular file below a folder for reading, and returns its size. No component of the path may be a
@@ -149,93 +161,67 @@ func openBeneath(dir, from string) (file *os.File, size int64, err error) {
 	if from == "" || !filepath.IsLocal(clean) || strings.ContainsRune(from, 0) {
 		return nil, 0, refuse("path %.200q is not inside your folder: give a path relative to it, such as out/report.pdf", from)
 	}
-	at, group, err := openGroupPath(dir)
+	group, err := openGroup(dir)
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, name := range strings.Split(clean, string(filepath.Separator)) {
-		next, err := unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		_ = unix.Close(at)
-		if err != nil {
-			return nil, 0, openRefusal(from, err)
-		}
-		at = next
+	defer group.Close()
+	folder, err := dataowner.OpenFolder(group, filepath.Dir(clean))
+	if err != nil {
+		return nil, 0, openRefusal(from, err)
 	}
-	defer unix.Close(at)
-	var st unix.Stat_t
-	if err := unix.Fstat(at, &st); err != nil {
+	defer folder.Close()
+	at, err := folder.OpenFile(filepath.Base(clean), unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, 0, openRefusal(from, err)
+	}
+	defer at.Close()
+	info, err := at.Stat()
+	groupInfo, groupErr := group.Stat(".")
+	if err := errors.Join(err, groupErr); err != nil {
 		return nil, 0, err
 	}
+	st, groupOwner := info.Sys().(*syscall.Stat_t), groupInfo.Sys().(*syscall.Stat_t).Uid
 	switch {
-	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
+	case info.Mode().Type() == fs.ModeSymlink:
 		return nil, 0, refuse("%.200q is a link: copy the file itself into your folder, and send the copy", from)
-	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+	case !info.Mode().IsRegular():
 		return nil, 0, refuse("%.200q is not a regular file: name a file, and pack a folder first", from)
-	case st.Nlink > 1 && st.Uid != group.Uid: // a hard link gives another user's file a name there
+	case st.Nlink > 1 && st.Uid != groupOwner: // a hard link gives another user's file a name there
 		return nil, 0, refuse("%.200q has another name elsewhere and another owner: send a copy of it", from)
-	case st.Size == 0:
+	case info.Size() == 0:
 		return nil, 0, refuse("%.200q is empty: write it first", from)
 	}
 	// The descriptor of O_PATH names this very file, whatever is put in its place meanwhile.
-	if file, err = os.Open(fmt.Sprintf("/proc/self/fd/%d", at)); err != nil {
+	if file, err = os.Open(fmt.Sprintf("/proc/self/fd/%d", at.Fd())); err != nil {
 		return nil, 0, refuse("%.200q cannot be read: %v", from, errors.Unwrap(err))
 	}
-	return file, st.Size, nil
+	return file, info.Size(), nil
 }
 
 func openRefusal(from string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return refuse("there is no file %.200q in your folder: check the name, which is relative to the folder", from)
-	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, dataowner.ErrLink):
 		return refuse("a part of %.200q is a link or no folder: send a file that is really there", from)
 	}
 	return refuse("%.200q cannot be opened: %v", from, err)
-}
-
-// openGroupPath opens a group's folder for the calls that take one, and returns its status.
-func openGroupPath(dir string) (at int, st *unix.Stat_t, err error) {
-	root, err := openGroup(dir)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer root.Close()
-	folder, err := root.Open(".")
-	if err != nil {
-		return 0, nil, err
-	}
-	defer folder.Close()
-	st = new(unix.Stat_t)
-	if err := unix.Fstat(int(folder.Fd()), st); err != nil {
-		return 0, nil, err
-	}
-	at, err = unix.Openat(int(folder.Fd()), ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	return at, st, err
 }
 
 // copyWhole copies a file that has a size, shared on the disk where the file system can. It returns a *Refusal if the
 // file is written meanwhile.
 func copyWhole(to, from *os.File, size int64) error {
 	before, err := from.Stat()
-	if err != nil {
+	if err == nil && unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) != nil {
+		_, err = io.Copy(to, io.LimitReader(from, size+1))
+	}
+	after, afterErr := from.Stat()
+	copied, copiedErr := to.Stat()
+	if err := errors.Join(err, afterErr, copiedErr); err != nil {
 		return err
 	}
-	copied := size
-	if unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) != nil {
-		copied, err = io.Copy(to, io.LimitReader(from, size+1))
-	}
-	if err != nil {
-		return err
-	}
-	after, err := from.Stat()
-	if err != nil {
-		return err
-	}
-	there, err := to.Stat()
-	if err != nil {
-		return err
-	}
-	if copied != size || there.Size() != size || after.Size() != size || !after.ModTime().Equal(before.ModTime()) {
+	if copied.Size() != size || after.Size() != size || !after.ModTime().Equal(before.ModTime()) {
 		return refuse("the file was written while it was copied: finish writing it, then send it")
 	}
 	return nil

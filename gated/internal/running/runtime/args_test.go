@@ -46,34 +46,6 @@ func TestDockerEnvironment(t *testing.T) {
 	}
 }
 
-func TestDockerError(t *testing.T) {
-	const help = "\nRun 'docker run --help' for more information\n"
-	tests := []struct {
-		name  string
-		exit  Exit
-		want  string
-		setup bool
-	}{
-		{"no image", Exit{Code: 125, StderrTail: "docker: Error response from daemon: No such image: x:1" + help}, "docker: Error response from daemon: No such image: x:1", true},
-		{"no engine", Exit{Code: 125, StderrTail: "docker: Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" + help}, "docker: Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?", false},
-		{"the agent's own 125", Exit{Code: 125, StderrTail: "sorry\n"}, "", false},
-		{"another code", Exit{Code: 1, StderrTail: "docker: no"}, "", false},
-	}
-	for _, tt := range tests {
-		err := dockerError(&tt.exit)
-		if got := errorText(err); got != tt.want || isSetup(err) != tt.setup {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
-	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
 func TestSandboxArguments(t *testing.T) {
 	v := view{
 		system: []string{"--ro-bind", "/usr", "/usr"}, readable: []string{"/opt/agent"}, data: "/srv/data",
@@ -155,26 +127,6 @@ func TestTemporaryFolder(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(outside, "kept")); err != nil {
 		t.Errorf("what a link led to: %v", err)
-	}
-}
-
-func TestInitProcessLabel(t *testing.T) {
-	for label, want := range map[string]initProcess{
-		"sandbox=42:1234": {42, 1234}, "": {}, "sandbox=1:5": {}, "sandbox=-4:5": {}, "sandbox=x:5": {}, "arizuko.run=7": {},
-	} {
-		p := parseInit(label)
-		if p != want {
-			t.Errorf("%q: %+v, want %+v", label, p, want)
-		}
-		if want != (initProcess{}) && p.String() != label {
-			t.Errorf("%q is written as %q", label, p)
-		}
-	}
-	// Its pid belongs to another process by now.
-	self := initProcess{os.Getpid(), startTime(t, os.Getpid()) - 1}
-	self.terminate()
-	if err := self.end(); err != nil {
-		t.Error(err)
 	}
 }
 

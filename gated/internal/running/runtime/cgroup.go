@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,8 +21,6 @@ const (
 	// daemonsGroup takes the processes of a control group of version 2 that was
 	// delegated to gated: a group with groups below it may hold none itself.
 	daemonsGroup = "daemons"
-	// groupAttempts is how often a run's control group is tried to be made.
-	groupAttempts = 5
 )
 
 // limitControllers are the controllers of the kernel that keep limits.
@@ -55,18 +51,19 @@ func readCgroupFS() (c cgroupFS, err error) {
 	return cgroupFS{string(mounts), string(own), os.Getuid() == 0}, errors.Join(mountsErr, ownErr)
 }
 
-// instance makes the control groups of an instance, for each of the controllers that can
-// be used. An error is why one cannot.
-func (c cgroupFS) instance(name string, need []string) (dirs map[string]cgroupDir, err error) {
+// makeGroups makes a control group of a name for each of the controllers that can be used. An error is why one cannot.
+func (c cgroupFS) makeGroups(name string, need []string) (dirs map[string]cgroupDir, err error) {
 	dirs = map[string]cgroupDir{}
 	for _, m := range c.cgroupMounts() {
-		var e error
-		if m.v2 {
-			e = c.instanceV2(m, name, need, dirs)
-		} else {
-			e = c.instanceV1(m, name, need, dirs)
+		var missing []string
+		for _, controller := range need {
+			if _, ok := dirs[controller]; !ok && (m.v2 || slices.Contains(m.controllers, controller)) {
+				missing = append(missing, controller)
+			}
 		}
-		err = errors.Join(err, e)
+		if len(missing) > 0 {
+			err = errors.Join(err, m.makeGroup(c.root, name, missing, dirs))
+		}
 	}
 	if len(dirs) == len(need) {
 		return dirs, nil
@@ -83,7 +80,8 @@ type cgroupMount struct {
 }
 
 // cgroupMounts returns version 2 first.
-func (c cgroupFS) cgroupMounts() (all []cgroupMount) {
+func (c cgroupFS) cgroupMounts() []cgroupMount {
+	var newer, older []cgroupMount
 	for line := range strings.Lines(c.mounts) {
 		before, after, _ := strings.Cut(line, " - ")
 		words, kind := strings.Fields(before), strings.Fields(after)
@@ -99,22 +97,19 @@ func (c cgroupFS) cgroupMounts() (all []cgroupMount) {
 				m.controllers = append(m.controllers, option)
 			}
 		}
-		if own, ok := c.ownGroup(m); ok && (m.v2 || len(m.controllers) > 0) {
-			inside, _ := strings.CutPrefix(own, strings.TrimSuffix(m.root, "/"))
-			m.own = filepath.Join(m.point, inside)
-			all = append(all, m)
+		own, ok := c.ownGroup(m)
+		if !ok {
+			continue
+		}
+		inside, _ := strings.CutPrefix(own, strings.TrimSuffix(m.root, "/"))
+		m.own = filepath.Join(m.point, inside)
+		if m.v2 {
+			newer = append(newer, m)
+		} else {
+			older = append(older, m)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b cgroupMount) int {
-		if a.v2 == b.v2 {
-			return 0
-		}
-		if a.v2 {
-			return -1
-		}
-		return 1
-	})
-	return all
+	return append(newer, older...)
 }
 
 // ownGroup is gated's group in a hierarchy.
@@ -132,59 +127,46 @@ func (c cgroupFS) ownGroup(m cgroupMount) (path string, ok bool) {
 	return "", false
 }
 
-// instanceV1 makes a group below gated's own.
-func (c cgroupFS) instanceV1(m cgroupMount, name string, need []string, dirs map[string]cgroupDir) error {
-	var news []string
-	for _, controller := range m.controllers {
-		if _, ok := dirs[controller]; !ok && slices.Contains(need, controller) {
-			news = append(news, controller)
-		}
+// places are the groups below which those of runs may be made, the best first. Of version 2 these are the group above
+// gated's own, and its own if that was delegated to gated; for root the top before them, as container engines do.
+func (m cgroupMount) places(root bool) []string {
+	top := []string{}
+	if root && m.own != m.point {
+		top = []string{m.point}
 	}
-	if len(news) == 0 {
-		return nil
+	switch {
+	case !m.v2:
+		return append([]string{m.own}, top...)
+	case m.own == m.point:
+		return []string{m.own}
 	}
-	path := filepath.Join(m.own, name)
-	err := makeGroup(path)
-	if err != nil && c.root && m.own != m.point {
-		path = filepath.Join(m.point, name)
-		err = makeGroup(path)
-	}
-	if err != nil {
-		return err
-	}
-	for _, controller := range news {
-		dirs[controller] = cgroupDir{path: path}
-	}
-	return nil
+	return append(top, filepath.Dir(m.own), m.own)
 }
 
-// instanceV2 makes a group beside gated's own, or below it if that was delegated to
-// gated; for root at the top, as container engines do.
-func (c cgroupFS) instanceV2(m cgroupMount, name string, need []string, dirs map[string]cgroupDir) (err error) {
-	above := []string{}
-	if c.root && m.own != m.point {
-		above = append(above, m.point)
-	}
-	if m.own != m.point {
-		above = append(above, filepath.Dir(m.own))
-	}
-	for _, dir := range append(above, m.own) {
-		has, e := available(dir, need)
+// makeGroup makes a group for as many of the controllers as a place has, in the first place that takes it.
+func (m cgroupMount) makeGroup(root bool, name string, need []string, dirs map[string]cgroupDir) (err error) {
+	for _, place := range m.places(root) {
+		has, e := need, error(nil)
+		if m.v2 {
+			has, e = available(place, need)
+		}
 		if len(has) == 0 {
 			err = errors.Join(err, e)
 			continue
 		}
-		path := filepath.Join(dir, name)
-		e = enable(dir, has)
-		if errors.Is(e, syscall.EBUSY) && dir == m.own {
-			e = errors.Join(moveProcesses(dir), enable(dir, has))
+		if m.v2 {
+			e = enable(place, has)
+			if errors.Is(e, syscall.EBUSY) && place == m.own {
+				e = errors.Join(moveProcesses(place), enable(place, has))
+			}
 		}
-		if e == nil {
-			e = errors.Join(makeGroup(path), enable(path, has))
+		path := filepath.Join(place, name)
+		if e == nil { // one with this name is of a former database
+			e = errors.Join(removeGroups([]string{path}), os.Mkdir(path, 0o755))
 		}
 		if e == nil {
 			for _, controller := range has {
-				dirs[controller] = cgroupDir{path: path, v2: true}
+				dirs[controller] = cgroupDir{path, m.v2}
 			}
 			return nil
 		}
@@ -226,7 +208,7 @@ func enable(dir string, controllers []string) error {
 // moveProcesses moves all processes of a group, gated among them, into one below it.
 func moveProcesses(dir string) error {
 	below := filepath.Join(dir, daemonsGroup)
-	if err := makeGroup(below); err != nil {
+	if err := os.Mkdir(below, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	pids, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
@@ -237,13 +219,6 @@ func moveProcesses(dir string) error {
 		}
 	}
 	return err
-}
-
-func makeGroup(path string) error {
-	if err := os.Mkdir(path, 0o755); !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
 }
 
 // writeControl writes a value in one call, as the kernel takes it.
@@ -276,54 +251,30 @@ func wanted(l groupconfig.Limits) (controllers []string) {
 // newRunGroup makes the control group of a run with its limits. Where the machine's
 // cannot be written, an error says why if the limit is one of those required; it is
 // left out otherwise.
-func newRunGroup(c cgroupFS, instance string, runID int64, l, required groupconfig.Limits) (g *runGroup, err error) {
-	for range groupAttempts {
-		g, err = makeRunGroup(c, instance, runID, l, required)
-		if err == nil || isSetupError(err) || !errors.Is(err, fs.ErrNotExist) {
-			break // the end of another run may remove the instance's group in between
-		}
-	}
-	return g, err
-}
-
-func isSetupError(err error) bool { return errors.As(err, new(*SetupError)) }
-
-func makeRunGroup(c cgroupFS, instance string, runID int64, l, required groupconfig.Limits) (*runGroup, error) {
+func newRunGroup(c cgroupFS, name string, l, required groupconfig.Limits) (*runGroup, error) {
 	need := wanted(l)
 	if len(need) == 0 {
 		return nil, nil
 	}
-	dirs, err := c.instance(instance, need)
-	g := &runGroup{dirs: map[string]cgroupDir{}, limits: l}
-	for _, controller := range need {
-		dir, ok := dirs[controller]
-		if !ok && slices.Contains(wanted(required), controller) {
-			removeEmpty(dirs)
-			return nil, setupError("the group's limits cannot be kept by bubblewrap: gated cannot write a control group for %s: %w", controller, err)
-		}
-		if ok {
-			dir.path = filepath.Join(dir.path, runGroupName(runID))
-			g.dirs[controller] = dir
+	dirs, err := c.makeGroups(name, need)
+	g := &runGroup{dirs: dirs, limits: l}
+	for _, controller := range wanted(required) {
+		if _, ok := dirs[controller]; !ok && slices.Contains(need, controller) {
+			err := setupError("the group's limits cannot be kept by bubblewrap: gated cannot write a control group for %s: %w",
+				controller, err)
+			return nil, errors.Join(err, g.remove())
 		}
 	}
-	if len(g.dirs) == 0 {
+	if len(dirs) == 0 {
 		return nil, nil
 	}
-	if err := g.make(); err != nil {
+	if err := g.limit(); err != nil {
 		return nil, errors.Join(fmt.Errorf("limit the run: %w", err), g.remove())
 	}
 	return g, nil
 }
 
-func (g *runGroup) make() error {
-	if err := g.remove(); err != nil { // of an instance whose database is not there any more
-		return err
-	}
-	for _, path := range g.paths() {
-		if err := makeGroup(path); err != nil {
-			return err
-		}
-	}
+func (g *runGroup) limit() error {
 	for controller, dir := range g.dirs {
 		for _, setting := range settings(controller, dir.v2, g.limits) {
 			err := writeControl(filepath.Join(dir.path, setting.file), setting.value)
@@ -428,40 +379,22 @@ func (g *runGroup) remove() error {
 	return removeGroups(g.paths())
 }
 
-// removeGroups removes the groups of a run, and the instance's with its last run.
+// removeGroups removes groups when their processes have ended. Those that are not there are no error.
 func removeGroups(paths []string) (err error) {
 	for _, path := range paths {
 		var last error
-		gone, e := within(killWait, func() (bool, error) {
+		within(killWait, func() bool {
 			last = os.Remove(path)
-			return last == nil || !errors.Is(last, syscall.EBUSY), nil
+			return !errors.Is(last, syscall.EBUSY)
 		})
-		if errors.Is(last, fs.ErrNotExist) {
-			continue
+		if last != nil && !errors.Is(last, fs.ErrNotExist) {
+			pids, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+			err = errors.Join(err, fmt.Errorf("remove a run's control group, whose processes are %v: %w",
+				strings.Fields(string(pids)), last))
 		}
-		if !gone || last != nil {
-			err = errors.Join(err, e, fmt.Errorf("remove a run's control group, whose processes are %v: %w",
-				groupProcesses(path), last))
-			continue
-		}
-		_ = os.Remove(filepath.Dir(path)) // refused while it has other runs
 	}
 	return err
 }
-
-// String is how the next gated finds the group, "" for none.
-func (g *runGroup) String() string {
-	if g == nil {
-		return ""
-	}
-	var words []string
-	for _, path := range g.paths() {
-		words = append(words, "cgroup="+url.PathEscape(path))
-	}
-	return strings.Join(words, " ")
-}
-
-func runGroupName(runID int64) string { return "run-" + strconv.FormatInt(runID, 10) }
 
 // CheckLimits returns why limits cannot be kept, nil if all can.
 func (s Sandbox) CheckLimits(l groupconfig.Limits) error {
@@ -469,23 +402,27 @@ func (s Sandbox) CheckLimits(l groupconfig.Limits) error {
 	if err != nil {
 		return err
 	}
-	dirs, err := c.instance(s.cgroup(), wanted(l))
-	defer removeEmpty(dirs)
-	for _, controller := range wanted(l) {
-		if _, ok := dirs[controller]; !ok {
-			return fmt.Errorf("gated cannot write a control group for %s, of %v that can be: %w", controller,
-				slices.Sorted(maps.Keys(dirs)), err)
+	g, err := newRunGroup(c, s.groupPrefix()+checkPrefix+ownerText(), l, l)
+	return errors.Join(err, g.remove())
+}
+
+// groupPrefix begins the names of the instance's control groups.
+func (s Sandbox) groupPrefix() string { return "arizuko-" + InstanceOf(s.Data) + "-" }
+
+// groupsOf are the control groups that the instance may have made, by the rest of their names.
+func (s Sandbox) groupsOf(match func(name string) bool) (paths []string, err error) {
+	c, err := readCgroupFS()
+	for _, m := range c.cgroupMounts() {
+		for _, place := range append(m.places(true), m.point) {
+			entries, _ := os.ReadDir(place) // some are not there
+			for _, entry := range entries {
+				name, ours := strings.CutPrefix(entry.Name(), s.groupPrefix())
+				if ours && entry.IsDir() && match(name) {
+					paths = append(paths, filepath.Join(place, entry.Name()))
+				}
+			}
 		}
 	}
-	return nil
+	slices.Sort(paths)
+	return slices.Compact(paths), err
 }
-
-// removeEmpty removes an instance's control groups that have no runs.
-func removeEmpty(dirs map[string]cgroupDir) {
-	for _, dir := range dirs {
-		_ = os.Remove(dir.path) // refused while it has runs
-	}
-}
-
-// cgroup is the name of the instance's control group.
-func (s Sandbox) cgroup() string { return "arizuko-" + InstanceOf(s.Data) }

@@ -27,18 +27,22 @@ func limited(t *testing.T, attacker string, l groupconfig.Limits) (fixture, Sand
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		machine, err := readCgroupFS()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range machine.instances(s.cgroup()) {
-			if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("%s is left: %v", path, err)
-			}
+		if left := s.allGroups(t); len(left) > 0 {
+			t.Errorf("control groups are left: %v", left)
 		}
 	})
 	e.spec.Limits, e.spec.Required = l, l
 	return e, s
+}
+
+// allGroups are the control groups of the instance.
+func (s Sandbox) allGroups(t *testing.T) []string {
+	t.Helper()
+	all, err := s.groupsOf(func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func TestSandbox_MemoryEater_IsKilledAndTheRunSaysSo(t *testing.T) {
@@ -67,7 +71,7 @@ func TestSandbox_Limits_AreInTheGroupAndEndWithTheRun(t *testing.T) {
 	e, s := limited(t, attacker, groupconfig.Limits{Memory: 1 << 30, CPUs: 0.5, PIDs: 100})
 	c := testRuntime{s, func(*Spec) {}}.start(t, e.spec)
 	c.ask("env X")
-	paths := groupsOf(c.p.Label())
+	paths := s.allGroups(t)
 	got := map[string]string{}
 	for _, path := range paths {
 		for _, file := range []string{"memory.max", "memory.limit_in_bytes", "cpu.max", "cpu.cfs_quota_us", "pids.max"} {
@@ -87,27 +91,21 @@ func TestSandbox_Limits_AreInTheGroupAndEndWithTheRun(t *testing.T) {
 	if exit := c.finish(); exit.Code != 0 || exit.Err != nil {
 		t.Errorf("exit %+v", exit)
 	}
-	for _, path := range paths {
-		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", path, err)
-		}
+	if left := s.allGroups(t); len(left) > 0 {
+		t.Errorf("control groups are left: %v", left)
 	}
 	// One of a gated that was killed before it recorded the run.
 	machine, err := readCgroupFS()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := newRunGroup(machine, s.cgroup(), e.spec.RunID, e.spec.Limits, groupconfig.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.EndFormer(); err != nil {
-		t.Error(err)
-	}
-	for _, path := range g.paths() {
-		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", path, err)
+	for range 2 { // the second time it is there
+		if _, err = newRunGroup(machine, s.groupPrefix()+runName(7), e.spec.Limits, groupconfig.Limits{}); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if ended, err := s.EndFormer(); !ended || err != nil {
+		t.Error(ended, err)
 	}
 }
 
@@ -131,7 +129,7 @@ func fakeCgroups(t *testing.T, own string, groups map[string]string) (cgroupFS, 
 	return cgroupFS{mounts: mounts, own: "0::" + own + "\n"}, top
 }
 
-func TestInstance_Version2_FindsAGroupThatCanBeWritten(t *testing.T) {
+func TestMakeGroups_Version2_FindsAGroupThatCanBeWritten(t *testing.T) {
 	all := "cpuset cpu io memory pids\n"
 	for name, tt := range map[string]struct {
 		own    string
@@ -139,17 +137,17 @@ func TestInstance_Version2_FindsAGroupThatCanBeWritten(t *testing.T) {
 		root   bool
 		want   string
 	}{
-		"beside its own":  {"/app.slice/gated", map[string]string{"app.slice": all, "app.slice/gated": "", "app.slice/i": all}, false, "app.slice/i"},
-		"below its own":   {"/system.slice/gated", map[string]string{"system.slice/gated": all, "system.slice/gated/i": all}, false, "system.slice/gated/i"},
-		"in a container":  {"/", map[string]string{"": all, "i": all}, true, "i"},
-		"at the top":      {"/system.slice/gated", map[string]string{"": all, "i": all, "system.slice/gated": all}, true, "i"},
-		"some are absent": {"/a/gated", map[string]string{"a": "memory pids\n", "a/i": "memory pids\n"}, false, "a/i"},
+		"beside its own":  {"/app.slice/gated", map[string]string{"app.slice": all, "app.slice/gated": ""}, false, "app.slice/i"},
+		"below its own":   {"/system.slice/gated", map[string]string{"system.slice/gated": all}, false, "system.slice/gated/i"},
+		"in a container":  {"/", map[string]string{"": all}, true, "i"},
+		"at the top":      {"/system.slice/gated", map[string]string{"": all, "system.slice/gated": all}, true, "i"},
+		"some are absent": {"/a/gated", map[string]string{"a": "memory pids\n"}, false, "a/i"},
 		"none":            {"/a/gated", map[string]string{"a/gated": "io\n"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, top := fakeCgroups(t, tt.own, tt.groups)
 			c.root = tt.root
-			dirs, err := c.instance("i", limitControllers())
+			dirs, err := c.makeGroups("i", limitControllers())
 			for controller, dir := range dirs {
 				if dir != (cgroupDir{filepath.Join(top, tt.want), true}) {
 					t.Errorf("%s: %+v", controller, dir)
@@ -161,7 +159,7 @@ func TestInstance_Version2_FindsAGroupThatCanBeWritten(t *testing.T) {
 			if tt.want == "" {
 				return
 			}
-			b, err := os.ReadFile(filepath.Join(top, tt.want, "cgroup.subtree_control"))
+			b, err := os.ReadFile(filepath.Join(top, filepath.Dir(tt.want), "cgroup.subtree_control"))
 			if err != nil || !strings.Contains(string(b), "+memory") || !strings.Contains(string(b), "+pids") {
 				t.Errorf("%q, %v", b, err)
 			}
@@ -169,7 +167,7 @@ func TestInstance_Version2_FindsAGroupThatCanBeWritten(t *testing.T) {
 	}
 }
 
-func TestInstance_Version1_OneFolderPerController(t *testing.T) {
+func TestMakeGroups_Version1_OneFolderPerController(t *testing.T) {
 	top := t.TempDir()
 	for _, dir := range []string{"memory/docker/x", "cpu,cpuacct/docker/x", "pids/docker/x"} {
 		if err := os.MkdirAll(filepath.Join(top, dir), 0o700); err != nil {
@@ -181,7 +179,7 @@ func TestInstance_Version1_OneFolderPerController(t *testing.T) {
 		mounts += "30 24 0:27 /docker " + top + "/" + controllers + "/docker rw - cgroup cgroup rw," + controllers + "\n"
 	}
 	c := cgroupFS{mounts: mounts, own: "9:pids:/docker/x\n4:memory:/docker/x\n2:cpu,cpuacct:/docker/x\n0::/docker/x\n"}
-	dirs, err := c.instance("i", limitControllers())
+	dirs, err := c.makeGroups("i", limitControllers())
 	want := map[string]cgroupDir{
 		"memory": {path: top + "/memory/docker/x/i"}, "cpu": {path: top + "/cpu,cpuacct/docker/x/i"}, "pids": {path: top + "/pids/docker/x/i"},
 	}
@@ -193,13 +191,13 @@ func TestInstance_Version1_OneFolderPerController(t *testing.T) {
 func TestNewRunGroup_NoneCanBeWritten_IsAnErrorIfRequired(t *testing.T) {
 	c, _ := fakeCgroups(t, "/a", map[string]string{"a": ""})
 	limits := groupconfig.Limits{Memory: 1 << 30}
-	if g, err := newRunGroup(c, "i", 7, limits, groupconfig.Limits{PIDs: 9}); g != nil || err != nil {
+	if g, err := newRunGroup(c, "i", limits, groupconfig.Limits{PIDs: 9}); g != nil || err != nil {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if g, err := newRunGroup(c, "i", 7, limits, limits); g != nil || !isSetup(err) || !strings.Contains(err.Error(), "control group for memory") {
+	if g, err := newRunGroup(c, "i", limits, limits); g != nil || !isSetup(err) || !strings.Contains(err.Error(), "control group for memory") {
 		t.Errorf("required: %+v, %v", g, err)
 	}
-	if g, err := newRunGroup(c, "i", 7, groupconfig.Limits{}, limits); g != nil || err != nil {
+	if g, err := newRunGroup(c, "i", groupconfig.Limits{}, limits); g != nil || err != nil {
 		t.Errorf("without limits: %+v, %v", g, err)
 	}
 }
@@ -208,7 +206,7 @@ func TestNewRunGroup_OneIsMissing_NothingIsLeft(t *testing.T) {
 	top := t.TempDir()
 	c := cgroupFS{mounts: "30 24 0:27 / " + top + " rw - cgroup cgroup rw,memory\n", own: "4:memory:/\n"}
 	limits := groupconfig.Limits{Memory: 1 << 30, PIDs: 9}
-	if g, err := newRunGroup(c, "i", 7, limits, limits); g != nil || !isSetup(err) || !strings.Contains(err.Error(), "control group for pids") {
+	if g, err := newRunGroup(c, "i", limits, limits); g != nil || !isSetup(err) || !strings.Contains(err.Error(), "control group for pids") {
 		t.Errorf("%+v, %v", g, err)
 	}
 	if left, err := os.ReadDir(top); err != nil || len(left) > 0 {

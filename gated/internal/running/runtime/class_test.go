@@ -81,6 +81,10 @@ func TestStartFailure(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
+	old := Exit{Code: 1, StderrTail: "bwrap: Unknown option --size\n"}
+	if err := startFailure(old); !strings.HasSuffix(err.Error(), "bwrap: Unknown option --size (bubblewrap 0.7 or newer is needed)") {
+		t.Error(err)
+	}
 }
 
 func TestExit_ProgramMissing_IsASetupError(t *testing.T) {
@@ -107,25 +111,6 @@ func TestExit_NotFoundAfterFrame_IsOfTheAgent(t *testing.T) {
 	_, _, exit := finish(t, run(t, script(frame("hi"), "nosuchprogram")))
 	if exit.Code != 127 || exit.Err != nil {
 		t.Errorf("exit %+v", exit)
-	}
-}
-
-func TestStart_FolderUnusable_IsASetupError(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	good := Spec{RunID: 7, Command: "true", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "run.log")}
-	for name, change := range map[string]func(*Process, *Spec){
-		"temporary folder": func(p *Process, _ *Spec) { p.Temp = filepath.Join(file, "tmp") },
-		"log":              func(_ *Process, s *Spec) { s.LogPath = filepath.Join(file, "run.log") },
-		"group's folder":   func(_ *Process, s *Spec) { s.Dir = filepath.Join(file, "none") },
-	} {
-		p, spec := host(t), good
-		change(&p, &spec)
-		if _, err := p.Start(t.Context(), spec); !isSetup(err) {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 
@@ -190,6 +175,7 @@ func TestDocker_Failures_HaveAClass(t *testing.T) {
 		{"no network", []string{ps, fails("docker: Error response from daemon: network nosuch not found.", 125)}, ClassSetup},
 		{"another refusal", []string{ps, fails("docker: Error response from daemon: odd.", 125)}, ClassAgent},
 		{"memory limit", []string{ps, "exit 137"}, ClassAgent},
+		{"the agent's own 125", []string{ps, "{ echo sorry >&2; exit 125; }"}, ClassAgent},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -198,7 +184,10 @@ func TestDocker_Failures_HaveAClass(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, exit := finish(t, p); ClassOf(exit.Err) != tt.want {
+			_, _, exit := finish(t, p)
+			said := strings.TrimSpace(exit.StderrTail)
+			if ClassOf(exit.Err) != tt.want || strings.HasPrefix(said, "docker: ") && exit.Reason() != said ||
+				said == "sorry" && exit.Err != nil {
 				t.Errorf("%s, want %s: %+v", ClassOf(exit.Err), tt.want, exit)
 			}
 		})

@@ -94,7 +94,7 @@ func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
 // End removes the containers with the run's labels. It uses the recorded ones: the
 // data folder may have moved since.
 func (d Docker) End(ctx context.Context, left Orphan) (found bool, err error) {
-	found, err = killGroup(left)
+	found, err = endProcesses(left.Grace, left.group)
 	labels := strings.Fields(left.Label)
 	if len(labels) == 0 {
 		labels = d.labels(left.RunID)
@@ -187,36 +187,32 @@ func dockerLine(stderr string) (said string) {
 func (d Docker) remove(labels []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeWait)
 	defer cancel()
-	gone, err := within(removeWait, func() (bool, error) {
-		ids, err := d.list(ctx, labels)
-		if err != nil || len(ids) == 0 {
-			return true, err
+	var err error
+	gone := within(removeWait, func() bool {
+		var ids []string
+		if ids, err = d.list(ctx, labels); err != nil || len(ids) == 0 {
+			return true
 		}
 		_, _ = d.call(ctx, append([]string{"rm", "--force", "--volumes"}, ids...)...) // list finds those that are left
-		return false, nil
+		return false
 	})
 	if err == nil && gone {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("a container may still be running: docker rm --force $(docker ps --all --quiet%s)",
-		filters(labels)), err)
+	return errors.Join(fmt.Errorf("a container may still be running: docker rm --force $(docker ps --all --quiet %s)",
+		strings.Join(filters(labels), " ")), err)
 }
 
 func (d Docker) list(ctx context.Context, labels []string) (ids []string, err error) {
-	args := []string{"ps", "--all", "--quiet", "--no-trunc"}
-	for _, label := range labels {
-		args = append(args, "--filter", "label="+label)
-	}
-	out, err := d.call(ctx, args...)
+	out, err := d.call(ctx, append([]string{"ps", "--all", "--quiet", "--no-trunc"}, filters(labels)...)...)
 	return strings.Fields(out), err
 }
 
-func filters(labels []string) string {
-	var b strings.Builder
+func filters(labels []string) (args []string) {
 	for _, label := range labels {
-		b.WriteString(" --filter label=" + label)
+		args = append(args, "--filter", "label="+label)
 	}
-	return b.String()
+	return args
 }
 
 // call runs the client and returns its output.

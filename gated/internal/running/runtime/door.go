@@ -62,11 +62,9 @@ func (d *door) serve(ctx context.Context) {
 			continue
 		}
 		<-d.permits
-		delay := time.NewTimer(doorAcceptDelay)
 		select {
-		case <-delay.C:
+		case <-time.After(doorAcceptDelay):
 		case <-ctx.Done():
-			delay.Stop()
 			return
 		}
 	}
@@ -86,10 +84,10 @@ func (d *door) forward(ctx context.Context, inside net.Conn) {
 		_ = outside.Close()
 	})
 	defer stop()
-	var wg sync.WaitGroup
-	wg.Go(func() { copyHalf(outside, inside) })
-	wg.Go(func() { copyHalf(inside, outside) })
-	wg.Wait()
+	var other sync.WaitGroup
+	other.Go(func() { copyHalf(outside, inside) })
+	copyHalf(inside, outside)
+	other.Wait()
 }
 
 // copyHalf passes the end of the input on.

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"arizuko/gated/internal/running/runtime/enter"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/testkit/need"
@@ -79,16 +81,13 @@ func TestEndFormer_KilledAtManyMoments_NothingIsLeft(t *testing.T) {
 
 func nothingLeft(t *testing.T, s Sandbox) {
 	t.Helper()
-	pids, err := processes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, pid := range pids {
-		if _, marked := s.ownerOf(pid); marked {
-			if st, err := readStat(pid); err == nil && !st.dead() {
-				t.Errorf("process %d is left", pid)
-			}
+	if found, err := endProcesses(0, func(st procfs.ProcStat) int {
+		if s.isFormer(st.PID) {
+			t.Errorf("process %d is left", st.PID)
 		}
+		return 0
+	}); found || err != nil {
+		t.Error(err)
 	}
 	if running(t, s.Data) {
 		t.Error("a process of the data folder is left")
@@ -96,14 +95,8 @@ func nothingLeft(t *testing.T, s Sandbox) {
 	if left, err := os.ReadDir(s.Temp); err != nil || len(left) > 0 {
 		t.Errorf("temporary folders are left: %v, %v", left, err)
 	}
-	c, err := readCgroupFS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range c.instances(s.cgroup()) {
-		if left, _ := filepath.Glob(filepath.Join(path, "run-*")); len(left) > 0 {
-			t.Errorf("control groups are left: %v", left)
-		}
+	if left := s.allGroups(t); len(left) > 0 {
+		t.Errorf("control groups are left: %v", left)
 	}
 }
 
@@ -112,7 +105,6 @@ func nothingLeft(t *testing.T, s Sandbox) {
 func TestEndFormer_EndsWhatIsOfThisInstanceAndHasNoOwner(t *testing.T) {
 	data := t.TempDir()
 	s := Sandbox{Temp: filepath.Join(data, "run", "tmp"), Data: data}
-	gone := owner{os.Getpid(), thisProcess().started - 1}
 	started := map[string]*exec.Cmd{}
 	for name, env := range map[string][]string{
 		"of a former gated": {formerMark(s)},
@@ -131,8 +123,8 @@ func TestEndFormer_EndsWhatIsOfThisInstanceAndHasNoOwner(t *testing.T) {
 			_ = cmd.Wait()
 		})
 	}
-	kept := checkDir + thisProcess().String() + "-1"
-	for _, name := range []string{"run-7/a", checkDir + gone.String() + "-1/a", kept} {
+	kept := checkPrefix + ownerText() + "-1"
+	for _, name := range []string{"run-7/a", checkPrefix + formerOwner() + "-1/a", kept} {
 		if err := os.MkdirAll(filepath.Join(s.Temp, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +136,7 @@ func TestEndFormer_EndsWhatIsOfThisInstanceAndHasNoOwner(t *testing.T) {
 	}
 	for name, cmd := range started {
 		st, err := readStat(cmd.Process.Pid)
-		if want := name == "of a former gated"; err != nil || st.dead() != want {
+		if want := name == "of a former gated"; err != nil || dead(st) != want {
 			t.Errorf("process %s: %+v, %v", name, st, err)
 		}
 	}
@@ -165,6 +157,7 @@ func TestEnd_RunNotRecorded_EndsThatOfThisInstance(t *testing.T) {
 		want    bool
 	}{
 		"process":                        {p, orphanRun, "TMPDIR=" + tempDir{p.Temp, orphanRun}.path(), true},
+		"process of another run":         {p, orphanRun + 1, "TMPDIR=" + tempDir{p.Temp, orphanRun}.path(), false},
 		"process of another instance":    {p, orphanRun, "TMPDIR=" + tempDir{p.Temp + "2", orphanRun}.path(), false},
 		"sandbox":                        {s, orphanRun, formerMark(s), true},
 		"sandbox of another run":         {s, orphanRun + 1, formerMark(s), false},
@@ -180,7 +173,7 @@ func TestEnd_RunNotRecorded_EndsThatOfThisInstance(t *testing.T) {
 		if found, err := tt.runtime.End(t.Context(), Orphan{RunID: orphanRun}); found != tt.want || err != nil {
 			t.Errorf("%s: found = %v, %v", name, found, err)
 		}
-		if st, err := readStat(cmd.Process.Pid); err != nil || st.dead() != tt.want {
+		if st, err := readStat(cmd.Process.Pid); err != nil || dead(st) != tt.want {
 			t.Errorf("%s: %+v, %v", name, st, err)
 		}
 		_ = cmd.Process.Kill()
@@ -189,9 +182,10 @@ func TestEnd_RunNotRecorded_EndsThatOfThisInstance(t *testing.T) {
 }
 
 // formerMark marks a process of a gated of the sandbox's instance that has ended.
-func formerMark(s Sandbox) string {
-	gone := owner{os.Getpid(), thisProcess().started - 1}
-	return ownerName + "=" + InstanceOf(s.Data) + ":" + gone.String()
+func formerMark(s Sandbox) string { return s.ownerPrefix() + formerOwner() }
+
+func formerOwner() string {
+	return fmt.Sprintf("%d-%d", os.Getpid(), processOf(os.Getpid()).started-1)
 }
 
 func TestGate_GatedHasEnded_AgentDoesNotRun(t *testing.T) {
@@ -240,9 +234,9 @@ func TestSandbox_PipeEndsBeforeTheStart_AgentDoesNotRun(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	prep.closeTheirs()
-	prep.first()
-	prep.close() // as at gated's end
+	closeAll(prep.files)
+	prep.init = readInfo(prep.info)
+	_ = prep.release.Close() // as at gated's end
 	err = cmd.Wait()
 	if cmd.ProcessState.ExitCode() != enter.ExitFailed || out.Len() > 0 {
 		t.Errorf("%v, it printed %q", err, out.String())

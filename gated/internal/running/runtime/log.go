@@ -27,28 +27,24 @@ type runLog struct {
 }
 
 func openLog(spec Spec) (*runLog, error) {
-	file, err := spec.openLog()
-	if err != nil {
-		return nil, err
-	}
-	return &runLog{file: file, redact: spec.Redact, left: maxLog}, nil
-}
-
-func (s Spec) openLog() (*os.File, error) {
+	l := &runLog{redact: spec.Redact, left: maxLog}
 	const flags = os.O_CREATE | os.O_APPEND | os.O_WRONLY
-	if s.Data == "" {
-		return os.OpenFile(s.LogPath, flags, 0o600)
+	if spec.Data == "" {
+		var err error
+		l.file, err = os.OpenFile(spec.LogPath, flags, 0o600)
+		return l, err
 	}
-	in, err := filepath.Rel(s.Data, filepath.Dir(s.LogPath))
+	in, err := filepath.Rel(spec.Data, filepath.Dir(spec.LogPath))
 	if err != nil {
 		return nil, err
 	}
-	folder, err := dataowner.Open(s.Data, in)
+	folder, err := dataowner.Open(spec.Data, in)
 	if err != nil {
 		return nil, err
 	}
 	defer folder.Close()
-	return folder.OpenFile(filepath.Base(s.LogPath), flags, 0o600)
+	l.file, err = folder.OpenFile(filepath.Base(spec.LogPath), flags, 0o600)
+	return l, err
 }
 
 func (l *runLog) Close() error { return l.file.Close() }
@@ -88,11 +84,12 @@ func (l stdoutLog) Write(b []byte) (int, error) {
 // tail keeps the last maxStderrTail bytes.
 type tail []byte
 
-func (t *tail) add(b []byte) {
+func (t *tail) Write(b []byte) (int, error) {
 	*t = append(*t, b...)
 	if over := len(*t) - maxStderrTail; over > 0 {
 		*t = append((*t)[:0], (*t)[over:]...)
 	}
+	return len(b), nil
 }
 
 func (t tail) String() string { return strings.ToValidUTF8(string(t), "\ufffd") }

@@ -24,7 +24,7 @@ var errGone = errors.New("the sandbox has ended")
 
 // connect gives a sandbox that bubblewrap holds its network. up and d are nil where the
 // plan has none.
-func (p networkPlan) connect(ctx context.Context, init initProcess) (up *uplink, d *door, err error) {
+func (p networkPlan) connect(ctx context.Context, init process) (up *uplink, d *door, err error) {
 	if p.network == NetworkHost || p.network == NetworkNone && p.forward == "" {
 		return nil, nil, nil
 	}
@@ -60,9 +60,10 @@ type namespace struct {
 	userns   string   // the namespace of users that it belongs to, "" if it is gated's own
 	owner    *os.File // userns leads to it; nil without
 	inside   []string // the command line up to the arguments of gated's own program
+	program  *os.File // that program: its path may be closed to the namespace's users
 	marks    []string // see networkPlan
 	holder   *exec.Cmd
-	stdin    io.Closer // ends the holder
+	conn     *net.UnixConn // the holder's stdin and stdout; its end ends the holder
 	listener net.Listener
 }
 
@@ -79,18 +80,23 @@ func (n *namespace) openDoor(target string) *door {
 }
 
 func (n *namespace) close() {
-	if n.stdin != nil {
-		_ = n.stdin.Close()
-		_ = n.holder.Wait()
-	}
+	n.endHolder()
 	if n.listener != nil {
 		_ = n.listener.Close()
 	}
-	closeAll([]*os.File{n.owner})
+	closeAll([]*os.File{n.owner, n.program})
+}
+
+func (n *namespace) endHolder() {
+	if n.conn != nil {
+		_ = n.conn.Close()
+		_ = n.holder.Wait()
+		n.conn = nil
+	}
 }
 
 // enter starts the holder, which opens the listener of the door.
-func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace, err error) {
+func (p networkPlan) enter(ctx context.Context, init process) (n *namespace, err error) {
 	n = &namespace{marks: p.marks}
 	defer func() {
 		if err != nil {
@@ -118,31 +124,26 @@ func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace,
 		}
 		listen = net.JoinHostPort("127.0.0.1", port)
 	}
-	// its path may be closed to the namespace's users
+	if n.program, err = os.Open(self); err != nil {
+		return n, err
+	}
 	n.inside = append([]string{nsenter}, append(args, "--", "/proc/self/fd/3")...)
 	n.holder = n.command(ctx, netsetup.Hold(listen))
 	return n, n.start(listen != "")
 }
 
-// command is gated's own program inside the namespace. Its file must be the first of
-// ExtraFiles.
+// command is gated's own program inside the namespace.
 func (n *namespace) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, n.inside[0], append(n.inside[1:len(n.inside):len(n.inside)], args...)...)
-	cmd.Env, cmd.WaitDelay = append([]string{}, n.marks...), time.Second
+	cmd.Env, cmd.WaitDelay, cmd.ExtraFiles = append([]string{}, n.marks...), time.Second, []*os.File{n.program}
 	return cmd
 }
 
 // shield makes this machine's addresses unreachable, as a daemon that listens on all of them
 // listens on the outside ones too, and the metadata services of clouds.
 func (n *namespace) shield(ctx context.Context, servers, own []netip.Addr) error {
-	program, err := os.Open(self)
-	if err != nil {
-		return err
-	}
-	defer program.Close()
 	hosts := slices.DeleteFunc(slices.Clone(own), netip.Addr.IsLoopback)
 	cmd := n.command(ctx, netsetup.Shield(gatewayMAC, servers, hosts))
-	cmd.ExtraFiles = []*os.File{program}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return &MachineError{fmt.Errorf("close this machine's addresses to the sandbox: %w: %.500s", err,
 			strings.TrimSpace(string(out)))}
@@ -152,51 +153,50 @@ func (n *namespace) shield(ctx context.Context, servers, own []netip.Addr) error
 
 // start starts the holder and returns when it has set the network up.
 func (n *namespace) start(listens bool) error {
-	program, err := os.Open(self)
+	conn, theirs, err := socketpair()
 	if err != nil {
 		return err
 	}
-	defer program.Close()
-	ours, theirs, err := socketpair()
-	if err != nil {
-		return err
-	}
-	defer ours.Close()
 	defer theirs.Close()
 	var said bytes.Buffer
-	n.holder.ExtraFiles, n.holder.Stderr = []*os.File{program, theirs}, &said
-	stdin, stdinErr := n.holder.StdinPipe()
-	stdout, stdoutErr := n.holder.StdoutPipe()
-	if err := errors.Join(stdinErr, stdoutErr, n.holder.Start()); err != nil {
-		return err
+	n.holder.Stdin, n.holder.Stdout, n.holder.Stderr = theirs, theirs, &said
+	if err := n.holder.Start(); err != nil {
+		return errors.Join(err, conn.Close())
 	}
-	n.stdin = stdin
-	_, err = io.ReadFull(stdout, make([]byte, len(netsetup.Done)))
-	if err == nil && listens {
-		n.listener, err = receiveListener(ours)
+	n.conn = conn
+	_ = theirs.Close() // its end is seen when the holder ends
+	if listens {
+		n.listener, err = receiveListener(conn)
+	}
+	if err == nil {
+		_, err = io.ReadFull(conn, make([]byte, len(netsetup.Done)))
 	}
 	if err != nil {
-		_ = stdin.Close()
-		_ = n.holder.Wait()
-		n.stdin = nil
+		n.endHolder()
 		return &MachineError{fmt.Errorf("set up the sandbox's network: %w: %.500s", err,
 			strings.TrimSpace(said.String()))}
 	}
 	return nil
 }
 
-func socketpair() (ours, theirs *os.File, err error) {
+func socketpair() (ours *net.UnixConn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
+	file, theirs := os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket")
+	defer file.Close()
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
+	}
+	return conn.(*net.UnixConn), theirs, nil
 }
 
-// receiveListener takes the listener, which the holder has sent before it was done: it never waits.
-func receiveListener(from *os.File) (net.Listener, error) {
+// receiveListener takes the listener, which the holder passes before it is done.
+func receiveListener(from *net.UnixConn) (net.Listener, error) {
 	rights := make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := unix.Recvmsg(int(from.Fd()), make([]byte, 1), rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	_, n, _, _, err := from.ReadMsgUnix(make([]byte, 1), rights)
 	if err != nil {
 		return nil, err
 	}
@@ -205,8 +205,8 @@ func receiveListener(from *os.File) (net.Listener, error) {
 		return nil, errors.Join(errors.New("no listener was passed"), err)
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil, errors.Join(errors.New("no listener was passed"), err)
+	if err != nil {
+		return nil, err
 	}
 	file := os.NewFile(uintptr(fds[0]), "listener")
 	defer file.Close()
@@ -215,7 +215,7 @@ func receiveListener(from *os.File) (net.Listener, error) {
 
 // hasLoopback reports whether bubblewrap has set up the namespaces of users and of
 // network, as far as another program may find them unfinished.
-func (p initProcess) hasLoopback() (bool, error) {
+func (p process) hasLoopback() (bool, error) {
 	for file, want := range map[string]string{"uid_map": " ", "gid_map": " ", "net/fib_trie": "127.0.0.1"} {
 		text, err := os.ReadFile(procPath(p.pid, file))
 		if err != nil || !strings.Contains(string(text), want) {
@@ -226,7 +226,7 @@ func (p initProcess) hasLoopback() (bool, error) {
 }
 
 // hasDefaultRoute reports whether the sandbox has a way out: pasta, which carries IPv4 alone, does not tell.
-func (p initProcess) hasDefaultRoute() (bool, error) {
+func (p process) hasDefaultRoute() (bool, error) {
 	text, err := os.ReadFile(procPath(p.pid, "net/route"))
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) > 1 && words[1] == "00000000" {
@@ -237,7 +237,7 @@ func (p initProcess) hasDefaultRoute() (bool, error) {
 }
 
 // await waits for a condition of a sandbox. It returns errGone if the sandbox ends.
-func (p initProcess) await(ctx context.Context, met func() (bool, error)) error {
+func (p process) await(ctx context.Context, met func() (bool, error)) error {
 	poll := time.NewTicker(networkPoll)
 	defer poll.Stop()
 	for {
@@ -245,7 +245,7 @@ func (p initProcess) await(ctx context.Context, met func() (bool, error)) error 
 		if ok {
 			return nil
 		}
-		if alive, aliveErr := p.alive(); aliveErr == nil && !alive {
+		if !p.alive() {
 			return errGone
 		}
 		if err != nil {

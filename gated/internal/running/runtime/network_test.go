@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"arizuko/pkg/testkit/executable"
 	"arizuko/pkg/testkit/need"
@@ -261,17 +262,22 @@ func TestSandbox_OtherNetworks(t *testing.T) {
 	}
 }
 
-// uplinkOf finds the process of a run's uplink.
-func uplinkOf(t *testing.T, label string) int {
+// uplinksOf finds the processes that connect the sandboxes of a data folder.
+func uplinksOf(t *testing.T, data string) (pids []int) {
 	t.Helper()
-	for word := range strings.FieldsSeq(label) {
-		var pid int
-		if _, err := fmt.Sscanf(word, "uplink=%d:", &pid); err == nil {
-			return pid
+	all, err := procfs.AllProcs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		st, err := readStat(p.PID)
+		mark := Sandbox{Data: data}.ownerPrefix()
+		marked := slices.ContainsFunc(environOf(p.PID), func(entry string) bool { return strings.HasPrefix(entry, mark) })
+		if err == nil && !dead(st) && marked && st.Comm != "bwrap" {
+			pids = append(pids, p.PID)
 		}
 	}
-	t.Fatalf("no uplink in %q", label)
-	return 0
+	return pids
 }
 
 func TestUplink_Dies_EndsTheRunWithItsName(t *testing.T) {
@@ -284,7 +290,9 @@ func TestUplink_Dies_EndsTheRunWithItsName(t *testing.T) {
 			e := newFixture(t, attacker)
 			c := network{t, e, sandboxOf(e, attacker)}.start()
 			c.ask("ignore-term")
-			_ = syscall.Kill(-uplinkOf(t, c.p.Label()), syscall.SIGKILL)
+			for _, pid := range uplinksOf(t, e.data) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
 			if _, _, exit := finish(t, c.p); exit.Err == nil || !strings.Contains(exit.Err.Error(), name+" ended during the run") {
 				t.Errorf("exit %+v", exit)
 			}

@@ -22,7 +22,7 @@ type output struct {
 	left  int  // bytes still taken after that
 
 	mu      sync.Mutex // held while bytes are taken from the pipe
-	waiting bool       // all that was taken is used, and Read waits for more
+	waiting bool       // the pipe was empty when Read looked last: all that was taken is used
 }
 
 func newOutput(file *os.File) *output { return &output{file: file, left: maxPipe} }
@@ -33,55 +33,37 @@ func (o *output) finish() { _ = o.file.SetReadDeadline(time.Unix(1, 0)) }
 
 func (o *output) close() { _ = o.file.Close() }
 
-func (o *output) Read(b []byte) (int, error) {
-	if !o.ended {
-		n, err := o.readWaiting(b)
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return n, err
-		}
-		o.ended = true
-		if err := o.file.SetReadDeadline(time.Time{}); err != nil {
-			return 0, err
-		}
-	}
-	n, err := o.readAvailable(b[:min(len(b), o.left)])
-	o.left -= n
-	return n, err
-}
-
-// readWaiting waits until the pipe has bytes.
-func (o *output) readWaiting(b []byte) (n int, err error) {
+func (o *output) Read(b []byte) (n int, err error) {
 	conn, err := o.file.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	o.setWaiting(true)
-	defer o.setWaiting(false)
-	waitErr := conn.Read(func(fd uintptr) bool {
+	take := func(fd uintptr) bool {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		n, err = read(fd, b)
-		if errors.Is(err, unix.EAGAIN) {
-			return false
+		for {
+			if n, err = unix.Read(int(fd), b); !errors.Is(err, unix.EINTR) {
+				break
+			}
 		}
-		o.waiting = false
-		return true
-	})
-	switch {
-	case waitErr != nil:
-		return 0, waitErr
-	case err != nil:
-		return 0, err
-	case n == 0 && len(b) > 0:
-		return 0, io.EOF
+		o.waiting = errors.Is(err, unix.EAGAIN)
+		return !o.waiting
 	}
+	if !o.ended {
+		waitErr := conn.Read(take)
+		if o.ended = errors.Is(waitErr, os.ErrDeadlineExceeded); !o.ended {
+			if err = errors.Join(waitErr, err); err == nil && n == 0 {
+				err = io.EOF
+			}
+			return max(n, 0), err
+		}
+	}
+	b = b[:min(len(b), o.left)]
+	if err := conn.Control(func(fd uintptr) { take(fd) }); err != nil || n <= 0 {
+		return 0, io.EOF // an empty pipe is at its end
+	}
+	o.left -= n
 	return n, nil
-}
-
-func (o *output) setWaiting(waiting bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.waiting = waiting
 }
 
 // used reports whether all that was written so far was read and used.
@@ -97,29 +79,4 @@ func (o *output) used() bool {
 		return true // it is closed
 	}
 	return o.waiting && left == 0
-}
-
-// read is read(2), not interrupted by signals.
-func read(fd uintptr, b []byte) (n int, err error) {
-	for {
-		if n, err = unix.Read(int(fd), b); !errors.Is(err, unix.EINTR) {
-			return n, err
-		}
-	}
-}
-
-// readAvailable takes an empty pipe for the end.
-func (o *output) readAvailable(b []byte) (n int, err error) {
-	conn, err := o.file.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	connErr := conn.Read(func(fd uintptr) bool {
-		n, err = read(fd, b)
-		return true
-	})
-	if connErr != nil || err != nil || n <= 0 {
-		return 0, io.EOF
-	}
-	return n, nil
 }

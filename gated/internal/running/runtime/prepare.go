@@ -2,13 +2,13 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
-	"strings"
-	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,17 +18,14 @@ import (
 // preparation gives a sandbox its files, its network and its limits from outside. Bubblewrap holds the agent
 // until that is done.
 type preparation struct {
-	network  networkPlan
-	files    []*os.File // bubblewrap's, from infoFD on
-	resolvFD int        // of the resolv.conf, if the network has one
-	info     *os.File
-	release  *os.File // a write lets the agent start; its end ends the sandbox
-	first    func() initProcess
-	done     chan struct{} // closed when run has returned, or is not called any more
-	finish   func()        // closes done
-	up       *uplink
-	door     *door
-	group    *runGroup
+	network networkPlan
+	files   []*os.File // bubblewrap's, from infoFD on
+	info    *os.File
+	release *os.File // a write lets the agent start; its end ends the sandbox
+	init    process  // the first of the sandbox, once it is known
+	up      *uplink
+	door    *door
+	group   *runGroup
 }
 
 const (
@@ -38,38 +35,58 @@ const (
 	programFD // gated's own, if the agent has a user of its own
 )
 
-// newPreparation opens the files. user is set if the agent has a user of its own. The caller closes them with
-// closeTheirs once bubblewrap has started, and with close if it does not start.
-func newPreparation(network networkPlan, user bool) (p *preparation, err error) {
-	p = &preparation{network: network, done: make(chan struct{})}
-	p.finish = sync.OnceFunc(func() { close(p.done) })
-	p.first = sync.OnceValue(func() initProcess { return readInfo(p.info) })
+// prepare plans the sandbox's network, files and limits, and completes its view. The caller calls end after the
+// sandbox's end.
+func (s Sandbox) prepare(spec Spec, v *view) (p *preparation, err error) {
+	p = new(preparation)
 	defer func() {
 		if err != nil {
-			p.closeTheirs()
-			p.close()
+			err = errors.Join(err, p.end())
 		}
 	}()
+	if p.network, err = s.planNetwork(); err != nil {
+		return p, err
+	}
+	p.network.marks = []string{runMarker(spec.RunID), s.ownerMarker()}
+	if err := p.open(!spec.User.IsZero()); err != nil {
+		return p, err
+	}
+	resolvFD := 0
+	if p.network.network == NetworkOwn {
+		if resolvFD, err = p.add(p.network.resolvers.String()); err != nil {
+			return p, err
+		}
+	}
+	v.network = p.network.args(strconv.Itoa(resolvFD))
+	if err := v.addAccounts(p); err != nil {
+		return p, err
+	}
+	machine, err := readCgroupFS()
+	if err == nil {
+		p.group, err = newRunGroup(machine, s.groupPrefix()+runName(spec.RunID), spec.Limits, spec.Required)
+	}
+	return p, err
+}
+
+// open opens the files that each sandbox has. user is set if the agent has a user of its own.
+func (p *preparation) open(user bool) (err error) {
 	var infoWriter, hold *os.File
 	if p.info, infoWriter, err = os.Pipe(); err != nil {
-		return p, err
+		return err
 	}
 	p.files = append(p.files, infoWriter)
 	if hold, p.release, err = os.Pipe(); err != nil {
-		return p, err
+		return err
 	}
 	p.files = append(p.files, hold, hold)
-	if user {
-		program, err := os.Open(self)
-		if err != nil {
-			return p, err
-		}
+	if !user {
+		return nil
+	}
+	program, err := os.Open(self)
+	if err == nil {
 		p.files = append(p.files, program)
 	}
-	if network.network == NetworkOwn {
-		p.resolvFD, err = p.add(network.resolvers.String())
-	}
-	return p, err
+	return err
 }
 
 // add gives bubblewrap a file with that content and returns its descriptor there.
@@ -121,26 +138,20 @@ func (p *preparation) args() []string {
 // stdio is the descriptor in bubblewrap that is after all files, where a job that is apart has its stdin.
 func (p *preparation) stdio() int { return infoFD + len(p.files) }
 
-// closeTheirs closes bubblewrap's files: the reader of info sees their end then.
-func (p *preparation) closeTheirs() { closeAll(p.files) }
-
-func (p *preparation) close() {
-	closeAll([]*os.File{p.info, p.release})
-	p.finish()
-}
-
-// run prepares the sandbox and lets the agent start. It returns nil also if the sandbox
+// run prepares the sandbox, when bubblewrap has started, and lets the agent start. It returns nil also if the sandbox
 // has ended: the exit says why. With an error the agent has not started, and the
 // caller must kill the sandbox.
 func (p *preparation) run(ctx context.Context) error {
-	defer p.finish()
 	defer p.release.Close()
-	init := p.first()
-	if init == (initProcess{}) {
+	closeAll(p.files) // the reader of info sees their end then
+	if p.init = readInfo(p.info); p.init == (process{}) {
 		return nil
 	}
-	err := p.equip(ctx, init)
-	if alive, aliveErr := init.alive(); aliveErr == nil && !alive || errors.Is(err, errGone) {
+	err := p.group.add(p.init.pid)
+	if err == nil {
+		p.up, p.door, err = p.network.connect(ctx, p.init)
+	}
+	if !p.init.alive() || errors.Is(err, errGone) {
 		return nil
 	}
 	if err != nil {
@@ -150,22 +161,25 @@ func (p *preparation) run(ctx context.Context) error {
 	return nil
 }
 
-func (p *preparation) equip(ctx context.Context, init initProcess) (err error) {
-	if err := p.group.add(init.pid); err != nil {
-		return err
-	}
-	p.up, p.door, err = p.network.connect(ctx, init)
-	return err
-}
-
-// end ends the sandbox, its network and its limits, after bubblewrap's end.
+// end ends the sandbox, its network and its limits, after bubblewrap's end, and closes all files.
 func (p *preparation) end() error {
-	<-p.done
+	closeAll(append(p.files, p.info, p.release))
 	p.door.close()
-	return errors.Join(p.up.close(), p.first().end(), p.group.remove())
+	return errors.Join(p.up.close(), p.init.endInit(), p.group.remove())
 }
 
-// label is how the next gated finds all of it.
-func (p *preparation) label() string {
-	return strings.Join(strings.Fields(p.first().String()+" "+p.up.String()+" "+p.group.String()), " ")
+// infoWait is how long bubblewrap may take to report the process it started.
+const infoWait = 10 * time.Second
+
+// readInfo reads which process bubblewrap started, the first of the sandbox and the leader of a process group. There is
+// none if it failed before.
+func readInfo(from *os.File) process {
+	_ = from.SetReadDeadline(time.Now().Add(infoWait))
+	var info struct {
+		PID int `json:"child-pid"`
+	}
+	if err := json.NewDecoder(from).Decode(&info); err != nil || info.PID <= 1 {
+		return process{}
+	}
+	return processOf(info.PID)
 }

@@ -67,6 +67,8 @@ type job struct {
 	// pinned kills the process with gated. It is started from a thread that lives as long
 	// as the process: the kernel sends its parent-death signal when that thread ends.
 	pinned bool
+	// prepare is called when the process has started, before Start returns; nil is nothing. Its error ends the process.
+	prepare func() error
 	// terminate asks the agent to exit; nil: SIGTERM to the process group.
 	terminate func()
 	// cleanup is called after the process has exited, to end processes that may have
@@ -138,7 +140,7 @@ func start(ctx context.Context, spec Spec, j job) (*Proc, error) {
 	started := make(chan error)
 	go p.live(ctx, started)
 	if err := <-started; err != nil {
-		return nil, errors.Join(fmt.Errorf("start agent: %w", err), log.Close())
+		return nil, errors.Join(err, log.Close())
 	}
 	return p, nil
 }
@@ -177,9 +179,7 @@ func (p *Proc) startWithPipes() (err error) {
 		return err
 	}
 	// Read it before the process is reaped: even of a dead one the entry stands.
-	if st, err := readStat(p.PID()); err == nil {
-		p.started = st.started
-	}
+	p.started = processOf(p.PID()).started
 	p.input, p.stdout, p.stderr = newInput(ours[0]), newOutput(ours[1]), newOutput(ours[2])
 	return nil
 }
@@ -232,12 +232,10 @@ func (p *Proc) Stop(grace time.Duration) {
 // escalate takes each step after another grace, until the process has ended.
 func (p *Proc) escalate(grace time.Duration, steps ...func()) {
 	for _, step := range steps {
-		timer := time.NewTimer(grace)
 		select {
 		case <-p.reaped:
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(grace):
 			step()
 		}
 	}
@@ -249,13 +247,6 @@ func (p *Proc) terminate() {
 		p.job.terminate()
 	} else {
 		p.signal(syscall.SIGTERM)
-	}
-}
-
-// discard ends a run that no caller has seen.
-func (p *Proc) discard() {
-	p.Stop(0)
-	for range p.events {
 	}
 }
 
@@ -280,10 +271,20 @@ func (p *Proc) live(ctx context.Context, started chan<- error) {
 		defer goruntime.UnlockOSThread()
 	}
 	if err := p.startWithPipes(); err != nil {
-		started <- err
+		started <- fmt.Errorf("start agent: %w", err)
 		return
 	}
 	forget := context.AfterFunc(ctx, p.kill)
+	if p.job.prepare != nil {
+		if err := p.job.prepare(); err != nil {
+			forget()
+			p.kill()
+			p.reap()
+			closeAll([]*os.File{p.input.file, p.stdout.file, p.stderr.file})
+			started <- err
+			return
+		}
+	}
 	started <- nil
 
 	var streams sync.WaitGroup
@@ -422,7 +423,7 @@ func (p *Proc) readStderr() {
 	for {
 		piece, err := in.ReadSlice('\n')
 		p.log.line("err", piece)
-		p.tail.add(piece)
+		_, _ = p.tail.Write(piece)
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}

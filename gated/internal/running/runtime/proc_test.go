@@ -268,9 +268,8 @@ func TestStop(t *testing.T) {
 			p := run(t, tt.command)
 			next(t, p)
 			if tt.name == "is stopped" {
-				stopped, err := within(patience, func() (bool, error) { st, err := readStat(p.PID()); return st.state == 'T', err })
-				if !stopped || err != nil {
-					t.Fatalf("it runs on: %v", err)
+				if !within(patience, func() bool { st, _ := readStat(p.PID()); return st.State == "T" }) {
+					t.Fatal("it runs on")
 				}
 			}
 			var all sync.WaitGroup
@@ -278,7 +277,7 @@ func TestStop(t *testing.T) {
 				all.Go(func() { p.Stop(tt.grace) })
 			}
 			all.Wait()
-			if st, err := readStat(p.PID()); err == nil && st.started == p.PIDStart() {
+			if processOf(p.PID()).started == p.PIDStart() {
 				t.Error("Stop returned before the process was reaped")
 			}
 			p.Stop(tt.grace)
@@ -309,8 +308,8 @@ func TestExit_ProcessGroup_IsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gone, err := within(patience, func() (bool, error) { alive, err := groupAlive(p.PID()); return !alive, err }); !gone || err != nil {
-		t.Errorf("process %d is still there: %v", child, err)
+	if !within(patience, func() bool { return !groupAlive(t, p.PID()) }) {
+		t.Errorf("process %d is still there", child)
 	}
 }
 
@@ -357,7 +356,7 @@ func TestOutput_AfterExit_IsBounded(t *testing.T) {
 	}
 }
 
-func TestStart_Fails_LeavesNoFileOpen(t *testing.T) {
+func TestStart_Fails_IsASetupErrorAndLeavesNoFileOpen(t *testing.T) {
 	open := func() int {
 		fds, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
@@ -365,25 +364,26 @@ func TestStart_Fails_LeavesNoFileOpen(t *testing.T) {
 		}
 		return len(fds)
 	}
-	dir := t.TempDir()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := Spec{RunID: 7, Command: "true", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "run.log")}
 	before := open()
-	for name, spec := range map[string]Spec{
-		"no folder":     {Command: "true", Dir: filepath.Join(dir, "missing"), LogPath: filepath.Join(dir, "log")},
-		"no log folder": {Command: "true", Dir: dir, LogPath: filepath.Join(dir, "missing", "log")},
-		"bad command":   {Command: "tr\x00ue", Dir: dir, LogPath: filepath.Join(dir, "log")},
+	for name, change := range map[string]func(*Process, *Spec){
+		"temporary folder": func(p *Process, _ *Spec) { p.Temp = filepath.Join(file, "tmp") },
+		"log":              func(_ *Process, s *Spec) { s.LogPath = filepath.Join(file, "run.log") },
+		"group's folder":   func(_ *Process, s *Spec) { s.Dir = filepath.Join(file, "none") },
+		"command":          func(_ *Process, s *Spec) { s.Command = "tr\x00ue" },
 	} {
-		if _, err := host(t).Start(t.Context(), spec); err == nil {
-			t.Errorf("%s: no error", name)
+		p, spec := host(t), good
+		change(&p, &spec)
+		if _, err := p.Start(t.Context(), spec); err == nil || !isSetup(err) && name != "command" {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if after := open(); after != before {
 		t.Errorf("%d files open, %d before", after, before)
-	}
-}
-
-func BenchmarkStart(b *testing.B) {
-	for b.Loop() {
-		finish(b, run(b, "exit 0"))
 	}
 }
 

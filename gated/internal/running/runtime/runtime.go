@@ -15,8 +15,9 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"arizuko/gated/internal/running/runtime/enter"
 	"arizuko/pkg/groupconfig"
@@ -95,24 +96,22 @@ type Process struct {
 
 // Check makes the shell look for the agent's program.
 func (p Process) Check(ctx context.Context, spec Spec) error {
-	if err := spec.checkUser(); err != nil && !p.AsRoot {
+	if err := p.checkUser(spec); err != nil {
 		return err
 	}
-	dir, err := probeDir(p.Temp, spec.User)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	spec.Dir = dir
-	argv, where := append([]string{shell}, probeArgs(spec.Command)...), ""
+	where := ""
 	if !spec.User.IsZero() {
-		argv = p.enter(spec, nil, argv)
 		where = " by user " + spec.User.String() +
 			", or may not be executed by it: AGENT_READABLE names what is in closed folders"
 	}
-	probe := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	probe.Env = spec.Env
-	return runProbe(probe, spec.Command, where, nil)
+	return check(ctx, spec, p.Temp, where, p.start)
+}
+
+func (p Process) checkUser(spec Spec) error {
+	if p.AsRoot {
+		return nil
+	}
+	return spec.checkUser()
 }
 
 // enter is the command line that becomes command with the user of the spec.
@@ -127,37 +126,35 @@ func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	if spec.Command == "" {
 		return nil, errNoCommand
 	}
-	if err := spec.checkUser(); err != nil && !p.AsRoot {
+	if err := p.checkUser(spec); err != nil {
 		return nil, err
 	}
-	temp := tempDir{p.Temp, spec.RunID}
-	if err := temp.make(spec.User); err != nil {
-		return nil, typed(err)
-	}
-	argv, env := []string{shell, "-c", spec.Command}, without(spec.Env, "TMPDIR")
-	if !spec.User.IsZero() {
-		argv = p.enter(spec, []string{temp.path()}, argv)
-		env = append(without(env, "HOME"), "HOME="+spec.Dir)
-	}
-	proc, err := start(ctx, spec, job{argv: argv, env: append(env, "TMPDIR="+temp.path()), cleanup: temp.cleanup})
-	if err != nil {
-		return nil, errors.Join(typed(err), temp.remove())
-	}
-	return proc, nil
+	return tempDir{p.Temp, spec.RunID}.use(ctx, spec, p.start)
 }
 
-// End kills the run's process group.
-func (p Process) End(_ context.Context, left Orphan) (found bool, err error) {
-	if left.PID == 0 {
-		mark := "TMPDIR=" + tempDir{p.Temp, left.RunID}.path()
-		found, err = killMarked(left.RunID, func(pid int) bool { return hasMarker(pid, mark) })
-	} else {
-		found, err = killGroup(left)
+// start is a starter.
+func (p Process) start(ctx context.Context, spec Spec, argv []string, temp string, cleanup func()) (*Proc, error) {
+	env := without(spec.Env, "TMPDIR")
+	if !spec.User.IsZero() {
+		argv = p.enter(spec, []string{temp}, argv)
+		env = append(without(env, "HOME"), "HOME="+spec.Dir)
 	}
+	return start(ctx, spec, job{argv: argv, env: append(env, "TMPDIR="+temp), cleanup: func(*Exit) { cleanup() }})
+}
+
+// End kills the run's process group, and other processes with its environment.
+func (p Process) End(_ context.Context, left Orphan) (found bool, err error) {
+	temp := tempDir{p.Temp, left.RunID}
+	found, err = endProcesses(left.Grace, func(st procfs.ProcStat) int {
+		if hasMarkers(st.PID, runMarker(left.RunID), "TMPDIR="+temp.path()) { // other instances have the same run ids
+			return withGroup(st)
+		}
+		return left.group(st)
+	})
 	if err != nil {
 		return found, err
 	}
-	return found, tempDir{p.Temp, left.RunID}.remove()
+	return found, temp.remove()
 }
 
 // User is a user and its only group.

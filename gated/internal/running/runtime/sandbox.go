@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"arizuko/gated/internal/running/runtime/enter"
 )
@@ -43,36 +44,11 @@ type Sandbox struct {
 
 // Check runs a shell in a sandbox that looks for the agent's program.
 func (s Sandbox) Check(ctx context.Context, spec Spec) error {
-	bwrap, err := findBwrap()
-	if err := errors.Join(err, spec.checkUser()); err != nil {
+	if err := spec.checkUser(); err != nil {
 		return err
 	}
-	dir, err := probeDir(s.Temp, spec.User)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	spec.Dir = dir
-	view, err := s.view(spec, dir)
-	if err != nil {
-		return err
-	}
-	prep, err := s.prepare(spec, &view)
-	if err != nil {
-		return err
-	}
-	command := view.command(append([]string{shell}, probeArgs(spec.Command)...), 0)
-	probe := exec.CommandContext(ctx, bwrap, slices.Concat(prep.args(), view.args(), command)...)
-	probe.Env, probe.ExtraFiles = append([]string{s.ownerMarker()}, spec.Env...), prep.files
-	probe.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	where := " in the sandbox, where only the system, this program's folder and AGENT_READABLE are"
-	err = runProbe(probe, spec.Command, where, func() error {
-		prep.closeTheirs()
-		return prep.run(ctx)
-	})
-	prep.closeTheirs()
-	prep.close()
-	return errors.Join(err, prep.end())
+	return check(ctx, spec, s.Temp, where, s.start)
 }
 
 // Start runs spec.Command by sh -c in a sandbox of its own, whose /tmp is the
@@ -81,23 +57,19 @@ func (s Sandbox) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	if spec.Command == "" {
 		return nil, errNoCommand
 	}
-	bwrap, err := findBwrap()
-	if err := errors.Join(err, spec.checkUser()); err != nil {
+	if err := spec.checkUser(); err != nil {
 		return nil, err
 	}
-	temp := tempDir{s.Temp, spec.RunID}
-	if err := temp.make(spec.User); err != nil {
-		return nil, typed(err)
-	}
-	p, err := s.start(ctx, spec, bwrap, temp)
-	if err != nil {
-		return nil, errors.Join(typed(err), temp.remove())
-	}
-	return p, nil
+	return tempDir{s.Temp, spec.RunID}.use(ctx, spec, s.start)
 }
 
-func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDir) (*Proc, error) {
-	view, err := s.view(spec, temp.path())
+// start is a starter.
+func (s Sandbox) start(ctx context.Context, spec Spec, argv []string, temp string, cleanup func()) (*Proc, error) {
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		return nil, setupError("bubblewrap is not installed (%s or newer is needed): %w", minBwrap, err)
+	}
+	view, err := s.view(spec, temp)
 	if err != nil {
 		return nil, err
 	}
@@ -105,95 +77,49 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 	if err != nil {
 		return nil, err
 	}
-	command := view.command([]string{shell, "-c", spec.Command}, prep.stdio())
-	argv := slices.Concat([]string{bwrap}, prep.args(), view.args(), command)
 	p, err := start(ctx, spec, job{
-		argv: argv,
+		argv: slices.Concat([]string{bwrap}, prep.args(), view.args(), view.command(argv, prep.stdio())),
 		env: append(without(spec.Env, "HOME", "TMPDIR", ownerName), "HOME="+view.shown, "TMPDIR=/tmp",
 			s.ownerMarker()),
 		files:     prep.files,
 		pinned:    true,
 		apart:     true, // bubblewrap keeps its own stdin and stdout open, and closes the other files
-		terminate: func() { prep.first().terminate() },
+		prepare:   func() error { return prep.run(ctx) },
+		terminate: func() { prep.init.terminate() },
 		cleanup: func(exit *Exit) {
 			// Only the agent's own exit: bubblewrap ends by a signal when the run is stopped.
 			if reached := prep.group.exceeded(); reached != "" && exit.Err == nil && exit.Code > 0 {
 				exit.Err = fmt.Errorf("%s (%s)", reached, exit.Reason())
 			}
 			exit.Err = errors.Join(exit.Err, prep.end())
-			temp.cleanup(exit)
+			cleanup()
 		},
 	})
-	prep.closeTheirs()
 	if err != nil {
-		prep.close()
 		return nil, errors.Join(err, prep.end())
 	}
-	if err := prep.run(ctx); err != nil {
-		p.discard()
-		return nil, err
-	}
 	prep.up.watch(p.kill)
-	p.label = prep.label()
 	return p, nil
 }
 
-// prepare plans the sandbox's network, files and limits, and completes its view.
-func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
-	network, err := s.planNetwork()
-	if err != nil {
-		return nil, err
-	}
-	network.marks = []string{runMarker(spec.RunID), s.ownerMarker()}
-	prep, err := newPreparation(network, !spec.User.IsZero())
-	if err != nil {
-		return nil, err
-	}
-	v.network = network.args(strconv.Itoa(prep.resolvFD))
-	var machine cgroupFS
-	if err = v.addAccounts(prep); err == nil {
-		machine, err = readCgroupFS()
-	}
-	if err == nil {
-		prep.group, err = newRunGroup(machine, s.cgroup(), spec.RunID, spec.Limits, spec.Required)
-	}
-	if err != nil {
-		prep.closeTheirs()
-		prep.close()
-		return nil, err
-	}
-	return prep, nil
-}
-
-// End kills bubblewrap, if it is alive, and waits for the end of the sandbox:
-// bubblewrap takes all its processes along, as gated takes bubblewrap. One exception:
-// if bubblewrap is killed while it sets the sandbox up, the process it forked waits
-// for it for ever. A gated that was killed then had not recorded anything yet.
-// EndFormer ends the control groups of such a run.
+// End kills bubblewrap and the programs of its network, if they are alive, and waits for the end of the sandbox:
+// bubblewrap takes all its processes along, as gated takes bubblewrap. One exception: if bubblewrap is killed while it
+// sets the sandbox up, the process it forked waits for it for ever.
 func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
-	if left.PID == 0 {
-		found, err = killMarked(left.RunID, s.isFormer)
-	} else {
-		found, err = killGroup(left)
-	}
+	found, err = endProcesses(left.Grace, func(st procfs.ProcStat) int {
+		if hasMarkers(st.PID, runMarker(left.RunID)) && s.isFormer(st.PID) {
+			return withGroup(st)
+		}
+		return left.group(st)
+	})
 	if err != nil {
 		return found, err
 	}
-	if err := errors.Join(endUplink(left.Label, left.RunID), parseInit(left.Label).end()); err != nil {
-		return found, err
-	}
-	if err := endGroups(groupsOf(left.Label)); err != nil {
+	groups, err := s.groupsOf(func(name string) bool { return name == runName(left.RunID) })
+	if err := errors.Join(err, removeGroups(groups)); err != nil {
 		return found, err
 	}
 	return found, tempDir{s.Temp, left.RunID}.remove()
-}
-
-func findBwrap() (string, error) {
-	path, err := exec.LookPath("bwrap")
-	if err != nil {
-		return "", setupError("bubblewrap is not installed (%s or newer is needed): %w", minBwrap, err)
-	}
-	return path, nil
 }
 
 // withVersion says in a line of bubblewrap that an older version does not know an option.

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +19,12 @@ type tempDir struct {
 	runID  int64
 }
 
-func (d tempDir) name() string { return "run-" + strconv.FormatInt(d.runID, 10) }
+// runPrefix begins the names of runs' folders and control groups.
+const runPrefix = "run-"
+
+func runName(runID int64) string { return runPrefix + strconv.FormatInt(runID, 10) }
+
+func (d tempDir) name() string { return runName(d.runID) }
 func (d tempDir) path() string { return filepath.Join(d.parent, d.name()) }
 
 func (d tempDir) make(u User) error {
@@ -96,6 +102,20 @@ func TempOf(rt Runtime, runID int64) string {
 	return ""
 }
 
-// cleanup removes the folder at the end of a run. A failure does not concern the
+// starter starts a program in the place of the agent of a spec, with a folder for its temporary files. cleanup is called
+// when nothing of the run is left.
+type starter func(ctx context.Context, spec Spec, argv []string, temp string, cleanup func()) (*Proc, error)
+
+// use starts the command of a run with the folder, which ends with the run. A failure to remove it does not concern the
 // turn: the folder stays for an operator to remove.
-func (d tempDir) cleanup(*Exit) { _ = d.remove() }
+func (d tempDir) use(ctx context.Context, spec Spec, start starter) (*Proc, error) {
+	if err := d.make(spec.User); err != nil {
+		return nil, typed(err)
+	}
+	argv := []string{shell, "-c", spec.Command}
+	p, err := start(ctx, spec, argv, d.path(), func() { _ = d.remove() })
+	if err != nil {
+		return nil, errors.Join(typed(err), d.remove())
+	}
+	return p, nil
+}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,10 +27,9 @@ const uplinkStopTimeout = 2 * time.Second
 type uplink struct {
 	name    string
 	cmd     *exec.Cmd
-	started int64
 	hold    *os.File
 	ready   *os.File // slirp4netns writes to it; nil for pasta
-	said    syncTail
+	said    tail     // complete when it has ended
 	closing atomic.Bool
 	ended   chan struct{}
 }
@@ -70,9 +68,6 @@ func startUplink(plan networkPlan, ns *namespace) (up *uplink, err error) {
 	if err := up.cmd.Start(); err != nil {
 		closeAll([]*os.File{hold, up.ready})
 		return nil, fmt.Errorf("start %s: %w", up.name, err)
-	}
-	if st, err := readStat(up.cmd.Process.Pid); err == nil {
-		up.started = st.started
 	}
 	go func() {
 		_ = up.cmd.Wait() // its output tells more
@@ -120,19 +115,15 @@ func pastaArgs(plan networkPlan, netns, userns string) []string {
 
 // await returns when the network is configured. An error is a *SetupError or
 // *MachineError if the uplink failed or hangs.
-func (up *uplink) await(ctx context.Context, init initProcess) error {
+func (up *uplink) await(ctx context.Context, init process) error {
 	configured := init.hasDefaultRoute
 	if up.ready != nil {
 		defer up.ready.Close()
-		var wrote atomic.Bool
-		var reader sync.WaitGroup
-		reader.Go(func() {
+		configured = func() (bool, error) {
+			_ = up.ready.SetReadDeadline(time.Now().Add(networkPoll))
 			n, _ := up.ready.Read(make([]byte, 1))
-			wrote.Store(n > 0)
-		})
-		defer reader.Wait()
-		defer func() { _ = up.ready.SetReadDeadline(time.Now()) }()
-		configured = func() (bool, error) { return wrote.Load(), nil }
+			return n > 0, nil
+		}
 	}
 	err := init.await(ctx, func() (bool, error) {
 		if ok, err := configured(); ok || err != nil {
@@ -144,6 +135,7 @@ func (up *uplink) await(ctx context.Context, init initProcess) error {
 		return false, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
+		up.abandon()
 		return up.failure("hangs while it connects the sandbox with the network")
 	}
 	return err
@@ -208,52 +200,10 @@ func (up *uplink) hasEnded() bool {
 func (up *uplink) abandon() {
 	up.closing.Store(true)
 	_ = up.hold.Close()
-	timer := time.NewTimer(uplinkStopTimeout)
-	defer timer.Stop()
 	select {
 	case <-up.ended:
-	case <-timer.C:
+	case <-time.After(uplinkStopTimeout):
 		_ = syscall.Kill(-up.cmd.Process.Pid, syscall.SIGKILL)
 		<-up.ended
 	}
-}
-
-// String is how the next gated finds it, "" for none.
-func (up *uplink) String() string {
-	if up == nil {
-		return ""
-	}
-	return fmt.Sprintf("uplink=%d:%d", up.cmd.Process.Pid, up.started)
-}
-
-// endUplink kills the uplink of a run of an earlier gated. It should have ended with
-// that.
-func endUplink(label string, runID int64) error {
-	left := Orphan{RunID: runID}
-	for word := range strings.FieldsSeq(label) {
-		if _, err := fmt.Sscanf(word, "uplink=%d:%d", &left.PID, &left.PIDStart); err == nil {
-			_, err = killGroup(left)
-			return err
-		}
-	}
-	return nil
-}
-
-// syncTail is a tail that one goroutine writes and another one reads.
-type syncTail struct {
-	mu sync.Mutex
-	tail
-}
-
-func (t *syncTail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.add(p)
-	return len(p), nil
-}
-
-func (t *syncTail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.tail.String()
 }

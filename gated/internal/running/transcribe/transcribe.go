@@ -5,7 +5,6 @@ package transcribe
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"runtime/debug"
 	"slices"
@@ -85,7 +84,7 @@ type Worker struct {
 	cfg   Config
 	st    *store.Store
 	log   *slog.Logger
-	meter meter
+	ended *prometheus.CounterVec
 	disk  diskLimits
 	retry []time.Duration
 	poked chan struct{}
@@ -98,8 +97,16 @@ type Worker struct {
 
 // New makes a worker; Run starts it.
 func New(cfg Config, st *store.Store, log *slog.Logger, reg prometheus.Registerer) *Worker {
-	return &Worker{cfg: cfg, st: st, log: log, meter: newMeter(reg), disk: diskLimits{maxFile, maxFolder},
-		retry: retryAfter, poked: make(chan struct{}, 1), jobs: map[int64]*job{}, former: map[int64]bool{}}
+	w := &Worker{cfg: cfg, st: st, log: log, disk: diskLimits{maxFile, maxFolder}, retry: retryAfter,
+		poked: make(chan struct{}, 1), jobs: map[int64]*job{}, former: map[int64]bool{}}
+	w.ended = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "arizuko_transcripts_total", Help: "Audio files that were to be transcribed, by result.",
+	}, []string{"result"})
+	for _, result := range []string{"done", "failed"} {
+		w.ended.WithLabelValues(result)
+	}
+	reg.MustRegister(w.ended)
+	return w
 }
 
 // Poke makes the worker look for wanted transcripts.
@@ -118,17 +125,16 @@ func (w *Worker) Run(ctx context.Context) error {
 	outage := store.NewOutage(w.log, "transcripts")
 	for {
 		wanted, err := w.pass(ctx)
-		wait := time.NewTimer(sweepInterval)
+		wait := sweepInterval
 		if outage.Note(ctx, err) != nil || wanted > 0 {
-			wait.Reset(tick)
+			wait = tick
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-w.poked:
-		case <-wait.C:
+		case <-time.After(wait):
 		}
-		wait.Stop()
 	}
 }
 
@@ -207,8 +213,7 @@ func (w *Worker) start(ctx context.Context, t *rows.WantedTranscript, settings g
 			return
 		}
 	}
-	left := time.Duration(t.Until-w.cfg.Now().UnixMilli()) * time.Millisecond
-	ctx, cancel := context.WithTimeout(ctx, left)
+	ctx, cancel := context.WithCancel(ctx)
 	j := &job{WantedTranscript: *t, w: w, settings: settings, cancel: cancel}
 	w.jobs[t.ID] = j
 	w.all.Go(func() {
@@ -230,11 +235,8 @@ func (w *Worker) finish(ctx context.Context, j *job) {
 	}()
 	r := w.attempts(ctx, j)
 	failpoint.At(failpoint.Transcribed)
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return // gated stops, or the turn waits no longer
-	}
 	if ctx.Err() != nil {
-		r = result{problem: msg.TranscriptLate, err: r.err}
+		return // gated stops, or the turn waits no longer
 	}
 	if err := w.end(context.WithoutCancel(ctx), &j.WantedTranscript, r); err != nil {
 		w.log.Error("storing a transcript failed; retrying", "row", j.MessageID, "err", err)
@@ -275,8 +277,10 @@ func (w *Worker) end(ctx context.Context, t *rows.WantedTranscript, r result) er
 		return err
 	}
 	failed := r.problem != "" && r.problem != msg.TranscriptSilent
-	w.meter.count(failed)
-	if failed {
+	if !failed {
+		w.ended.WithLabelValues("done").Inc()
+	} else {
+		w.ended.WithLabelValues("failed").Inc()
 		w.log.Warn("transcription failed", "row", t.MessageID, "turn", t.TurnID, "folder", t.Folder, "file",
 			t.File.Path, "reason", r.problem, "err", r.err)
 	}

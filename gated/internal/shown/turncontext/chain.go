@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -90,7 +91,7 @@ func (r Reader) forked(ctx context.Context, t *msg.Turn) (*msg.Message, error) {
 
 // addChanged adds a row to the chain as its last edit left it, unless it was deleted.
 func (r Reader) addChanged(ctx context.Context, c *chain, m *msg.Message, upto int64) error {
-	change, err := r.Store.LastChange(ctx, m.ID, upto)
+	change, err := factrows.LastChange(ctx, r.Store, m.ID, upto)
 	switch {
 	case err != nil:
 		return err

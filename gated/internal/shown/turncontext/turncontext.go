@@ -8,6 +8,7 @@ import (
 
 	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/shown/prompt"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -81,7 +82,7 @@ func (r Reader) Read(ctx context.Context, q Request) (p Prompt, err error) {
 	if in.Operators, err = r.Store.Operators(ctx, r.Operators); err != nil {
 		return p, err
 	}
-	if in.Messages, err = r.Store.TurnMessages(ctx, q.Turn.ID); err != nil {
+	if in.Messages, err = factrows.TurnMessages(ctx, r.Store, q.Turn.ID); err != nil {
 		return p, err
 	}
 	if err = r.files(ctx, q.Turn.Folder, in.Messages); err != nil {
@@ -136,7 +137,7 @@ func (r Reader) files(ctx context.Context, folder string, rows []*msg.Message) e
 	if err := r.Files(folder, rows); err != nil {
 		return err
 	}
-	return r.Store.FillTranscripts(ctx, rows)
+	return factrows.FillTranscripts(ctx, r.Store, rows)
 }
 
 func (r Reader) system(ctx context.Context, turn int64) (lines []prompt.SystemLine, err error) {

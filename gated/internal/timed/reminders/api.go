@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -83,15 +84,15 @@ func (s *Scheduler) list(r *http.Request) ([]Line, error) {
 	case folder != "" && chat != "":
 		return nil, apierr.New(apierr.BadRequest, "give folder or chat, not both")
 	case folder != "":
-		all, err = s.st.Reminders(r.Context(), store.ReminderList{Folder: folder, State: state, After: after,
-			Limit: listRows})
+		all, err = factrows.Reminders(r.Context(), s.st.Reader,
+			factrows.ReminderList{Folder: folder, State: state, After: after, Limit: listRows})
 	case chat != "":
 		if chat, err = s.st.Address(r.Context(), chat); err == nil {
-			all, err = s.st.Reminders(r.Context(), store.ReminderList{ChatJID: chat, State: state, After: after,
-				Limit: listRows})
+			all, err = factrows.Reminders(r.Context(), s.st.Reader,
+				factrows.ReminderList{ChatJID: chat, State: state, After: after, Limit: listRows})
 		}
 	case state == msg.ReminderActive:
-		all, err = s.st.Reminders(r.Context(), store.ReminderList{After: after, Limit: listRows})
+		all, err = factrows.Reminders(r.Context(), s.st.Reader, factrows.ReminderList{After: after, Limit: listRows})
 	default:
 		return nil, apierr.New(apierr.BadRequest, "reminders that have ended are listed for a folder or a chat")
 	}
@@ -127,7 +128,7 @@ func filter(query url.Values) (state msg.ReminderState, after int64, err error) 
 }
 
 func (s *Scheduler) line(r *http.Request, m *msg.Reminder) (Line, error) {
-	slot, row, err := s.st.LastSlot(r.Context(), m.ID)
+	slot, row, err := factrows.LastSlot(r.Context(), s.st.Reader, m.ID)
 	return Line{
 		ID: m.ID, Folder: m.Folder, ChatJID: m.ChatJID, ThreadID: m.ThreadID, Topic: m.Topic, Kind: m.Kind,
 		Body: m.Body, DueAt: m.DueAt, Cron: m.Cron,
@@ -150,7 +151,7 @@ func (s *Scheduler) cancel(r *http.Request) (line Line, err error) {
 		return line, apierr.New(apierr.BadRequest, "by is missing, or longer than %d bytes: it names the operator",
 			maxBy)
 	}
-	before, err := s.st.Reminder(r.Context(), id)
+	before, err := factrows.Reminder(r.Context(), s.st.Reader, id)
 	if err != nil {
 		return line, busy(err)
 	}

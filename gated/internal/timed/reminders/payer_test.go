@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -75,7 +76,7 @@ func TestScheduler_Storm_EndsAtTheRateWithOneNotice(t *testing.T) {
 		t.Errorf("%d turns, %d charged, notices %q", len(h.turns()), charged, notices)
 	}
 	for r, want := range map[*msg.Reminder]msg.ReminderState{last: msg.ReminderCancelled, other: msg.ReminderDone} {
-		if stored, _ := h.st.Reminder(t.Context(), r.ID); stored.State != want || (want == msg.ReminderCancelled) != strings.Contains(stored.Error, "no turn left") {
+		if stored, _ := factrows.Reminder(t.Context(), h.st.Reader, r.ID); stored.State != want || (want == msg.ReminderCancelled) != strings.Contains(stored.Error, "no turn left") {
 			t.Errorf("the reminder of %s is %s (%s)", r.CreatedBy, stored.State, stored.Error)
 		}
 	}
@@ -112,7 +113,7 @@ func TestScheduler_SenderExcludedSince_ReminderEnds(t *testing.T) {
 	h.at("2026-11-23T08:30:00Z")
 	h.expect(1, msg.ReminderCancelled, theirs)
 	h.expect(1, msg.ReminderActive, old) // from before senders were kept
-	if stored, _ := h.st.Reminder(t.Context(), theirs.ID); !strings.Contains(stored.Error, "may not use group main any more") {
+	if stored, _ := factrows.Reminder(t.Context(), h.st.Reader, theirs.ID); !strings.Contains(stored.Error, "may not use group main any more") {
 		t.Errorf("it ended for %q", stored.Error)
 	}
 }

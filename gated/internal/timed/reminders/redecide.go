@@ -5,17 +5,18 @@ import (
 	"fmt"
 	"time"
 
-	"arizuko/migrations"
+	"arizuko/gated/internal/redecided"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
 // Redecide computes the next times of active reminders again, at most limit, and compares them with those that are
 // stored. It reads and changes nothing.
-func Redecide(ctx context.Context, st store.Reader, now int64, limit int) (check migrations.Check, err error) {
+func Redecide(ctx context.Context, st store.Reader, now int64, limit int) (check redecided.Check, err error) {
 	check.What = "next times of reminders"
 	for after := int64(0); limit > 0; {
-		all, err := st.Reminders(ctx, store.ReminderList{After: after, Limit: min(realignPage, limit)})
+		all, err := factrows.Reminders(ctx, st, factrows.ReminderList{After: after, Limit: min(realignPage, limit)})
 		if err != nil || len(all) == 0 {
 			return check, err
 		}
@@ -30,7 +31,7 @@ func Redecide(ctx context.Context, st store.Reader, now int64, limit int) (check
 
 // redecide compares one reminder. Its stored slot is the first after the last look at it, which is past: so it is the
 // first after now too, or has come and waits.
-func redecide(check *migrations.Check, r *msg.Reminder, now int64) {
+func redecide(check *redecided.Check, r *msg.Reminder, now int64) {
 	if r.NextSlot == 0 {
 		check.Leave("made by SQL, and not scheduled yet")
 		return

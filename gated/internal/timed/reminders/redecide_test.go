@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/migrations"
+	"arizuko/gated/internal/redecided"
 	"arizuko/pkg/msg"
 )
 
@@ -32,14 +32,14 @@ func TestRedecide_NextTimes(t *testing.T) {
 		"invalid now":      {msg.Reminder{Cron: "nonsense", NextSlot: at("2026-03-03 10:00")}, "now it would end: a cron expression has five fields"},
 	} {
 		tc.r.TimeZone, tc.r.ID = "UTC", 7
-		var check migrations.Check
+		var check redecided.Check
 		redecide(&check, &tc.r, now)
 		got := strings.Join(check.Examples, "\n")
 		if (tc.want == "") != (check.Same == 1) || !strings.Contains(got, tc.want) || tc.want != "" && !strings.Contains(got, "reminder 7 of ") {
 			t.Errorf("%s: %+v, want %q", name, check, tc.want)
 		}
 	}
-	var check migrations.Check
+	var check redecided.Check
 	if redecide(&check, &msg.Reminder{DueAt: now}, now); check.Same+check.Different != 0 || len(check.NotCompared) != 1 {
 		t.Errorf("without a slot: %+v", check)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
@@ -168,7 +169,7 @@ func (s *Scheduler) readClock() {
 
 // fireDue fires a page of due reminders, and returns the time until there is more to do.
 func (s *Scheduler) fireDue(ctx context.Context) (wait time.Duration, err error) {
-	due, err := s.st.Reminders(ctx, store.ReminderList{DueBy: s.now(), Limit: page})
+	due, err := factrows.Reminders(ctx, s.st.Reader, factrows.ReminderList{DueBy: s.now(), Limit: page})
 	if err != nil {
 		return 0, err
 	}
@@ -281,7 +282,7 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 	f.Firing = rows.Firing{Slot: f.slot, Next: f.next, MaxAgents: s.cfg.MaxAgents}
 	f.Message, f.Turn = firingMessages(r, kind, now)
 	if f.Turn == nil {
-		f.Message.OutState = store.OutStateOf(r.ChatJID)
+		f.Message.OutState = msg.OutStateOf(r.ChatJID)
 	}
 	return f, nil
 }
@@ -390,7 +391,7 @@ func (s *Scheduler) end(ctx context.Context, r *msg.Reminder, problem string) er
 // Slots that have fired do not fire again.
 func (s *Scheduler) realign(ctx context.Context, from int64) error {
 	for after := int64(0); ; {
-		all, err := s.st.Reminders(ctx, store.ReminderList{After: after, Limit: realignPage})
+		all, err := factrows.Reminders(ctx, s.st.Reader, factrows.ReminderList{After: after, Limit: realignPage})
 		if err != nil || len(all) == 0 {
 			return err
 		}

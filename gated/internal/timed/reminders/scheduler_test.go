@@ -15,6 +15,7 @@ import (
 	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -146,7 +147,7 @@ func (h *harness) sent() (rows []*msg.Message) {
 
 func (h *harness) expect(sent int, state msg.ReminderState, r *msg.Reminder) {
 	h.t.Helper()
-	stored, err := h.st.Reminder(h.t.Context(), r.ID)
+	stored, err := factrows.Reminder(h.t.Context(), h.st.Reader, r.ID)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func TestScheduler_OneShot_FiresAtTopLevel(t *testing.T) {
 		m.Content != "stand up" || m.ChatJID != chatJID {
 		t.Errorf("row is %+v", m)
 	}
-	made, slot, err := h.st.ReminderOf(t.Context(), m.ID)
+	made, slot, err := factrows.ReminderOf(t.Context(), h.st.Reader, m.ID)
 	if err != nil || made == nil || made.ID != r.ID || slot != r.DueAt {
 		t.Errorf("the row is of %+v, slot %d, %v", made, slot, err)
 	}
@@ -187,7 +188,7 @@ func TestScheduler_Prompt_StoresBroadcastTurn(t *testing.T) {
 		turn.Topic != "#standup" || turn.Place != "#standup" || turn.Surface != "telegram-group" || turn.State != msg.TurnQueued {
 		t.Errorf("turn is %+v", turn)
 	}
-	rows, err := h.st.TurnMessages(t.Context(), turn.ID)
+	rows, err := factrows.TurnMessages(t.Context(), h.st.Reader, turn.ID)
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
@@ -257,7 +258,7 @@ func TestScheduler_ClockSetBack_NoSlotFiresTwice(t *testing.T) {
 	}
 	slots := map[int64]int{}
 	for _, m := range h.sent() {
-		_, slot, err := h.st.ReminderOf(t.Context(), m.ID)
+		_, slot, err := factrows.ReminderOf(t.Context(), h.st.Reader, m.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +267,7 @@ func TestScheduler_ClockSetBack_NoSlotFiresTwice(t *testing.T) {
 		}
 	}
 	h.at("2026-11-24T08:30:00Z")
-	if stored, _ := h.st.Reminder(t.Context(), r.ID); stored.NextSlot != instant(t, "2026-11-25T08:30:00Z").UnixMilli() {
+	if stored, _ := factrows.Reminder(t.Context(), h.st.Reader, r.ID); stored.NextSlot != instant(t, "2026-11-25T08:30:00Z").UnixMilli() {
 		t.Errorf("next slot is %s", time.UnixMilli(stored.NextSlot).UTC())
 	}
 }
@@ -276,7 +277,7 @@ func TestScheduler_CrashAtAnyStep_FiresOnce(t *testing.T) {
 	h := newHarness(t)
 	r := h.daily()
 	h.now = instant(t, "2026-11-23T08:30:00Z")
-	stale, err := h.st.Reminders(t.Context(), store.ReminderList{DueBy: h.now.UnixMilli(), Limit: 1})
+	stale, err := factrows.Reminders(t.Context(), h.st.Reader, factrows.ReminderList{DueBy: h.now.UnixMilli(), Limit: 1})
 	if err != nil || len(stale) != 1 {
 		t.Fatal(stale, err)
 	}
@@ -287,7 +288,7 @@ func TestScheduler_CrashAtAnyStep_FiresOnce(t *testing.T) {
 	}
 	// Nor does one whose slot was set back by hand.
 	h.write(func(tx *store.Tx) error {
-		now, err := tx.Reminder(t.Context(), r.ID)
+		now, err := factrows.Reminder(t.Context(), tx.Reader, r.ID)
 		if err != nil {
 			return err
 		}
@@ -345,7 +346,7 @@ func TestScheduler_BadRow_EndsAloneAndIsExplained(t *testing.T) {
 	h.at("2026-11-23T08:30:00Z")
 	h.expect(1, msg.ReminderCancelled, bad)
 	h.expect(1, msg.ReminderActive, good)
-	if stored, _ := h.st.Reminder(t.Context(), bad.ID); stored.Error == "" {
+	if stored, _ := factrows.Reminder(t.Context(), h.st.Reader, bad.ID); stored.Error == "" {
 		t.Error("the reminder does not say why it ended")
 	}
 }
@@ -369,7 +370,7 @@ func TestScheduler_PanicOverOne_EndsItAndSaysWhy(t *testing.T) {
 	h.s.cfg.Chats = nil
 	h.at("2026-11-23T08:30:00Z")
 	h.expect(0, msg.ReminderCancelled, r)
-	if stored, _ := h.st.Reminder(t.Context(), r.ID); !strings.Contains(stored.Error, "panic") {
+	if stored, _ := factrows.Reminder(t.Context(), h.st.Reader, r.ID); !strings.Contains(stored.Error, "panic") {
 		t.Errorf("the reminder ended for %q", stored.Error)
 	}
 }

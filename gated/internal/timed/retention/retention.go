@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/pkg/chatmove"
 	"arizuko/pkg/store"
 )
 
@@ -96,7 +97,7 @@ func (j *Job) Run(ctx context.Context) error {
 }
 
 func (j *Job) finishMoves(ctx context.Context) {
-	pages, err := j.st.FinishMoves(ctx, j.cfg.Now().UnixMilli())
+	pages, err := chatmove.Finish(ctx, j.st, j.cfg.Now().UnixMilli())
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -17,6 +17,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/pkg/chatmove"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -232,10 +234,10 @@ func TestRun_MovedChat_IsFinished(t *testing.T) {
 				return err
 			}
 		}
-		return tx.MoveChat("telegram:-1", "telegram:-2", 1)
+		return chatmove.Move(tx, "telegram:-1", "telegram:-2", 1)
 	})
 	h.job.finishMoves(t.Context())
-	if _, moving, err := h.st.ChatMoves(t.Context()); err != nil || len(moving) > 0 {
+	if _, moving, err := chatmove.Moves(t.Context(), h.st.Reader); err != nil || len(moving) > 0 {
 		t.Errorf("moving %v, %v", moving, err)
 	}
 	if !strings.Contains(h.log.String(), "rows of moved chats follow") {
@@ -271,7 +273,7 @@ func TestPurge_Audit_KeepsAYear(t *testing.T) {
 		if got := h.purge(); got != (Counts{Audit: tt.deleted}) {
 			t.Errorf("%s: %s", name, got)
 		}
-		oldest, err := h.st.OldestAudit(t.Context())
+		oldest, err := factrows.OldestAudit(t.Context(), h.st.Reader)
 		if err != nil || oldest == nil || oldest.ID != int64(tt.deleted+1) {
 			t.Errorf("%s: the oldest change is %+v, %v", name, oldest, err)
 		}
@@ -284,11 +286,11 @@ func TestPurge_Audit_KeepsAYear(t *testing.T) {
 func TestPurge_AuditAboveItsBound_KeepsTheNewest(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)
-	h.changes(store.MaxAuditRows+3*pageRows/2, 100)
+	h.changes(factrows.MaxAuditRows+3*pageRows/2, 100)
 	if got := h.purge(); got != (Counts{Audit: 3 * pageRows / 2}) || !strings.Contains(h.log.String(), "oldest changes deleted") {
 		t.Errorf("%s; log %s", got, h.log)
 	}
-	if oldest, err := h.st.OldestAudit(t.Context()); err != nil || oldest.ID != 3*pageRows/2+1 {
+	if oldest, err := factrows.OldestAudit(t.Context(), h.st.Reader); err != nil || oldest.ID != 3*pageRows/2+1 {
 		t.Errorf("the oldest change is %+v, %v", oldest, err)
 	}
 }

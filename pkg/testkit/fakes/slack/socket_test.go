@@ -11,7 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/adapter/adaptertest/nettest"
 	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
 	"arizuko/pkg/testkit/fakes/slack"
 )
@@ -89,7 +89,7 @@ func TestSocket_UsedTicket_Refused(t *testing.T) {
 func TestSocket_Pings_ArriveInInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // so that no answer is late
 		s := slack.New(slack.Options{})
-		n := memnet.Serve(t, s)
+		n := nettest.Serve(t, s)
 		client := &http.Client{Transport: &http.Transport{DialContext: n.Dial, TLSClientConfig: n.TLS()}}
 		t.Cleanup(client.CloseIdleConnections)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://slack.test/api/apps.connections.open", nil)

@@ -6,9 +6,9 @@ package enter
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	goruntime "runtime"
 	"strconv"
@@ -76,56 +76,33 @@ type Order struct {
 	Command []string
 }
 
-// Args are the arguments of the program that calls Intercept.
+// Args are the arguments of the program that calls Intercept: the name, the order as a query, and the command.
 func (o Order) Args() []string {
-	args := []string{Name}
+	v := url.Values{"dir": {o.Dir}, "path": o.Paths, "readable": o.Readable}
 	if !o.User.IsZero() {
-		args = append(args, "--user", o.User.String())
+		v.Set("user", o.User.String())
 	}
-	args = append(args, "--dir", o.Dir)
-	if o.Reach {
-		args = append(args, "--reach")
+	for name, n := range map[string]int{"gate": o.Gate, "stdio": o.Stdio} {
+		v.Set(name, strconv.Itoa(n))
 	}
-	if o.Gate > 0 {
-		args = append(args, "--gate", strconv.Itoa(o.Gate))
-	}
-	if o.Stdio > 0 {
-		args = append(args, "--stdio", strconv.Itoa(o.Stdio))
-	}
-	for _, path := range o.Paths {
-		args = append(args, "--path", path)
-	}
-	for _, path := range o.Readable {
-		args = append(args, "--readable", path)
-	}
-	return append(append(args, "--"), o.Command...)
+	v.Set("reach", strconv.FormatBool(o.Reach))
+	return append([]string{Name, v.Encode()}, o.Command...)
 }
 
 func parse(args []string) (o Order, err error) {
-	fs := flag.NewFlagSet(Name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.Func("user", "", func(text string) (err error) {
-		o.User, err = parseUser(text)
-		return err
-	})
-	fs.StringVar(&o.Dir, "dir", "", "")
-	fs.BoolVar(&o.Reach, "reach", false, "")
-	fs.IntVar(&o.Gate, "gate", 0, "")
-	fs.IntVar(&o.Stdio, "stdio", 0, "")
-	list := func(to *[]string) func(string) error {
-		return func(path string) error {
-			*to = append(*to, path)
-			return nil
-		}
+	if len(args) < 2 {
+		return o, errors.New("no command")
 	}
-	fs.Func("path", "", list(&o.Paths))
-	fs.Func("readable", "", list(&o.Readable))
-	err = fs.Parse(args)
-	o.Command = fs.Args()
-	if err == nil && len(o.Command) == 0 {
-		err = errors.New("no command")
+	v, err := url.ParseQuery(args[0])
+	if v.Has("user") && err == nil {
+		o.User, err = parseUser(v.Get("user"))
 	}
-	return o, err
+	var reachErr, gateErr, stdioErr error
+	o.Reach, reachErr = strconv.ParseBool(v.Get("reach"))
+	o.Gate, gateErr = strconv.Atoi(v.Get("gate"))
+	o.Stdio, stdioErr = strconv.Atoi(v.Get("stdio"))
+	o.Dir, o.Paths, o.Readable, o.Command = v.Get("dir"), v["path"], v["readable"], args[1:]
+	return o, errors.Join(err, reachErr, gateErr, stdioErr)
 }
 
 // Intercept carries out the command line if that is of Args, or of package netsetup,
@@ -202,17 +179,8 @@ func closeOnExec() error {
 
 // become changes user, groups and capabilities of the calling thread, for good.
 func (u User) become() error {
-	for c := 0; ; c++ {
-		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0)
-		if err != nil {
-			break // there are no more
-		}
-		if held == 0 {
-			continue
-		}
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
-			return fmt.Errorf("give up capability %d: %w", c, err)
-		}
+	if err := netsetup.DropBounding(); err != nil {
+		return err
 	}
 	if err := syscall.Setgroups(nil); err != nil {
 		return fmt.Errorf("leave groups: %w", err)

@@ -63,8 +63,8 @@ type thing struct {
 	target string // of a symbolic link
 	opened bool   // a folder whose entries are shown, since it is closed itself
 	entry  bool   // of such a folder; left out if it is removed meanwhile
-	dir    bool
-	fd     int // O_PATH, but for links
+	info   fs.FileInfo
+	file   *os.File // O_PATH; nil for links
 }
 
 // things returns the parts of the paths, a folder before its content.
@@ -223,20 +223,12 @@ func openAll(all []thing) (there []thing, err error) {
 }
 
 // open keeps the thing at hand: later mounts may cover it.
-func (t *thing) open() error {
-	if t.target != "" {
-		return nil
-	}
-	fd, err := unix.Open(t.at, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return &os.PathError{Op: "open", Path: t.at, Err: err}
-	}
-	info, err := os.Lstat(t.at)
-	if err != nil {
+func (t *thing) open() (err error) {
+	if t.info, err = os.Lstat(t.at); err != nil || t.target != "" {
 		return err
 	}
-	t.fd, t.dir = fd, info.IsDir()
-	return nil
+	t.file, err = os.OpenFile(t.at, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	return err
 }
 
 // show covers the folder that is closed, if there is one, and puts the thing into what
@@ -251,7 +243,7 @@ func (t thing) show(u User) error {
 			return fmt.Errorf("cover %s: %w", closed, err)
 		}
 	}
-	if t.opened || t.visible() {
+	if there, err := os.Lstat(t.at); t.opened || err == nil && os.SameFile(there, t.info) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(t.at), 0o755); err != nil {
@@ -263,24 +255,11 @@ func (t thing) show(u User) error {
 	if err := t.mountPoint(); err != nil {
 		return err
 	}
-	return unix.Mount("/proc/thread-self/fd/"+strconv.Itoa(t.fd), t.at, "", unix.MS_BIND|unix.MS_REC, "")
-}
-
-// visible reports whether the thing is at its place.
-func (t thing) visible() bool {
-	var there, here unix.Stat_t
-	if err := unix.Lstat(t.at, &there); err != nil {
-		return false
-	}
-	if t.target != "" {
-		return there.Mode&unix.S_IFMT == unix.S_IFLNK
-	}
-	err := unix.Fstat(t.fd, &here)
-	return err == nil && here.Dev == there.Dev && here.Ino == there.Ino
+	return unix.Mount("/proc/thread-self/fd/"+strconv.Itoa(int(t.file.Fd())), t.at, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
 func (t thing) mountPoint() error {
-	if t.dir {
+	if t.info.IsDir() {
 		if err := os.Mkdir(t.at, 0o755); !errors.Is(err, fs.ErrExist) {
 			return err
 		}

@@ -4,7 +4,6 @@
 package netsetup
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -18,8 +17,6 @@ import (
 const (
 	// Name is the subcommand.
 	Name = "netsetup"
-	// SocketFD is the descriptor of a Unix socket by which Hold passes a listener.
-	SocketFD = 4
 	// Done is the line that Hold writes when it is done.
 	Done = "done\n"
 
@@ -28,7 +25,7 @@ const (
 )
 
 // Hold are the arguments of a process that listens on a TCP address, "" for none,
-// passes the listener over SocketFD, and waits for the end of its input, without
+// passes the listener over its stdin, a Unix socket, and waits for the end of that, without
 // capabilities, so that other programs may find the namespace by it.
 func Hold(listen string) []string { return []string{Name, hold, listen} }
 
@@ -74,16 +71,26 @@ func Intercept() {
 
 // wait becomes a shell without capabilities that reports and reads a line.
 func wait() error {
+	if err := DropBounding(); err != nil {
+		return err
+	}
+	return unix.Exec("/bin/sh", []string{"sh", "-c", `printf %s "$0"; read -r _`, Done}, nil)
+}
+
+// DropBounding takes from the calling thread every capability that a program that it becomes could gain.
+func DropBounding() error {
 	for c := uintptr(0); ; c++ {
-		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		if errors.Is(err, unix.EINVAL) {
-			break // behind the last one that this kernel knows
-		}
+		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		if err != nil {
+			return nil // there are no more
+		}
+		if held == 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
 			return fmt.Errorf("give up capability %d: %w", c, err)
 		}
 	}
-	return unix.Exec("/bin/sh", []string{"sh", "-c", `printf %s "$0"; read -r _`, Done}, nil)
 }
 
 // listen opens the listener and passes it on.
@@ -100,5 +107,5 @@ func listen(addr string) error {
 		return err
 	}
 	// It lives on where it is passed to.
-	return errors.Join(unix.Sendmsg(SocketFD, []byte{1}, unix.UnixRights(int(file.Fd())), nil, 0), unix.Close(SocketFD))
+	return unix.Sendmsg(0, []byte{1}, unix.UnixRights(int(file.Fd())), nil, 0)
 }

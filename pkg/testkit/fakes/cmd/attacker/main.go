@@ -13,7 +13,6 @@
 //	trace PID     attaches to the process as a debugger, and lets it go
 //	dial ADDR     connects by TCP and reads; unix:NAME connects to an abstract socket
 //	dial-any ADDR…  the same with all at once: the addresses that can be reached, with what was read
-//	serve ADDR    answers HTTP requests with their cookies
 //	bound ADDR…   connects and sends a datagram to each, by sockets that are bound to a device other than
 //	              loopback: what was answered
 //	listen ADDR   accepts connections and writes "agent" to each
@@ -33,7 +32,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -103,12 +101,6 @@ func obey(order, what string) (string, error) {
 		return dial(what)
 	case "dial-any":
 		return dialAny(strings.Fields(what))
-	case "serve":
-		l, err := net.Listen("tcp", what)
-		if err == nil {
-			go func() { _ = http.Serve(l, http.HandlerFunc(cookies)) }()
-		}
-		return "", err
 	case "bound":
 		return bound(strings.Fields(what))
 	case "listen":
@@ -230,8 +222,6 @@ func dialAny(addrs []string) (string, error) {
 	}
 	return strings.Join(all, " "), nil
 }
-
-func cookies(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Cookie")) }
 
 // bound tries both ways to pass the local routes over: SO_BINDTODEVICE, and IP_PKTINFO for a datagram.
 func bound(addrs []string) (string, error) {

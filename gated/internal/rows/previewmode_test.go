@@ -1,0 +1,43 @@
+package rows
+
+import (
+	"testing"
+
+	adapterrows "arizuko/pkg/adapter/rows"
+	"arizuko/pkg/msg"
+)
+
+func TestPreviewMode_IsOfGroupElseOfChat(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		kind   msg.ChatKind
+		turn   msg.Turn
+		config string
+		want   adapterrows.PreviewMode
+	}{
+		{msg.ChatDM, msg.Turn{}, "", adapterrows.PreviewText},
+		{msg.ChatWeb, msg.Turn{}, "", adapterrows.PreviewText},
+		{msg.ChatGroup, msg.Turn{}, "", adapterrows.PreviewLine},
+		{msg.ChatChannel, msg.Turn{}, "{}", adapterrows.PreviewLine},
+		{msg.ChatGroup, msg.Turn{ThreadID: "17"}, "{}", adapterrows.PreviewText},
+		{msg.ChatChannel, msg.Turn{ThreadID: "17"}, `{"progress":"off"}`, adapterrows.PreviewOff},
+		{msg.ChatDM, msg.Turn{}, `{"progress":"status"}`, adapterrows.PreviewLine},
+		{msg.ChatGroup, msg.Turn{}, `{"progress":"live"}`, adapterrows.PreviewText},
+		{"", msg.Turn{}, "", adapterrows.PreviewText}, // by the address
+		{"", msg.Turn{ChatJID: "telegram:-1"}, "", adapterrows.PreviewLine},
+		{msg.ChatDM, msg.Turn{Kind: msg.Broadcast}, "", ""},
+		{msg.ChatDM, msg.Turn{Kind: msg.Delegated}, "", ""},
+		{msg.ChatDM, msg.Turn{Topic: msg.DelegatedTopic(1)}, "", ""}, // goes on with a request
+	} {
+		turn := test.turn
+		if turn.Kind == "" {
+			turn.Kind = msg.Conversation
+		}
+		if turn.ChatJID == "" {
+			turn.ChatJID = "telegram:1"
+		}
+		if got := previewMode(test.config, test.kind, &turn); got != test.want {
+			t.Errorf("%s, %+v, config %q: %q, want %q", test.kind, test.turn, test.config, got, test.want)
+		}
+	}
+}

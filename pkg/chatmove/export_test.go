@@ -1,0 +1,4 @@
+package chatmove
+
+// MoveSome moves one page of a chat.
+var MoveSome = moveSome
