@@ -134,7 +134,7 @@ func TestPrompt_AgentWithoutImages_GetsPaths(t *testing.T) {
 
 func TestPrompt_Steering_HasImages(t *testing.T) {
 	s := fake(t, "steering").open()
-	s.Send(agenttest.First("1", "", "tool look"))
+	s.Send(agenttest.First("1", "", "tool steered"))
 	s.busy()
 	two := agentproto.Message{TurnID: "2", Fold: true, Prompt: attach(t, s.folder, "two", map[string][]byte{"a.png": picture(t, "png", 3, 2, false)})}
 	s.Send(two)
