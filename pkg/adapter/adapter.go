@@ -133,7 +133,8 @@ func New(p Platform, o Options) *Shell {
 	s := &Shell{
 		Options: o, platform: p, counters: newCounters(&o, fetches, previews), previewer: previewer,
 		previewNews: make(chan struct{}, 1),
-		pacer:       newPacer(o.Pace), admission: admission, lanes: newLaneLocks(), reads: store.NewOutage(o.Log, "read"),
+		pacer:       newPacer(o.Pace), admission: admission, lanes: newLaneLocks(),
+		reads:  store.NewOutage(o.Log, "read"),
 		writes: store.NewOutage(o.Log, "write"),
 	}
 	if o.Listener != nil {

@@ -81,7 +81,8 @@ func Move(tx *store.Tx, from, to string, now int64) error {
 		return fmt.Errorf("move chat %s: routes: %w", from, err)
 	}
 	platform, _ := msg.SplitJID(to)
-	if err := tx.PutAudit(cmp.Or(msg.DaemonOf(to), platform), factrows.AuditMove, from+" to "+to+": "+routes, now); err != nil {
+	by := cmp.Or(msg.DaemonOf(to), platform)
+	if err := tx.PutAudit(by, factrows.AuditMove, from+" to "+to+": "+routes, now); err != nil {
 		return fmt.Errorf("move chat %s: %w", from, err)
 	}
 	tx.Poke("routd")

@@ -161,7 +161,8 @@ func (e *extractor) finish() error {
 	}
 	for _, h := range slices.Backward(e.folders) {
 		name := filepath.Clean(h.Name)
-		if err := errors.Join(e.give(name, h), e.root.Chmod(name, modeOf(h)), e.root.Chtimes(name, h.ModTime, h.ModTime)); err != nil {
+		err := errors.Join(e.give(name, h), e.root.Chmod(name, modeOf(h)), e.root.Chtimes(name, h.ModTime, h.ModTime))
+		if err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,8 @@ func (c *verbs) requests(ctx context.Context, args []string, out io.Writer) erro
 		}
 		rows = append(rows, cells)
 	}
-	return cli.Table(out, []string{"CODE", "STATE", "CREATED", "CHAT", "TITLE", "SENDER", "NAME", "FOLDER", "TEXT"}, rows)
+	return cli.Table(out,
+		[]string{"CODE", "STATE", "CREATED", "CHAT", "TITLE", "SENDER", "NAME", "FOLDER", "TEXT"}, rows)
 }
 
 // maxCell is how much of a stranger's text a cell shows, in characters: one long title must not make the

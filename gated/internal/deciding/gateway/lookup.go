@@ -83,8 +83,8 @@ func (l *lookup) release() {
 	}
 }
 
-// lookups ask routd one after the other, each in a goroutine. While routd does not answer, it is asked about nothing but
-// whether it is back.
+// lookups ask routd one after the other, each in a goroutine. While routd does not answer, it is asked only whether it
+// is back.
 type lookups struct {
 	resolver
 	out       *lookup       // nil for none
@@ -107,8 +107,8 @@ func (ls *lookups) away() bool { return !ls.awaySince.IsZero() }
 // busy reports whether rows that need an answer of routd have to wait.
 func (ls *lookups) busy() bool { return ls.out != nil || ls.away() }
 
-// until returns the time until commands no longer wait for the lookup that is out, or until routd is asked whether it is
-// back, an hour for neither.
+// until returns the time until commands no longer wait for the lookup that is out, or until routd is asked whether it
+// is back, an hour for neither.
 func (ls *lookups) until() time.Duration {
 	switch {
 	case ls.out != nil && !ls.out.slow():

@@ -91,8 +91,8 @@ func (o *outside) addParked() {
 	}
 }
 
-// follow follows the chats with parked rows to their new addresses. Their rows move with the chat, and must be decided before its newer
-// ones.
+// follow follows the chats with parked rows to their new addresses. Their rows move with the chat, and must be decided
+// before its newer ones.
 func (o *outside) follow(ctx context.Context) error {
 	if len(o.parked) == 0 {
 		return nil

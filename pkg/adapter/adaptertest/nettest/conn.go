@@ -29,7 +29,8 @@ func newLink(client, server net.Addr, closed func(*link)) (l *link, atClient, at
 	return l, &conn{c, l, client, server}, &conn{s, l, server, client}
 }
 
-// carry hands on what comes from one end. While the link is held it is lost, and so is the news that the end has closed.
+// carry hands on what comes from one end. While the link is held it is lost, and so is the news
+// that the end has closed.
 func (l *link) carry(from, to net.Conn) {
 	data := make([]byte, 32<<10)
 	for {

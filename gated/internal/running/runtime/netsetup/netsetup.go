@@ -82,7 +82,7 @@ func DropBounding() error {
 	for c := uintptr(0); ; c++ {
 		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		if err != nil {
-			return nil // there are no more
+			return nil //nolint:nilerr // there are no more
 		}
 		if held == 0 {
 			continue
