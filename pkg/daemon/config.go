@@ -31,7 +31,8 @@ func ZoneProblem(environ []string) string {
 	zone := strings.TrimPrefix(variable(environ, "TZ"), ":") // "" is UTC
 	_, err := time.LoadLocation(zone)
 	if _, missing := os.Stat(zone); err != nil && (!filepath.IsAbs(zone) || missing != nil) {
-		return fmt.Sprintf("TZ=%s is no time zone: reminders and times of a day are in UTC; set one such as Europe/Berlin", zone)
+		return fmt.Sprintf("TZ=%s is no time zone: reminders and times of a day are in UTC; "+
+			"set one such as Europe/Berlin", zone)
 	}
 	return ""
 }
