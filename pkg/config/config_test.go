@@ -215,9 +215,6 @@ func TestTable(t *testing.T) {
 	if diff := cmp.Diff(want, config.Table(small{Token: "never shown"})); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"BARE"}, config.Undocumented(small{})); diff != "" {
-		t.Error(diff)
-	}
 }
 
 type waits struct {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Addr is a TCP address to listen on, "host:port". An empty host means every interface,
@@ -145,6 +146,17 @@ func (n *Networks) UnmarshalText(text []byte) error {
 			return fmt.Errorf("%q has too many addresses: name those that you trust", part)
 		}
 		*n = append(*n, prefix.Masked())
+	}
+	return nil
+}
+
+// minInterval keeps a typo such as 2ns from using up a core.
+const minInterval = 10 * time.Millisecond
+
+// CheckInterval returns an error that names the variable if its interval is below 10 ms.
+func CheckInterval(name string, interval time.Duration) error {
+	if interval < minInterval {
+		return fmt.Errorf("%s: must be at least %s", name, minInterval)
 	}
 	return nil
 }

@@ -26,14 +26,8 @@ type Account struct {
 // Accounts returns the further accounts that an environment, in the form of os.Environ, names. Its error
 // says which entry is wrong.
 func Accounts(environ []string) (all []Account, err error) {
-	list := ""
-	for _, entry := range environ {
-		if value, ok := strings.CutPrefix(entry, AccountsVariable+"="); ok {
-			list = value
-		}
-	}
 	suffixes := map[string]string{}
-	for entry := range strings.SplitSeq(list, ",") {
+	for entry := range strings.SplitSeq(variable(environ, AccountsVariable), ",") {
 		entry = strings.TrimSpace(entry)
 		if entry == "" {
 			continue
@@ -62,12 +56,7 @@ func Environ(name string, environ []string) []string {
 	if name == "dashd" || name == "gated" {
 		return environ
 	}
-	var own []string
-	for _, a := range Adapters() {
-		if a.Name == name {
-			own = a.Secrets
-		}
-	}
+	own := adapterNamed(name).Secrets
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		variable, _, _ := strings.Cut(entry, "=")
 		return isSecret(variable) && !slices.Contains(own, strings.TrimSuffix(variable, fileSuffix))
@@ -77,13 +66,13 @@ func Environ(name string, environ []string) []string {
 // newAccount returns the account of an entry of ACCOUNTS, without its environment.
 func newAccount(entry string) (a Account, err error) {
 	name, account := msg.SplitAccount(entry)
-	adapter := slices.IndexFunc(Adapters(), func(a Adapter) bool { return a.Name == name })
-	if adapter < 0 || !msg.IsAccount(account) {
+	adapter := adapterNamed(name)
+	if adapter.Name == "" || !msg.IsAccount(account) {
 		return a, fmt.Errorf("%s: %.80q is not an adapter and the name of an account, as in teled+work: "+
 			"want teled, discd or slakd, and at most 32 of a-z, 0-9, _ and -, beginning with a letter or digit",
 			AccountsVariable, entry)
 	}
-	a = Account{Adapter: Adapters()[adapter], Daemon: entry,
+	a = Account{Adapter: adapter, Daemon: entry,
 		Suffix: "_" + strings.ToUpper(strings.ReplaceAll(account, "-", "_"))}
 	if strings.HasSuffix(a.Suffix, fileSuffix) {
 		return a, fmt.Errorf("%s: %s: an account must not be named file, or end with -file or _file, since variables such as %s%s name files: choose another name",
@@ -142,8 +131,11 @@ func (a *Adapter) AddrVariable() string { return strings.ToUpper(a.Name) + "_ADD
 func (a *Adapter) accountVariable() string { return strings.ToUpper(a.Name) + "_ACCOUNT" }
 
 // Variable returns the value of a variable of the account's daemon, "" if it is not set.
-func (a *Account) Variable(name string) (value string) {
-	for _, entry := range a.Environ {
+func (a *Account) Variable(name string) string { return variable(a.Environ, name) }
+
+// variable is the value of a variable in an environment, "" if it is not set.
+func variable(environ []string, name string) (value string) {
+	for _, entry := range environ {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
 			value = v
 		}

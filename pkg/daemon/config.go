@@ -28,16 +28,11 @@ func dataFolder() string {
 
 // ZoneProblem says that TZ names no time zone, for which the programs take UTC; "" if it does.
 func ZoneProblem(environ []string) string {
-	for _, entry := range environ {
-		name, zone, _ := strings.Cut(entry, "=")
-		zone = strings.TrimPrefix(zone, ":")
-		if name != "TZ" || zone == "" {
-			continue
-		}
-		_, err := time.LoadLocation(zone)
-		if _, missing := os.Stat(zone); err != nil && (!filepath.IsAbs(zone) || missing != nil) {
-			return fmt.Sprintf("TZ=%s is no time zone: reminders and times of a day are in UTC; set one such as Europe/Berlin", zone)
-		}
+	zone := strings.TrimPrefix(variable(environ, "TZ"), ":") // "" is UTC
+	_, err := time.LoadLocation(zone)
+	if _, missing := os.Stat(zone); err != nil && (!filepath.IsAbs(zone) || missing != nil) {
+		return fmt.Sprintf("TZ=%s is no time zone: reminders and times of a day are in UTC; "+
+			"set one such as Europe/Berlin", zone)
 	}
 	return ""
 }

@@ -273,8 +273,10 @@ func (l *Leases) end(cause error) {
 // leave releases the process's leases, so that others take over at once. Without an answer of the database in time the
 // lease ends by itself.
 func (l *Leases) leave(ctx context.Context) error {
-	if l.isOver() {
+	select {
+	case <-l.ended:
 		return nil
+	default:
 	}
 	left := make(chan error, 1)
 	go func() { left <- l.st.Write(ctx, func(tx *store.Tx) error { return rows.LeaveProcess(tx, l.ID) }) }()
@@ -283,14 +285,5 @@ func (l *Leases) leave(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-func (l *Leases) isOver() bool {
-	select {
-	case <-l.ended:
-		return true
-	default:
-		return false
 	}
 }

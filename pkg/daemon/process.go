@@ -309,10 +309,7 @@ func (p *Process) checkDatabase(ctx context.Context, err error) {
 }
 
 func (p *Process) waitSchema(ctx context.Context, o Options) error {
-	limit := o.SchemaWait
-	if limit == 0 {
-		limit = defaultSchemaWait
-	}
+	limit := cmp.Or(o.SchemaWait, defaultSchemaWait)
 	wait, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := store.WaitSchema(wait, o.Base.Database(), migrations.Latest(), func(reason string, cause error) {

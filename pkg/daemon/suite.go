@@ -34,10 +34,15 @@ func Suite() []string {
 // TokenVariable returns the variable with the token of an adapter, of whichever account, "" for other daemons.
 func TokenVariable(name string) string {
 	name, _ = msg.SplitAccount(name)
+	return adapterNamed(name).Token
+}
+
+// adapterNamed is an adapter of the suite, the zero value for other daemons.
+func adapterNamed(name string) (none Adapter) {
 	for _, a := range Adapters() {
 		if a.Name == name {
-			return a.Token
+			return a
 		}
 	}
-	return ""
+	return none
 }

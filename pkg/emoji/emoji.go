@@ -3,6 +3,7 @@ package emoji
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -89,7 +90,7 @@ func For(platform, given string) (string, error) {
 		if name := Name(given); name == "" || len(name) > maxLength || !isName(name) {
 			return "", fmt.Errorf("%.40q is not known as a reaction on Slack: give a common emoji, or its name on Slack between colons, as in :tada: for a party popper", given)
 		}
-	case platform == "discord" && isGuildEmoji(given):
+	case platform == "discord" && len(given) <= maxLength && guildEmoji.MatchString(given):
 	case !Is(given):
 		return "", fmt.Errorf("%.40q is not an emoji: give one emoji, as in 👍", given)
 	}
@@ -104,15 +105,8 @@ func isName(text string) bool {
 	})
 }
 
-// isGuildEmoji reports whether a text is "name:id", an emoji of a guild.
-func isGuildEmoji(text string) bool {
-	name, id, ok := strings.Cut(text, ":")
-	digit := func(r rune) bool { return r >= '0' && r <= '9' }
-	word := func(r rune) bool { return digit(r) || r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
-	not := func(is func(rune) bool) func(rune) bool { return func(r rune) bool { return !is(r) } }
-	return ok && name != "" && id != "" && len(text) <= maxLength && !strings.ContainsFunc(name, not(word)) &&
-		!strings.ContainsFunc(id, not(digit))
-}
+// guildEmoji matches "name:id", an emoji of a guild.
+var guildEmoji = regexp.MustCompile(`^[0-9A-Za-z_]+:[0-9]+$`)
 
 // OtherSpelling is an emoji with the variation selector if it has none, without it otherwise: some platforms know only
 // one of the two.

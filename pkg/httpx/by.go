@@ -23,9 +23,3 @@ func By(r *http.Request) string {
 	}
 	return "api"
 }
-
-func setBy(req *http.Request) {
-	if who, ok := req.Context().Value(byKey{}).(string); ok && who != "" {
-		req.Header.Set(byHeader, who)
-	}
-}

@@ -31,20 +31,22 @@ type Client struct {
 	Base string // URL without a trailing slash
 	HTTP *http.Client
 
-	peer     string  // the daemon's name in errors: its URL or its socket
-	sign     *signer // nil on a socket
-	unproven bool    // answers need not be signed
+	peer           string // the daemon's name in errors: its URL or its socket
+	daemon, secret string // what requests are signed for and with; no secret on a socket
+	unproven       bool   // answers need not be signed
 }
 
 // NewClient returns a client of a daemon at a URL, with a timeout of 10 s per call. It ignores proxies and follows no
 // redirects. Requests are signed with the secret, for the daemon of this name alone, see Verify; an answer over plain
 // HTTP must be signed too. Without a secret it shows none and takes every answer.
 func NewClient(daemon, base, secret string) *Client {
-	return &Client{Base: base, peer: base, sign: newSigner(daemon, secret), HTTP: &http.Client{
-		Timeout:       clientTimeout,
-		Transport:     pooled((&net.Dialer{Timeout: dialTimeout}).DialContext),
-		CheckRedirect: noRedirect,
-	}}
+	return &Client{Base: base, HTTP: newHTTP((&net.Dialer{Timeout: dialTimeout}).DialContext), peer: base,
+		daemon: daemon, secret: secret}
+}
+
+func newHTTP(dial Dial) *http.Client {
+	return &http.Client{Timeout: clientTimeout, Transport: pooled(dial),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // AcceptUnsigned makes the client take answers that are not signed, and returns it: of a service that an operator has
@@ -59,8 +61,6 @@ func pooled(dial Dial) *http.Transport {
 	return &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16, IdleConnTimeout: clientIdle,
 		DisableCompression: true}
 }
-
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Dial makes a connection, as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -151,15 +151,17 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	setBy(req)
-	if c.sign == nil {
+	if who, ok := ctx.Value(byKey{}).(string); ok && who != "" {
+		req.Header.Set(byHeader, who)
+	}
+	if c.secret == "" {
 		return req, nil, nil
 	}
 	seen := req.URL.RequestURI()
 	if base, err := url.Parse(c.Base); err == nil && path != "" {
 		seen = strings.TrimPrefix(seen, base.EscapedPath()) // which a proxy takes away
 	}
-	return req, c.sign.sign(req, seen, encoded, time.Now()), nil
+	return req, sign(req, c.daemon, c.secret, seen, encoded, time.Now()), nil
 }
 
 // refused returns the error of an answer outside 2xx. The status decides the kind: the body may

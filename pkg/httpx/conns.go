@@ -57,7 +57,8 @@ func (l *conns) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
 		if err != nil {
-			if outOfFiles(err) && l.closeOldest() {
+			outOfFiles := errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+			if outOfFiles && l.closeOldest() {
 				continue
 			}
 			return nil, err
@@ -68,10 +69,6 @@ func (l *conns) Accept() (net.Conn, error) {
 		}
 		_ = accepted.Close() // every connection is in use, there is nothing to say to this one
 	}
-}
-
-func outOfFiles(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // admit counts a new connection. It reports false if all others are in use.

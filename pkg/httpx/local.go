@@ -30,12 +30,9 @@ func ListenLocal(path string, handler http.Handler, log *slog.Logger) (*Server, 
 	}
 	s := NewServer(listener, handler, log)
 	s.name = path
-	s.http.Handler = markProven(s.http.Handler)
+	next := s.http.Handler
+	s.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, proven(r)) })
 	return s, nil
-}
-
-func markProven(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, proven(r)) })
 }
 
 func listenLocal(path string) (net.Listener, error) {
@@ -91,9 +88,7 @@ func giveAway(folder *os.File, name string) error {
 // NewLocalClient returns a client of the daemon that listens on a socket, with a timeout of 10 s per call. It connects
 // only where no other user than this one, root and the owner of the data folder could have put the socket.
 func NewLocalClient(path string) *Client {
-	return &Client{Base: localBase, peer: path, HTTP: &http.Client{
-		Timeout: clientTimeout, Transport: pooled(dialLocal(path)), CheckRedirect: noRedirect,
-	}}
+	return &Client{Base: localBase, HTTP: newHTTP(dialLocal(path)), peer: path}
 }
 
 func dialLocal(path string) Dial {

@@ -54,26 +54,15 @@ func hashOf(body []byte) string {
 
 func sameMAC(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
 
-// signer signs requests to a daemon.
-type signer struct{ daemon, secret string }
-
-// newSigner returns nil without a secret.
-func newSigner(daemon, secret string) *signer {
-	if secret == "" {
-		return nil
-	}
-	return &signer{daemon, secret}
-}
-
 // signed is a signed request.
 type signed struct{ secret, nonce string }
 
-// sign adds the signature to a request, whose path is that which the daemon sees.
-func (s *signer) sign(req *http.Request, path string, body []byte, now time.Time) *signed {
+// sign adds the signature to a request to a daemon, which sees the path.
+func sign(req *http.Request, daemon, secret, path string, body []byte, now time.Time) *signed {
 	at, nonce, hash := strconv.FormatInt(now.UnixMilli(), 10), rand.Text(), hashOf(body)
-	mac := requestMAC(s.secret, s.daemon, req.Method, path, req.Header, at, nonce, hash)
+	mac := requestMAC(secret, daemon, req.Method, path, req.Header, at, nonce, hash)
 	req.Header.Set("Authorization", strings.Join([]string{signedScheme, at, nonce, hash, mac}, " "))
-	return &signed{s.secret, nonce}
+	return &signed{secret, nonce}
 }
 
 func requestMAC(secret, daemon, method, path string, h http.Header, at, nonce, hash string) string {

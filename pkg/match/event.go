@@ -43,33 +43,11 @@ const (
 	numKeys
 )
 
-func parseKey(name string) (key, bool) {
-	for k := range numKeys {
-		if k.String() == name {
-			return k, true
-		}
-	}
-	return 0, false
+func keyNames() []string {
+	return []string{"chat_jid", "room", "sender", "sender_name", "platform", "account", "verb"}
 }
 
-func (k key) String() string {
-	switch k {
-	case chatJID:
-		return "chat_jid"
-	case room:
-		return "room"
-	case sender:
-		return "sender"
-	case senderName:
-		return "sender_name"
-	case platform:
-		return "platform"
-	case account:
-		return "account"
-	default:
-		return "verb"
-	}
-}
+func (k key) String() string { return keyNames()[k] }
 
 // value returns ev's value of k.
 func (ev *Event) value(k key) string {

@@ -68,8 +68,8 @@ func parsePair(token string) (pair, error) {
 	if !ok {
 		return pair{}, fmt.Errorf("%.80q is not key=glob", token)
 	}
-	k, ok := parseKey(name)
-	if !ok {
+	k := key(slices.Index(keyNames(), name))
+	if k < 0 {
 		return pair{}, fmt.Errorf("unknown key %.80q: use platform, account, room, chat_jid, sender, sender_name or verb", name)
 	}
 	g, err := parseGlob(pattern)

@@ -47,7 +47,6 @@ type Index struct {
 	routes    []Route // by seq, id
 	byKey     [numKeys]literalIndex
 	unindexed []position // rows without a literal
-	byVerb    bool       // a row has a condition on the verb
 }
 
 // position is an index of Index.routes. Of two rows that match, the lower one wins.
@@ -96,11 +95,15 @@ func ParseRow(row Row) (Route, error) {
 // First returns the first route whose every pair matches, nil when there is none. It
 // does not allocate.
 func (ix *Index) First(ev *Event) *Route {
-	best := ix.firstPosition(ev)
-	if int(best) == len(ix.routes) {
+	return ix.at(ix.firstPosition(ev))
+}
+
+// at is the route at a position, nil behind the last one.
+func (ix *Index) at(n position) *Route {
+	if int(n) == len(ix.routes) {
 		return nil
 	}
-	return &ix.routes[best]
+	return &ix.routes[n]
 }
 
 // WrittenVerbs are the verbs of messages that users write.
@@ -116,14 +119,8 @@ func (ix *Index) FirstWritten(ev *Event) *Route {
 		if at := ix.firstPosition(&written); at < best && ix.routes[at].Target.Folder != "" {
 			best = at
 		}
-		if !ix.byVerb {
-			break
-		}
 	}
-	if int(best) == len(ix.routes) {
-		return nil
-	}
-	return &ix.routes[best]
+	return ix.at(best)
 }
 
 // Explain lists why the rows before the one that First returns do not match: at most

@@ -41,7 +41,6 @@ func (ix *Index) build() {
 		}
 		seen[conditions] = true
 		useful = append(useful, position(i))
-		ix.byVerb = ix.byVerb || ix.routes[i].expr.OfVerbs()
 		for _, l := range ix.routes[i].expr.literals() {
 			shared[l]++
 		}

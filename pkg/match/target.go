@@ -20,18 +20,7 @@ const (
 
 // String is "trigger", "observe", "daemon" or "builtin".
 func (k TargetKind) String() string {
-	switch k {
-	case Trigger:
-		return "trigger"
-	case Observe:
-		return "observe"
-	case Daemon:
-		return "daemon"
-	case Builtin:
-		return "builtin"
-	default:
-		return fmt.Sprintf("TargetKind(%d)", int(k))
-	}
+	return [...]string{Trigger: "trigger", Observe: "observe", Daemon: "daemon", Builtin: "builtin"}[k]
 }
 
 // Target is where a row sends its events.

@@ -68,7 +68,7 @@ func TestParseTarget_Invalid_Refused(t *testing.T) {
 
 func TestTargetKind_String_NamesKind(t *testing.T) {
 	for kind, want := range map[TargetKind]string{
-		Trigger: "trigger", Observe: "observe", Daemon: "daemon", Builtin: "builtin", 0: "TargetKind(0)",
+		Trigger: "trigger", Observe: "observe", Daemon: "daemon", Builtin: "builtin",
 	} {
 		if got := kind.String(); got != want {
 			t.Errorf("TargetKind(%d).String() = %q, want %q", int(kind), got, want)

@@ -67,10 +67,7 @@ func (w Who) May(sender string) bool { return w.Everyone || slices.Contains(w.Se
 func (w Who) None() bool { return !w.Everyone && len(w.Senders) == 0 }
 
 // JSON returns the value of the column.
-func (w Who) JSON() string {
-	b, _ := json.Marshal(w) // plain strings: cannot fail
-	return string(b)
-}
+func (w Who) JSON() string { return toJSON(w) }
 
 // ParseWho reads what JSON writes. Anything else means no one.
 func ParseWho(text string) (w Who) {
@@ -269,10 +266,7 @@ type Press struct {
 }
 
 // JSON is the press as the content of a row.
-func (p Press) JSON() string {
-	b, _ := json.Marshal(p) // plain numbers and a string: cannot fail
-	return string(b)
-}
+func (p Press) JSON() string { return toJSON(p) }
 
 // ParsePress reads the content of a row of VerbAnswer. ok is false if it names neither a question nor a turn.
 func ParsePress(content string) (p Press, ok bool) {

@@ -116,10 +116,7 @@ type ReturnAddress struct {
 }
 
 // JSON is the address as stored in the column.
-func (a *ReturnAddress) JSON() string {
-	b, _ := json.Marshal(a) // plain strings and numbers: cannot fail
-	return string(b)
-}
+func (a *ReturnAddress) JSON() string { return toJSON(a) }
 
 // Limits of agents' requests to groups, by delegations, escalations and injected messages:
 // a loop ends at this depth, and one user's request may cause so many.

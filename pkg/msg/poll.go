@@ -26,19 +26,25 @@ type PollResult struct {
 }
 
 // ParsePoll reads the content of a row of KindPoll.
-func ParsePoll(content string) (*Poll, error) {
-	p := &Poll{}
-	if err := json.Unmarshal([]byte(content), p); err != nil {
-		return nil, fmt.Errorf("invalid poll: %w", err)
+func ParsePoll(content string) (*Poll, error) { return parse[Poll]("poll", content) }
+
+// parse reads the JSON of a column or of a row's content.
+func parse[T any](what, text string) (*T, error) {
+	v := new(T)
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return nil, fmt.Errorf("invalid %s: %w", what, err)
 	}
-	return p, nil
+	return v, nil
+}
+
+// toJSON writes what parse reads: plain strings and numbers, which cannot fail.
+func toJSON(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
 }
 
 // JSON is the poll as the content of a row.
-func (p *Poll) JSON() string {
-	b, _ := json.Marshal(p) // plain strings and numbers: cannot fail
-	return string(b)
-}
+func (p *Poll) JSON() string { return toJSON(p) }
 
 // Text is the poll as numbered lines in markdown, for platforms without polls. label makes what
 // stands before an option of a number, from 1.
@@ -164,20 +170,16 @@ const (
 func (v *Vote) JSON() string {
 	c := *v
 	c.Options = append([]int{}, v.Options...) // none is [], not null
-	b, _ := json.Marshal(c)                   // plain numbers: cannot fail
-	return string(b)
+	return toJSON(c)
 }
 
 // ParseVote reads the content of a row of VerbVote.
 func ParseVote(content string) (*Vote, error) {
-	v := &Vote{}
-	if err := json.Unmarshal([]byte(content), v); err != nil {
-		return nil, fmt.Errorf("invalid vote: %w", err)
-	}
-	if v.Change != "" && v.Change != VoteAdds && v.Change != VoteRemoves {
+	v, err := parse[Vote]("vote", content)
+	if err == nil && v.Change != "" && v.Change != VoteAdds && v.Change != VoteRemoves {
 		return nil, fmt.Errorf("invalid vote: unknown change %.20q", v.Change)
 	}
-	return v, nil
+	return v, err
 }
 
 // Fits reports whether a poll with that many options has all that are voted for.
@@ -219,19 +221,10 @@ type PollEnd struct {
 }
 
 // JSON is the end of a poll as the content of a row.
-func (e *PollEnd) JSON() string {
-	b, _ := json.Marshal(e) // plain numbers: cannot fail
-	return string(b)
-}
+func (e *PollEnd) JSON() string { return toJSON(e) }
 
 // ParsePollEnd reads the content of a row of VerbPollEnd.
-func ParsePollEnd(content string) (*PollEnd, error) {
-	e := &PollEnd{}
-	if err := json.Unmarshal([]byte(content), e); err != nil {
-		return nil, fmt.Errorf("invalid end of a poll: %w", err)
-	}
-	return e, nil
-}
+func ParsePollEnd(content string) (*PollEnd, error) { return parse[PollEnd]("end of a poll", content) }
 
 // The characters after the digit of a number's emoji; the first may be missing.
 const (
@@ -321,20 +314,4 @@ type PollVote struct {
 	Name    string
 	Options []int // numbers from 1, in the order in which they were chosen
 	At      int64 // unix ms
-}
-
-// Tally counts votes.
-func (p *Poll) Tally(votes []PollVote) *PollResult {
-	r := &PollResult{Counts: make([]int, len(p.Options))}
-	for _, v := range votes {
-		for _, n := range Counted(v.Options, p.Multiple) {
-			if n >= 1 && n <= len(r.Counts) {
-				r.Counts[n-1]++
-			}
-		}
-		if len(v.Options) > 0 {
-			r.Voters++
-		}
-	}
-	return r
 }

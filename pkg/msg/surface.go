@@ -35,16 +35,18 @@ func SurfaceOf(jid string, kind ChatKind, threadID string) Surface {
 			return Surface{"slack-channel-thread", fullCeiling}
 		}
 		return Surface{"slack-channel", hardCeiling}
-	case "telegram", "discord":
-		return messengerSurface(platform, kind, threaded)
 	}
-	return otherSurface(platform, kind, threaded)
+	return messengerSurface(platform, kind, threaded)
 }
 
+// messengerSurface is for messengers, those of foreign adapters included.
 func messengerSurface(platform string, kind ChatKind, threaded bool) Surface {
-	thread, room := "topic", "group"
-	if platform == "discord" {
-		thread, room = "thread", "channel"
+	thread, room := "thread", "group"
+	switch platform {
+	case "telegram":
+		thread = "topic"
+	case "discord":
+		room = "channel"
 	}
 	switch {
 	case kind == ChatDM:
@@ -53,15 +55,4 @@ func messengerSurface(platform string, kind ChatKind, threaded bool) Surface {
 		return Surface{platform + "-" + thread, fullCeiling}
 	}
 	return Surface{platform + "-" + room, defaultCeiling}
-}
-
-// otherSurface serves platforms of foreign adapters.
-func otherSurface(platform string, kind ChatKind, threaded bool) Surface {
-	switch {
-	case kind == ChatDM:
-		return Surface{platform + "-dm", fullCeiling}
-	case threaded:
-		return Surface{platform + "-thread", fullCeiling}
-	}
-	return Surface{platform + "-group", defaultCeiling}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -298,40 +299,20 @@ func harmless(cell string) string {
 // of text, so that no file is one that a click runs.
 func endingOf(language string) string {
 	language = strings.ToLower(language)
-	for _, known := range [...]string{
-		"go", "py", "js", "ts", "jsx", "tsx", "json", "yaml", "yml", "toml", "ini", "xml", "html", "css", "sql", "sh",
-		"rb", "rs", "java", "kt",
-		"c", "h", "cpp", "cs", "php", "swift", "lua", "diff", "md", "csv", "tex", "proto", "tf",
-	} {
-		if language == known {
-			return known
-		}
+	if slices.Contains(endings, language) {
+		return language
 	}
-	switch language {
-	case "golang":
-		return "go"
-	case "python", "python3":
-		return "py"
-	case "javascript":
-		return "js"
-	case "typescript":
-		return "ts"
-	case "bash", "shell", "zsh":
-		return "sh"
-	case "ruby":
-		return "rb"
-	case "rust":
-		return "rs"
-	case "kotlin":
-		return "kt"
-	case "c++":
-		return "cpp"
-	case "csharp", "c#":
-		return "cs"
-	case "markdown":
-		return "md"
-	case "patch":
-		return "diff"
-	}
-	return "txt"
+	return cmp.Or(languageEndings[language], "txt")
+}
+
+var endings = []string{
+	"go", "py", "js", "ts", "jsx", "tsx", "json", "yaml", "yml", "toml", "ini", "xml", "html", "css", "sql", "sh", "rb",
+	"rs", "java", "kt", "c", "h", "cpp", "cs", "php", "swift", "lua", "diff", "md", "csv", "tex", "proto", "tf",
+}
+
+// languageEndings are the endings of languages whose name is none.
+var languageEndings = map[string]string{
+	"golang": "go", "python": "py", "python3": "py", "javascript": "js", "typescript": "ts", "bash": "sh",
+	"shell": "sh", "zsh": "sh", "ruby": "rb", "rust": "rs", "kotlin": "kt", "c++": "cpp", "csharp": "cs", "c#": "cs",
+	"markdown": "md", "patch": "diff",
 }

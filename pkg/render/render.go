@@ -67,7 +67,7 @@ func Discord(markdown string, limit int) []string {
 // Plain renders text that needs no markup to be read. The limit is in UTF-16 units.
 func Plain(markdown string, limit int) []string {
 	limit = max(limit, minLimit)
-	return write(parse(markdown, noLink), limit, plain{bullet: "-", quote: "> "})
+	return write(parse(markdown, noLink), limit, plain{})
 }
 
 // Blank reports whether nothing of a text is visible in a chat, as of backticks with nothing between them or of blanks

@@ -168,10 +168,7 @@ func For(w msg.Who) string {
 // ShortHash is the beginning of a hash.
 func ShortHash(hash string) string {
 	const shown = 12
-	if runes := []rune(hash); len(runes) > shown {
-		return string(runes[:shown]) + "…"
-	}
-	return hash
+	return shorten(hash, shown)
 }
 
 // endStep is a question's end. Its time is 0 while the question is open.

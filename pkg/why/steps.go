@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/pkg/agentproto"
 	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
@@ -255,4 +256,19 @@ func lastDelivered(p *Path) (at int64) {
 		}
 	}
 	return at
+}
+
+// Used is the usage of a turn in words, "" if its agent did not say.
+func Used(u agentproto.Usage) string {
+	var all []string
+	if u.Input > 0 || u.Output > 0 {
+		all = append(all, fmt.Sprintf("tokens read: %d, written: %d", u.Input, u.Output))
+	}
+	if u.CostUSD > 0 {
+		all = append(all, fmt.Sprintf("US dollars: %.4f", u.CostUSD))
+	}
+	if u.ContextUsed > 0 && u.ContextSize > 0 {
+		all = append(all, fmt.Sprintf("conversation: %d %% of its room", u.ContextUsed*100/u.ContextSize))
+	}
+	return strings.Join(all, "; ")
 }

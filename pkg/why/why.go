@@ -110,11 +110,8 @@ func (l *loader) forwards(ctx context.Context, m *msg.Message) {
 	if l.err != nil {
 		return
 	}
-	derived, err := l.st.DerivedFrom(ctx, m.ID)
-	if err != nil {
-		l.err = err
-		return
-	}
+	var derived []*msg.Message
+	derived, l.err = l.st.DerivedFrom(ctx, m.ID)
 	for _, d := range derived {
 		l.row(d)
 	}
@@ -125,15 +122,8 @@ func (l *loader) forwards(ctx context.Context, m *msg.Message) {
 	}
 	l.replies(ctx, m)
 	l.choice(ctx, m)
-	if m.Disposition == "" || m.Disposition == msg.Onboarding {
-		l.request(ctx, m.ChatJID)
-	}
-}
-
-// request reads the request that the rows of a chat without a group wait for.
-func (l *loader) request(ctx context.Context, chat string) {
-	if l.err == nil {
-		l.path.Request, l.err = factrows.PendingRequest(ctx, l.st, chat)
+	if l.err == nil && (m.Disposition == "" || m.Disposition == msg.Onboarding) {
+		l.path.Request, l.err = factrows.PendingRequest(ctx, l.st, m.ChatJID)
 	}
 }
 
@@ -179,30 +169,21 @@ func (l *loader) turn(ctx context.Context, id int64) {
 		return
 	}
 	l.path.Turns = append(l.path.Turns, t)
-	batch, err := factrows.TurnMessages(ctx, l.st, id)
-	if err != nil {
-		l.err = err
+	var batch, replies []*msg.Message
+	if batch, l.err = factrows.TurnMessages(ctx, l.st, id); l.err != nil {
 		return
 	}
 	for _, m := range batch {
 		t.Batch = append(t.Batch, m.ID)
 	}
-	until := row.EndedAt
-	if until == 0 {
-		until = math.MaxInt64
-	}
-	if t.Runs, l.err = factrows.RunsDuring(ctx, l.st, row.Folder, row.Topic, row.CreatedAt, until,
-		maxRuns); l.err != nil {
+	if t.Runs, l.err = factrows.RunsDuring(ctx, l.st, row.Folder, row.Topic, row.CreatedAt,
+		cmp.Or(row.EndedAt, math.MaxInt64), maxRuns); l.err != nil {
 		return
 	}
 	if t.Calls, l.err = factrows.ToolCalls(ctx, l.st, id); l.err != nil {
 		return
 	}
-	replies, err := factrows.TurnReplies(ctx, l.st, id)
-	if err != nil {
-		l.err = err
-		return
-	}
+	replies, l.err = factrows.TurnReplies(ctx, l.st, id)
 	for _, m := range replies {
 		t.Replies = append(t.Replies, l.reply(ctx, m))
 	}
@@ -218,11 +199,8 @@ func (l *loader) delegated(ctx context.Context, t *msg.Turn) {
 	if l.err != nil {
 		return
 	}
-	below, err := factrows.Delegated(ctx, l.st, cmp.Or(t.RootTurnID, t.ID))
-	if err != nil {
-		l.err = err
-		return
-	}
+	var below []*msg.Turn
+	below, l.err = factrows.Delegated(ctx, l.st, cmp.Or(t.RootTurnID, t.ID))
 	for _, d := range below {
 		asked := l.message(ctx, d.TriggerMessageID)
 		if asked != nil && asked.ForwardedFrom != nil && asked.ForwardedFrom.TurnID == t.ID {
@@ -245,11 +223,8 @@ func (l *loader) replies(ctx context.Context, m *msg.Message) {
 	if l.err != nil || m.PlatformID == "" {
 		return
 	}
-	answers, err := factrows.OwnReplies(ctx, l.st, m)
-	if err != nil {
-		l.err = err
-		return
-	}
+	var answers []*msg.Message
+	answers, l.err = factrows.OwnReplies(ctx, l.st, m)
 	for _, a := range answers {
 		l.path.Replies = append(l.path.Replies, l.reply(ctx, a))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"arizuko/pkg/disk"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -46,13 +47,13 @@ func (f *filling) fill() {
 	if errors.Is(err, os.ErrExist) {
 		return
 	}
-	free, err2 := freeSpace(f.disk)
+	space, err2 := disk.Of(f.disk)
 	if err := errors.Join(err, err2); err != nil {
 		f.t.Error(err)
 		return
 	}
 	defer filler.Close()
-	if err := unix.Fallocate(int(filler.Fd()), 0, 0, free-f.leave); err != nil {
+	if err := unix.Fallocate(int(filler.Fd()), 0, 0, space.Free-f.leave); err != nil {
 		f.t.Error(err)
 	}
 }

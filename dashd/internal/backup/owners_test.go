@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/testkit/need"
 )
@@ -83,7 +84,10 @@ func TestRestore_DaemonRuns_Refused(t *testing.T) {
 	for _, name := range []string{"gated.lock", "foreignd.lock"} {
 		lock, err := lockfile.TryLock(filepath.Join(r.Data, "run", name))
 		i.ok(err)
-		if _, err := r.Run(t.Context()); !errors.Is(err, lockfile.ErrHeld) || !strings.Contains(err.Error(), name+" is locked by process") {
+		_, err = r.Run(t.Context())
+		busy := new(daemon.ExitError)
+		if !errors.As(exit(t.Context(), err, ""), &busy) || busy.Code != daemon.ExitBusy || !strings.Contains(err.Error(), "stop all daemons first: ") ||
+			!strings.Contains(err.Error(), name+" is locked by process") {
 			t.Errorf("%s: %v", name, err)
 		}
 		i.ok(lock.Close())

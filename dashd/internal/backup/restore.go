@@ -116,9 +116,6 @@ func lockAll(data string, held *lockfile.Folder) error {
 	return err
 }
 
-// locksPattern matches the locks of all daemons in the folder run.
-const locksPattern = "*.lock"
-
 // makeRun makes the folder for locks and sockets unless it exists.
 func makeRun(data string) (string, error) {
 	run, err := dataowner.Make(data, runName)
@@ -224,7 +221,7 @@ func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) erro
 // giveAway gives a data folder of root, with everything a restore has made in it so far, to the user of the former
 // instance.
 func giveAway(root *os.Root, to dataowner.User) error {
-	locks, err := fs.Glob(root.FS(), runName+"/"+locksPattern)
+	locks, err := fs.Glob(root.FS(), runName+"/*.lock")
 	if err != nil {
 		return err
 	}

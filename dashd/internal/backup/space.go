@@ -19,18 +19,12 @@ const (
 // ErrSpace is a disk that is too full.
 var ErrSpace = errors.New("not enough space")
 
-// freeSpace is how much this user may still write to the disk of a folder, in bytes.
-func freeSpace(folder string) (int64, error) {
-	space, err := disk.Of(folder)
-	return space.Free, err
-}
-
 // requireSpace returns an ErrSpace unless a folder's disk has room for so many bytes.
 func requireSpace(folder string, bytes int64) error {
-	free, err := freeSpace(folder)
-	if err == nil && free < bytes+minFree {
+	space, err := disk.Of(folder)
+	if err == nil && space.Free < bytes+minFree {
 		err = fmt.Errorf("%w: %s needs up to %s, and %s are free: make room, or choose another disk",
-			ErrSpace, filepath.Clean(folder), disk.Bytes(bytes+minFree), disk.Bytes(free))
+			ErrSpace, filepath.Clean(folder), disk.Bytes(bytes+minFree), disk.Bytes(space.Free))
 	}
 	return err
 }

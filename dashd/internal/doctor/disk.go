@@ -31,7 +31,7 @@ func fullDisk(e *examination) (space disk.Space, err error) {
 	return space, err
 }
 
-// disk checks the space of the data folder's file system.
+// checkDisk checks the space of the data folder's file system.
 func checkDisk(e *examination) {
 	space, err := fullDisk(e)
 	if err != nil {
@@ -48,7 +48,7 @@ func checkDisk(e *examination) {
 	}
 }
 
-// checkWAL checks whether checkpoints keep up. It must run before the database is opened, see store.ReadWAL.
+// checkWAL checks whether checkpoints keep up. It must run before the database is opened, see rows.ReadWAL.
 func checkWAL(e *examination) {
 	if e.Base.DB != "" {
 		return // a server has one of its own

@@ -5,6 +5,9 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -181,3 +184,66 @@ func (e *examination) line(text string) string {
 }
 
 func (e *examination) looked(at string) { e.facts = append(e.facts, at) }
+
+// Rows examines the rows alone: which daemons run, and whether anything waits, has failed or is late. It asks no daemon
+// and starts no program, so that dashd can do it for its pages again and again. Findings are as those of Examine,
+// problems first.
+func Rows(ctx context.Context, cfg Config, st store.Reader) ([]facts.Fact, error) {
+	e := newExamination(cfg)
+	e.self, e.st = "dashd", &store.ReadOnly{Reader: st}
+	if err := checkRows(ctx, e); err != nil {
+		return nil, err
+	}
+	_, _ = fullDisk(e) // a disk that cannot be measured is no finding
+	return e.result().Findings, nil
+}
+
+// checkRows are the checks that read rows alone.
+func checkRows(ctx context.Context, e *examination) (err error) {
+	e.in = facts.Instance{
+		Rows: e.st.Reader, Now: e.now, Operators: e.env.Operators, MaxAgents: e.env.MaxAgents, HasToken: e.env.hasToken,
+	}
+	if e.in.Daemons, err = facts.ReadDaemons(ctx, e.st.Reader); err != nil {
+		return err
+	}
+	if e.self != "" {
+		e.in.Daemons.Ask(ctx, e.Base, e.now)
+	}
+	checkDaemons(e)
+	stored, err := e.in.Stored(ctx)
+	e.Add(stored...)
+	return err
+}
+
+// Print writes the report for an operator: one finding a line, its remedy below it.
+func (r Report) Print(out io.Writer) error {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "%s: %s\n  fix: %s\n", f.Level, f.Text, f.Fix)
+	}
+	for _, fact := range r.Facts {
+		fmt.Fprintf(&b, "%s\n", fact)
+	}
+	if len(r.Findings) == 0 {
+		b.WriteString("no problem found\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// PrintJSON writes the report for programs.
+func (r Report) PrintJSON(out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(struct {
+		OK bool `json:"ok"`
+		Report
+	}{r.Count(facts.Problem) == 0, r})
+}
+
+// Summary is one line with the number of findings.
+func (r Report) Summary() string {
+	return facts.Count(r.Count(facts.Problem), "problem", "problems") + ", " +
+		facts.Count(r.Count(facts.Warning), "warning", "warnings")
+}

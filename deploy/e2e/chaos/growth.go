@@ -2,15 +2,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -108,48 +105,16 @@ func (l *loadedInstance) measure() (all []float64, err error) {
 	return all, nil
 }
 
-// The layout of a write-ahead log: https://sqlite.org/fileformat2.html#the_write_ahead_log
-const (
-	walHeader   = 32
-	walPageSize = 8  // in the header, uint32
-	walSalt     = 16 // in the header, 8 bytes
-	frameHeader = 24
-	frameSalt   = 8 // in a frame's header, 8 bytes
-)
-
 // walSize is the part of the write-ahead log that was written since it last started over. The file
 // keeps the size of its longest time without: that grows by chance.
 func (l *loadedInstance) walSize() (mb float64, err error) {
 	if store.IsServer(l.instance.Database()) {
 		return 0, nil // it cuts its log back itself
 	}
-	f, err := os.Open(l.instance.Database() + "-wal")
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	used, err := walUsed(f)
-	return float64(used) / 1e6, err
-}
-
-// walUsed is the length, in bytes, of the frames at the start of a log that belong to its header.
-func walUsed(log io.ReaderAt) (int64, error) {
-	header := make([]byte, walHeader)
-	if _, err := log.ReadAt(header, 0); err == io.EOF {
-		return 0, nil
-	} else if err != nil {
-		return 0, err
-	}
-	salt, size := header[walSalt:walSalt+8], int64(frameHeader+binary.BigEndian.Uint32(header[walPageSize:]))
-	frame := make([]byte, frameHeader)
-	for at := int64(walHeader); ; at += size {
-		_, err := log.ReadAt(frame, at)
-		if err == io.EOF || err == nil && !bytes.Equal(frame[frameSalt:frameSalt+8], salt) {
-			return at, nil
-		} else if err != nil {
-			return 0, err
-		}
-	}
+	const pageSize = 4096
+	var busy, pages, copied int
+	err = l.db.QueryRow(`PRAGMA wal_checkpoint(NOOP)`).Scan(&busy, &pages, &copied) // which copies nothing
+	return float64(pages*pageSize) / 1e6, err
 }
 
 // metric is a value of a daemon's /metrics, in a unit.

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,33 +38,36 @@ func TestArchitecture_EachGuarantee_NamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// packages are the folders of the packages whose functions pages name as `package.Function`.
-var packages = map[string]string{
-	"store": "pkg/store", "factrows": "pkg/facts/rows", "chatmove": "pkg/chatmove", "rows": "gated/internal/rows", "adapter": "pkg/adapter", "render": "pkg/render", "agentproto": "pkg/agentproto",
-	"gateway": "gated/internal/deciding/gateway", "agents": "gated/internal/running/agents", "queue": "gated/internal/running/queue",
-	"runtime": "gated/internal/running/runtime", "prompt": "gated/internal/shown/prompt", "routing": "routd/internal/routing",
-	"msg": "pkg/msg", "failpoint": "pkg/failpoint",
-}
+// identifier matches `package.Name`, and unexported names of two packages: others look like columns and files.
+var identifier = regexp.MustCompile(`^([a-z]+)\.([A-Z]\w*)$|^(gateway|agents)\.(\w+)$`)
 
-var function = regexp.MustCompile(`^([a-z]+)\.(\w+)$`)
-
-func TestPages_FunctionsNamed_Exist(t *testing.T) {
+// Pages and the glossary name identifiers of the products by their packages, whichever folder those are in.
+func TestPages_IdentifiersNamed_Exist(t *testing.T) {
 	t.Parallel()
+	folders := map[string][]string{}
+	inProducts(t, func(path string, _ *ast.File) {
+		dir := filepath.Dir(path)
+		if name := filepath.Base(dir); !slices.Contains(folders[name], dir) {
+			folders[name] = append(folders[name], dir)
+		}
+	})
+	folders["factrows"] = []string{"pkg/facts/rows"}
 	found, all := 0, declarations{}
 	walk(t, "docs", func(page string) {
 		for _, code := range codes(read(t, page)) {
-			m := function.FindStringSubmatch(code)
-			if m == nil || packages[m[1]] == "" {
+			m := identifier.FindStringSubmatch(code)
+			if m == nil {
 				continue
 			}
 			found++
-			if !all.in(t, packages[m[1]], ".go")[m[2]] {
+			declares := func(folder string) bool { return all.in(t, folder, ".go")[m[2]+m[4]] }
+			if !slices.ContainsFunc(folders[m[1]+m[3]], declares) {
 				t.Errorf("%s: %s does not exist", page, code)
 			}
 		}
 	}, ".md")
-	if found == 0 {
-		t.Error("no page names a function")
+	if found < 50 {
+		t.Errorf("pages name only %d identifiers", found)
 	}
 }
 

@@ -9,12 +9,6 @@ import (
 	"arizuko/pkg/msg"
 )
 
-func TestCommands_OfBot_IsText(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.Put(msg.Message{ChatJID: "telegram:5", IsBot: true, Content: "/ping"})
-	f.WantEchoes("telegram:5", "/ping")
-}
-
 func TestCommands_InThread_ReplyInThread(t *testing.T) {
 	f := start(t, harness.Options{})
 	id := f.Put(msg.Message{ChatJID: "telegram:-5", ThreadID: "77", Topic: "77", Content: "/ping"})[0]

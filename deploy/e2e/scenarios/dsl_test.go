@@ -322,9 +322,13 @@ func delegate(where location, id, to, text string) action {
 	return func(r *scenarioRun) {
 		r.T.Helper()
 		origin := r.turnOf(where, id)
-		address := returnAddress(msg.Delegation, origin)
-		address.Claims = origin.ClaimsEngagement
-		r.WantDecision(r.Put(handedTo(to, text, address))[0], msg.Routed, msg.ReasonDelegated)
+		row := msg.Message{ChatJID: "group:" + to, Sender: "agent:" + origin.Folder, IsBot: true, Content: text, Source: msg.SourceDelegate,
+			ForwardedFrom: &msg.ReturnAddress{
+				Kind: msg.Delegation, TurnID: origin.ID, RootTurnID: origin.ID, Depth: 1, Folder: origin.Folder, ChatJID: origin.ChatJID,
+				Topic: origin.Topic, ThreadID: origin.ThreadID, Place: origin.Place, ReplyTo: origin.ReplyTo,
+				Surface: origin.Surface, Ceiling: origin.Ceiling, Claims: origin.ClaimsEngagement,
+			}}
+		r.WantDecision(r.Put(row)[0], msg.Routed, msg.ReasonDelegated)
 	}
 }
 

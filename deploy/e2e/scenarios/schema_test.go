@@ -70,12 +70,3 @@ func TestSchema_TooNew_DaemonsExit78(t *testing.T) {
 		}
 	}
 }
-
-func TestGated_SecondOnSameFolder_IsRefused(t *testing.T) {
-	t.Parallel()
-	f := harness.Start(t, programs, harness.Options{})
-	out, err := f.Instance.Command(harness.Gated).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "lock") {
-		t.Errorf("%v\n%s", err, out)
-	}
-}

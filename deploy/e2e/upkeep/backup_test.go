@@ -295,17 +295,3 @@ func (d *drill) killAfter(delay time.Duration, args ...string) (killed bool) {
 
 // longer is the delay of the next kill.
 func longer(delay time.Duration) time.Duration { return delay + delay/4 + 10*time.Millisecond }
-
-func TestRestore_RunningInstance_Refused(t *testing.T) {
-	t.Parallel()
-	d := newDrill(t)
-	d.Migrate()
-	d.Restart(harness.Routd)
-	file := filepath.Join(d.Instance.Dir, "b.tgz")
-	d.command("backup", file)
-	cmd := d.Instance.Command("dashd", "restore", "--force", file)
-	out, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != 75 || !strings.Contains(string(out), "stop all daemons first") {
-		t.Errorf("exit %d, %s", cmd.ProcessState.ExitCode(), out)
-	}
-}

@@ -257,7 +257,7 @@ func TestPollRef_NamesTheMessage(t *testing.T) {
 	}
 }
 
-// The counts in SQL are those of msg.Poll.Tally, also of votes that programs of others wrote.
+// The counts in SQL are those of msg.Counted, also of votes that programs of others wrote.
 func TestPollResult_IsTheTally(t *testing.T) {
 	t.Parallel()
 	path := storetest.Path(t)
@@ -270,7 +270,16 @@ func TestPollResult_IsTheTally(t *testing.T) {
 				p.ID, fmt.Sprintf("telegram:%d", i), []string{"", "Ann"}[i%2], options, 100-i)
 		}
 		p = storetest.Must(rows.Poll(t.Context(), s.Reader, p.ID))(t)
-		differ(t, fmt.Sprintf("multiple %t", multiple), storetest.Must(factrows.PollResult(t.Context(), s.Reader, p))(t), p.Poll.Tally(storetest.Must(s.PollVotes(t.Context(), p.ID))(t)))
+		tally := &msg.PollResult{Counts: make([]int, len(p.Poll.Options))}
+		for _, v := range storetest.Must(s.PollVotes(t.Context(), p.ID))(t) {
+			for _, n := range msg.Counted(v.Options, multiple) {
+				if n >= 1 && n <= len(tally.Counts) {
+					tally.Counts[n-1]++
+				}
+			}
+			tally.Voters += min(len(v.Options), 1)
+		}
+		differ(t, fmt.Sprintf("multiple %t", multiple), storetest.Must(factrows.PollResult(t.Context(), s.Reader, p))(t), tally)
 		first := storetest.Must(rows.PollVoters(t.Context(), s.Reader, p, 2))(t)
 		want := []string{"Ann", "telegram:0"} // of [2,1] and [1]
 		if multiple {

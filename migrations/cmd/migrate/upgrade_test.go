@@ -172,7 +172,6 @@ func TestUp_FromTheVersionBefore_WaysBackAsPrinted(t *testing.T) {
 	}
 }
 
-// TestUp_KilledAtEachPoint_IsOldOrNewAndRepeatCompletes kills it also at random moments of the copy and the migration.
 func TestUp_KilledAtEachPoint_IsOldOrNewAndRepeatCompletes(t *testing.T) {
 	t.Parallel()
 	for _, point := range []dbcopy.Point{checked, kept, applied, committed} {

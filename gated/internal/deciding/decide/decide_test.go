@@ -286,6 +286,35 @@ func TestStep_Forwarded_IsBounded(t *testing.T) {
 	diff(t, "effects", said(effects), "4 dropped/bad_row; 2 dropped/fan_out; 3 dropped/fan_out; turn main/eng#d1 [1]")
 }
 
+func TestSetReturn_InvalidAddress_BreaksTheRow(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		kind   msg.ReturnKind
+		chat   string
+		depth  int
+		read   Return
+		breaks bool
+	}{
+		"a delegation":          {msg.Delegation, chat, 1, Return{RootExists: true}, false},
+		"an escalation":         {msg.Escalation, chat, 1, Return{RootExists: true}, false},
+		"an answer":             {msg.Answer, chat, 1, Return{RootExists: true, Registered: true}, false},
+		"no chat":               {msg.Delegation, "", 1, Return{RootExists: true}, true},
+		"no address":            {msg.Delegation, "nowhere", 1, Return{RootExists: true}, true},
+		"an unknown kind":       {"gossip", chat, 1, Return{RootExists: true}, true},
+		"an unknown root":       {msg.Delegation, chat, 1, Return{}, true},
+		"an answer to no group": {msg.Answer, chat, 1, Return{RootExists: true}, true},
+		"a negative depth":      {msg.Delegation, chat, -100, Return{RootExists: true}, true},
+	} {
+		r := row(1, name, func(r *Row) {
+			r.ForwardedFrom = &msg.ReturnAddress{Kind: tt.kind, ChatJID: tt.chat, RootTurnID: 5, Depth: tt.depth}
+		})
+		r.SetReturn(&tt.read)
+		if breaks := r.Kind == KindBroken; breaks != tt.breaks {
+			t.Errorf("%s: kind %d", name, r.Kind)
+		}
+	}
+}
+
 func TestStep_InjectedRow_IsDecidedLikeAUsersAndKeepsTheChain(t *testing.T) {
 	t.Parallel()
 	injected := func(id int64, text string, depth int, rootExists bool) Row {

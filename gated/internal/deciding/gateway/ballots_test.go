@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -44,11 +45,11 @@ func (h *harness) vote(chat, target, voter, v, content string) *msg.Message {
 
 func (h *harness) tally(p *msg.StoredPoll) *msg.PollResult {
 	h.t.Helper()
-	votes, err := h.st.PollVotes(h.t.Context(), p.ID)
+	result, err := factrows.PollResult(h.t.Context(), h.st.Reader, p)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return p.Poll.Tally(votes)
+	return result
 }
 
 func TestBallot_Votes_AreCountedWithoutATurn(t *testing.T) {

@@ -206,8 +206,17 @@ func TestForwarded_DelegationRunsInTheGroupAndAnswersTheOrigin(t *testing.T) {
 				Folder: "main", ChatJID: dm, Surface: "telegram-dm", Ceiling: 4000}
 		}
 	}
+	answer := func(folder string) func(*msg.Message) {
+		return func(m *msg.Message) {
+			delegation(1, root.ID)(m)
+			m.ForwardedFrom.Kind, m.ForwardedFrom.Folder = msg.Answer, folder
+		}
+	}
 	good, deep, lost := h.put("do it", delegation(1, root.ID)), h.put("do it", delegation(9, root.ID)), h.put("do it", delegation(1, 999))
+	path, unknown := h.put("done", answer("../../evil")), h.put("done", answer("unknown"))
 	h.step()
+	h.is(path, "dropped/bad_row ")
+	h.is(unknown, "dropped/bad_row ")
 	h.is(good, "routed/delegated main/eng")
 	h.is(deep, "dropped/fan_out ")
 	h.is(lost, "dropped/bad_row ")

@@ -84,11 +84,10 @@ func (c *Call) acts() bool { return c.Accepted && !c.reads() }
 func (c *Call) reads() bool {
 	switch c.Method {
 	case "auth.test", "apps.connections.open", "files.getUploadURLExternal", "download", "reactions.get",
-		"conversations.open", "conversations.history", "conversations.replies", "conversations.list",
-		"conversations.members", "users.conversations", "chat.getPermalink":
+		"conversations.history", "conversations.replies", "conversations.list", "users.conversations":
 		return true
 	}
-	return strings.HasSuffix(c.Method, ".info") || c.Method == "users.list"
+	return strings.HasSuffix(c.Method, ".info")
 }
 
 // WaitConfirmed waits until the app has answered every event, command and interaction.
