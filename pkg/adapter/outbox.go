@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -39,9 +40,10 @@ type outbox struct {
 	waiting [2][]*lane           // those without a worker, of answers and of decorations, in the order of due
 	working [2]int               // how many lanes of each class have a worker
 	ended   chan *lane
-	timer   *time.Timer // of the next lane that may be started
-	through int64       // rows up to this one have been seen
-	moves   int         // how many chats were moved at the last sweep
+	timer   *time.Timer       // of the next lane that may be started
+	through int64             // rows up to this one have been seen
+	moves   map[string]string // the chats that were moved at the last look
+	moving  bool              // one was being moved then
 }
 
 // lane is a lane with rows to deliver. While it has a worker, only that uses the second part.
@@ -201,11 +203,11 @@ func (o *outbox) sweep(ctx context.Context) {
 	_ = o.shell.reads.Note(ctx, err)
 }
 
-// sweepAfterMoves sweeps if chats have been moved since the last call, or are being moved.
+// sweepAfterMoves sweeps if chats have been moved since the last call, or were being moved then, or are now.
 func (o *outbox) sweepAfterMoves(ctx context.Context) {
 	moves, moving, err := chatmove.Moves(ctx, o.shell.Store.Reader)
-	if err == nil && (len(moves) != o.moves || len(moving) > 0) {
-		o.moves = len(moves)
+	if err == nil && (!maps.Equal(moves, o.moves) || len(moving) > 0 || o.moving) {
+		o.moves, o.moving = moves, len(moving) > 0
 		o.sweep(ctx)
 	}
 	_ = o.shell.reads.Note(ctx, err)

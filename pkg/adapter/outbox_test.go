@@ -267,6 +267,50 @@ func TestOutbox_ChatMoves_LanesFollow(t *testing.T) {
 	})
 }
 
+// A chat that moves back is one move, as before.
+func TestOutbox_ChatMovesBack_LanesFollow(t *testing.T) {
+	const former = "irc:room2"
+	inBubble(t, func(t *testing.T, r *fixture) {
+		r.write(func(tx *store.Tx) error { return chatmove.Move(tx, former, room, 1) })
+		r.platform.script("waiting", fails(failure(msg.Rate, time.Second)))
+		row := r.out("", "waiting")
+		r.start(func(o *Options) { o.Poll = time.Hour })
+		synctest.Wait()
+		r.write(func(tx *store.Tx) error { return chatmove.Move(tx, room, former, 2) })
+		r.look()
+		pass(2 * time.Second)
+		r.expect(row, "sent: sent")
+	})
+}
+
+// The last rows of a chat that takes several pages to move are found at once, too.
+func TestOutbox_ChatMovesInPages_LanesFollow(t *testing.T) {
+	const to, rows = "irc:room2", 1001
+	inBubble(t, func(t *testing.T, r *fixture) {
+		r.platform.script("waiting", fails(failure(msg.Rate, time.Second)))
+		first := r.out("", "waiting")
+		r.write(func(tx *store.Tx) error {
+			for range rows {
+				m := &msg.Message{ChatJID: room, ThreadID: "t", Direction: msg.Out, OutState: msg.OutQueued, Content: "x"}
+				if _, _, err := tx.PutMessage(m); err != nil {
+					return err
+				}
+			}
+			return chatmove.Move(tx, room, to, 1)
+		})
+		r.start(func(o *Options) { o.Poll = time.Hour })
+		synctest.Wait()
+		r.look()
+		r.expect(first, "queued:")
+		if _, err := chatmove.Finish(t.Context(), r.store, 1); err != nil {
+			t.Fatal(err)
+		}
+		r.look()
+		pass(2 * time.Second)
+		r.expect(first, "sent: sent")
+	})
+}
+
 // Nothing tells the shell of a row whose id it has seen already.
 func TestOutbox_RowQueuedAgainByHand_IsFoundBySweep(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {

@@ -90,15 +90,19 @@ func (p *pacer) refund(l store.Lane) {
 	}
 }
 
-// reserve counts a call for a lane at the first time that is free. It is made after the wait.
-func (p *pacer) reserve(l store.Lane) (wait time.Duration) {
+// reserve counts a call for a lane at the first time that the account is free: it is made after the wait. If the lane
+// itself is free later, the call is not counted, so that other lanes don't wait: the caller asks again after the wait.
+func (p *pacer) reserve(l store.Lane) (wait time.Duration, counted bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	limits := p.meters(l, now)
-	_, at := p.free(now, limits)
+	at, free := p.free(now, limits)
+	if free.After(at) {
+		return free.Sub(now), false
+	}
 	p.count(at, limits)
-	return at.Sub(now)
+	return at.Sub(now), true
 }
 
 // spare counts a call for a lane if it may be made at once, no row waits for the account, and half of the burst of each

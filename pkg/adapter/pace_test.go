@@ -241,9 +241,33 @@ func TestPacer_Refund_CountsForNoLimit(t *testing.T) {
 			}
 			p.refund(inChat("chat"))
 		}
-		waits := []time.Duration{p.reserve(inChat("chat")), p.reserve(inChat("chat")), p.reserve(inChat("chat"))}
+		var waits []time.Duration
+		for range 3 {
+			wait, _ := p.reserve(inChat("chat"))
+			waits = append(waits, wait)
+		}
 		if want := []time.Duration{0, time.Second, time.Minute}; !slices.Equal(waits, want) {
 			t.Errorf("waits %v, want %v", waits, want)
+		}
+	})
+}
+
+// A call that a lane's own limit delays is not counted before, so that it delays no other lane.
+func TestPacer_Reserve_InABusyLane_OthersGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(Pace{Account: Limit{Every: time.Second / 10, Burst: 1},
+			Lane: each(Limit{Every: time.Minute, Burst: 1})})
+		for i, want := range []struct {
+			wait    time.Duration
+			counted bool
+		}{{0, true}, {time.Minute, false}} {
+			if wait, counted := p.reserve(inChat("busy")); wait != want.wait || counted != want.counted {
+				t.Errorf("call %d waits %v, counted: %t", i, wait, counted)
+			}
+		}
+		pass(time.Second)
+		if wait, _ := p.take(inChat("other")); wait != 0 {
+			t.Errorf("another lane waits %v", wait)
 		}
 	})
 }

@@ -286,8 +286,9 @@ func (p *previews) show(ctx context.Context, f *previewFacts, c content) (id str
 // remove deletes the message of a preview. It gets its turn among rows: users must not see it for long after its end.
 func (p *previews) remove(ctx context.Context, f *previewFacts) {
 	if !f.known.reserved {
-		f.known.reserved = true
-		if wait := p.shell.pacer.reserve(f.Lane); wait > 0 {
+		wait, counted := p.shell.pacer.reserve(f.Lane)
+		f.known.reserved = counted
+		if wait > 0 {
 			f.known.waitUntil = p.shell.Now().Add(wait)
 			return
 		}

@@ -93,6 +93,8 @@ func (t *typing) keep(ctx, working context.Context, lane store.Lane) {
 		} else if unlock, free := t.shell.lanes.tryLock(lane); free {
 			shown = t.update(ctx, lane, shown)
 			unlock()
+		} else {
+			shown = true // maybe: that of the turn before, whose end finds an agent at work
 		}
 		Pause(working, wait-time.Since(began))
 	}

@@ -177,6 +177,21 @@ func TestTyping_Stories(t *testing.T) {
 			end("")
 			r.look()
 		}, want: []string{"end irc:room 11s", "slow 1s", "type irc:room 0s"}},
+		// The next turn ends before it could show its own.
+		"removed after the next turn": {stays: true, script: map[string]outcome{"slow": takes(10 * time.Second)}, act: func(r *fixture) {
+			end := r.works(room, "")
+			r.start()
+			pass(time.Second)
+			r.out("", "slow")
+			r.look()
+			end("")
+			r.look()
+			end = r.works(room, "")
+			r.look()
+			pass(11 * time.Second)
+			end("")
+			r.look()
+		}, want: []string{"end irc:room 12s", "slow 1s", "type irc:room 0s"}},
 	} {
 		runInBubble(t, name, func(t *testing.T, r *fixture) {
 			p := r.typist(nil)

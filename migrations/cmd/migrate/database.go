@@ -182,9 +182,13 @@ func (c config) newDriver(db *sql.DB, at func(dbcopy.Point) error) (d *driver, e
 	return d, err
 }
 
+// Unlock leaves the database locked until the transaction has ended: another machine must not begin before.
+func (d *driver) Unlock() error { return nil }
+
 // transact runs steps of the library in a transaction. Nothing is changed if one fails.
 func (d *driver) transact(steps func() error) error {
 	err := steps()
+	defer d.Driver.Unlock() // an error says that the steps could not lock it
 	if d.tx == nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/golang-migrate/migrate/v4/database"
 
 	"arizuko/migrations"
 	"arizuko/migrations/dbcopy"
@@ -204,6 +207,30 @@ func TestUp_KilledAtEachPoint_IsOldOrNewAndRepeatCompletes(t *testing.T) {
 				t.Errorf("the copy has\n%s\nwant\n%s", got, old)
 			}
 		})
+	}
+}
+
+// On a server another machine may migrate, too.
+func TestUp_IsLockedUntilItIsStored(t *testing.T) {
+	t.Parallel()
+	var s *schema
+	p := program{cfg: config{data: oldInstance(t)}, files: migrations.FS}
+	p.at = func(point dbcopy.Point) error {
+		if point != applied {
+			return nil
+		}
+		if err := s.driver.Driver.Lock(); !errors.Is(err, database.ErrLocked) {
+			t.Errorf("before the commit: %v", err)
+		}
+		return nil
+	}
+	err := p.withSchema(p.cfg, func(opened *schema) error {
+		s = opened
+		_, _, err := s.up(func(*schema, version) (string, error) { return "", nil })
+		return errors.Join(err, s.driver.Driver.Lock())
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -182,6 +182,20 @@ func TestRoutdDown_RowsWait_CommandsGoOn(t *testing.T) {
 	}
 }
 
+// Chats that wait for routd cost nothing until it is back, however often it is probed.
+func TestRoutdDown_Probed_ChatsThatWaitAreNotReadAgain(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.down.Store(true)
+	h.take("hi")
+	for first := h.g.routd.probeAt; h.g.routd.probeAt.Equal(first); { // until a probe has failed
+		h.g.listen(h.t.Context(), nil, nil, false)
+	}
+	if h.g.waits.listed() {
+		t.Error("a chat that waits for routd is read again")
+	}
+}
+
 func TestStale_IsObserved_WithOneNotice(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

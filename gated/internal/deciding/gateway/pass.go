@@ -87,6 +87,7 @@ func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 
 // answered takes routd's answer to the lookup that is out.
 func (g *Gateway) answered(ctx context.Context, l *lookup) {
+	wasAway := g.routd.away()
 	g.routd.end(ctx, l)
 	failpoint.At(failpoint.Resolved)
 	g.log.resolved(l)
@@ -107,8 +108,8 @@ func (g *Gateway) answered(ctx context.Context, l *lookup) {
 			g.waits.add(b.chat)
 		}
 	}
-	if g.routd.out == nil { // without routd too: commands that waited for a slow one are answered now
-		g.waits.endRoutd()
+	if probed := wasAway && g.routd.away(); g.routd.out == nil && !probed {
+		g.waits.endRoutd() // without routd too: commands that waited for a slow one are answered now
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -255,6 +256,7 @@ func (t thing) show(u User) error {
 	if err := t.mountPoint(); err != nil {
 		return err
 	}
+	defer goruntime.KeepAlive(t.file) // the path below names its descriptor
 	return unix.Mount("/proc/thread-self/fd/"+strconv.Itoa(int(t.file.Fd())), t.at, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
