@@ -59,11 +59,9 @@ func (l *liveRuns) remove(id int64) {
 // shutdown lets no further run start, and makes those there are end.
 func (l *liveRuns) shutdown() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.closing = true
-	for _, r := range l.byID {
-		r.inbox.control(ctlShutdown)
-	}
+	l.mu.Unlock()
+	l.signal(ctlShutdown)
 }
 
 // reread makes the runs of changed turns look in their rows, and adds the lanes of queued ones to lanes. The turns are

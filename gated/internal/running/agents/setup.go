@@ -91,6 +91,16 @@ func (g *groups) config(folder string) (c groupconfig.Config, problems, err erro
 	return c, problems, nil
 }
 
+// dir makes a group's folder unless it exists. user is whom it belongs to, zero
+// for gated's own.
+func (g *groups) dir(folder string) (dir string, user runtime.User, err error) {
+	if dir, err = g.dirs.Make(folder); err != nil {
+		return "", user, err
+	}
+	user, err = g.users.Claim(dir)
+	return dir, user, err
+}
+
 // showProgress reports whether a group's chats show the progress of their messages.
 func (g *groups) showProgress(folder string) bool {
 	c, _, err := g.config(folder)

@@ -54,8 +54,10 @@ type Spec struct {
 	// Env are the variables of the agent, "NAME=value"; see Environ. A runtime
 	// may have a HOME and a PATH of its own, and adds TMPDIR.
 	Env     []string
-	LogPath string // its folder must exist
-	Data    string // the data folder, if LogPath is in it: a gated of root follows no link of its owner to there
+	LogPath string
+	// Data is the data folder, if LogPath is in it. Then the log's folder is made unless it exists, and a gated of root
+	// follows no link of its owner to there.
+	Data string
 	// Redact hides secrets in the log; nil hides none.
 	Redact func(string) string
 	// OutputGrace is how long the agent may go on running after it has closed its stdout. Then it gets SIGTERM, and
@@ -123,9 +125,6 @@ func (p Process) enter(spec Spec, paths, command []string) []string {
 
 // Start runs spec.Command by sh -c.
 func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
-	if spec.Command == "" {
-		return nil, errNoCommand
-	}
 	if err := p.checkUser(spec); err != nil {
 		return nil, err
 	}

@@ -54,9 +54,6 @@ func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 // Start runs spec.Command by sh -c in a sandbox of its own, whose /tmp is the
 // run's temporary folder.
 func (s Sandbox) Start(ctx context.Context, spec Spec) (*Proc, error) {
-	if spec.Command == "" {
-		return nil, errNoCommand
-	}
 	if err := spec.checkUser(); err != nil {
 		return nil, err
 	}
@@ -226,10 +223,7 @@ func (v view) args() []string {
 	if !v.user.IsZero() {
 		args = append(args, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
 	}
-	args = append(args, v.system...)
-	args = append(args, v.accounts...)
-	args = append(args, v.network...)
-	args = append(args, "--proc", "/proc")
+	args = append(slices.Concat(args, v.system, v.accounts, v.network), "--proc", "/proc")
 	// Without capabilities root still owns these, and some of them control the kernel.
 	for _, path := range []string{"acpi", "asound", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"} {
 		args = append(args, "--ro-bind-try", "/proc/"+path, "/proc/"+path)
