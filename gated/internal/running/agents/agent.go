@@ -127,7 +127,6 @@ func (a *agent) resetDeadline() { a.deadline.Reset(a.setup.timeout()) }
 // ending reports whether the agent gets no more turns.
 func (a *agent) ending() bool { return a.phase > phaseServing }
 
-// interrupt interrupts the process.
 func (a *agent) interrupt() {
 	if a.phase == phaseInterrupted {
 		return

@@ -189,7 +189,7 @@ func (r *run) done(turns ...*msg.Turn) {
 	}
 	for _, t := range removed {
 		r.progress.forget(t.ID)
-		r.m.meter.turnAnswered(r.row.Runtime, t, r.env.cfg.Now())
+		since(r.m.meter.turns, r.row.Runtime, t, r.env.cfg.Now())
 	}
 	r.agent.setTurns(r.turns.unanswered)
 	if len(r.turns.unanswered) > 0 {

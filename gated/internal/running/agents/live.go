@@ -26,7 +26,6 @@ func (l *liveRuns) get(id int64) *run {
 	return l.byID[id]
 }
 
-// signal sends all runs a signal.
 func (l *liveRuns) signal(c control) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

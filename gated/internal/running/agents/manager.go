@@ -158,7 +158,6 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics prometheus.Regis
 	return m
 }
 
-// setDefaults completes a configuration.
 func (c *Config) setDefaults(log *slog.Logger) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -225,7 +224,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("find turns that wait: %w", err)
 	}
 	m.marks.watch(queued...)
-	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
+	m.stored(lanes)
 	return nil
 }
 

@@ -107,13 +107,9 @@ func measureTurns(reg prometheus.Registerer, st *store.Store, cfg *Config) {
 	}, queued, oldest, running, longest, live, failing)
 }
 
-// began records that an agent was given a turn.
-func (m *meter) began(runtime string, t *msg.Turn, now time.Time) {
-	m.waits.WithLabelValues(runtime).Observe(metrics.Age(now, t.CreatedAt))
-}
-
-func (m *meter) turnAnswered(runtime string, t *msg.Turn, now time.Time) {
-	m.turns.WithLabelValues(runtime).Observe(metrics.Age(now, t.CreatedAt))
+// since adds the time since a turn's creation to waits or turns.
+func since(h *prometheus.HistogramVec, runtime string, t *msg.Turn, now time.Time) {
+	h.WithLabelValues(runtime).Observe(metrics.Age(now, t.CreatedAt))
 }
 
 // ended records how a run ended: with a failure, or without having started.

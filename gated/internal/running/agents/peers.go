@@ -100,7 +100,6 @@ func (f *former) endOrphan(r *msg.Run) (found bool, err error) {
 		Grace: f.env.cfg.Graces.Orphan})
 }
 
-// requeue queues the turns of these runs again.
 func (f *former) requeue(ctx context.Context, left []*msg.Run) error {
 	for _, r := range left {
 		failpoint.At(failpoint.Recovering)

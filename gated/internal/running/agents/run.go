@@ -324,7 +324,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	r.agent.access.Begin(t.ID, &r.settings.now)
 	r.agent.setTurns(r.turns.unanswered)
 	r.env.log.Debug("prompt sent", "turn", t.ID, "run", r.row.ID, "bytes", len(text))
-	r.m.meter.began(r.row.Runtime, t, r.env.cfg.Now())
+	since(r.m.meter.waits, r.row.Runtime, t, r.env.cfg.Now())
 	id := strconv.FormatInt(t.ID, 10)
 	if r.prompts.started {
 		failpoint.At(failpoint.Piping)

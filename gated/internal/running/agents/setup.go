@@ -101,12 +101,6 @@ func (g *groups) dir(folder string) (dir string, user runtime.User, err error) {
 	return dir, user, err
 }
 
-// showProgress reports whether a group's chats show the progress of their messages.
-func (g *groups) showProgress(folder string) bool {
-	c, _, err := g.config(folder)
-	return err == nil && c.Progress != groupconfig.ProgressOff
-}
-
 // redactors hide the secrets of an agent's environment, further ones of its run, and those of all agents;
 // growing is for texts whose end is still to come.
 func (g *groups) redactors(env []string, further ...string) (all, growing func(string) string) {

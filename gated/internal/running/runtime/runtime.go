@@ -17,8 +17,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"arizuko/gated/internal/running/runtime/enter"
 	"arizuko/pkg/groupconfig"
 )
@@ -144,11 +142,8 @@ func (p Process) start(ctx context.Context, spec Spec, argv []string, temp strin
 // End kills the run's process group, and other processes with its environment.
 func (p Process) End(_ context.Context, left Orphan) (found bool, err error) {
 	temp := tempDir{p.Temp, left.RunID}
-	found, err = endProcesses(left.Grace, func(st procfs.ProcStat) int {
-		if hasMarkers(st.PID, runMarker(left.RunID), "TMPDIR="+temp.path()) { // other instances have the same run ids
-			return withGroup(st)
-		}
-		return left.group(st)
+	found, err = left.end(func(pid int) bool { // other instances have the same run ids
+		return hasMarkers(pid, runMarker(left.RunID), "TMPDIR="+temp.path())
 	})
 	if err != nil {
 		return found, err
