@@ -251,7 +251,11 @@ func parseEvent(body []byte) (e Event, err error) {
 	case eventStatus:
 		err = e.parseStatus(body)
 	case eventText:
-		err = e.setText(head.Text)
+		text, ok := head.Text.(string)
+		if !ok {
+			return e, errors.New("text is missing, or no string")
+		}
+		e.Text = new(Cut(clean(text), MaxResult))
 	case eventTool:
 		e.Tool, err = parsePart(either(head.Tool, body), (*Tool).normalize)
 	case eventPlan:
@@ -287,15 +291,6 @@ func (e *Event) parseStatus(body []byte) error {
 	if e.Status = line.Status; !slices.Contains([]Status{StatusRunning, StatusIdle, StatusRequiresAction}, e.Status) {
 		return fmt.Errorf("unknown status %q", Truncate(clean(string(e.Status)), 40))
 	}
-	return nil
-}
-
-func (e *Event) setText(value any) error {
-	text, ok := value.(string)
-	if !ok {
-		return errors.New("text is missing, or no string")
-	}
-	e.Text = new(Cut(clean(text), MaxResult))
 	return nil
 }
 

@@ -454,7 +454,8 @@ func TestServe_Interrupt_DropsFoldedTurns(t *testing.T) {
 			late = turn.Fold(<-turn.Newer())
 			return agentproto.Reply{Text: "too late"}, nil
 		}})
-		s.send(agentproto.Start{TurnID: "1"}, foldable("2"), foldable("3"), agentproto.Interrupt{}, message("4"))
+		s.send(agentproto.Start{TurnID: "1"}, foldable("2"), foldable("3"))
+		s.send(agentproto.Interrupt{}, message("4")) // now that turn 2 is folded
 		s.want(nil, ok("4", "after", ""))
 		if !errors.Is(late, agentproto.ErrInterrupted) {
 			t.Errorf("folded after the interrupt: %v", late)
