@@ -103,7 +103,8 @@ func (f *former) endOrphan(r *msg.Run) (found bool, err error) {
 func (f *former) requeue(ctx context.Context, left []*msg.Run) error {
 	for _, r := range left {
 		failpoint.At(failpoint.Recovering)
-		if err := f.env.persist(ctx, func(tx *store.Tx) error { return f.env.endRun(tx, r.ID, "gated stopped") }); err != nil {
+		end := func(tx *store.Tx) error { return f.env.endRun(tx, r.ID, "gated stopped") }
+		if err := f.env.persist(ctx, end); err != nil {
 			return fmt.Errorf("recover run %d: %w", r.ID, err)
 		}
 	}

@@ -141,7 +141,8 @@ func startFailure(exit Exit) error {
 		missing && ofEngine && engineText.MatchString(said):
 		return &MachineError{fmt.Errorf("the agent's program cannot be started: %s", said)}
 	case sandbox && strings.HasPrefix(said, "bwrap: Unknown option"):
-		return setupError("the agent's program cannot be started: %s (bubblewrap %s or newer is needed)", said, minBwrap)
+		return setupError("the agent's program cannot be started: %s (bubblewrap %s or newer is needed)", said,
+			minBwrap)
 	case sandbox, entering, missing && (ofShell || ofEnv || missingText.MatchString(said)): // theirs in any language
 		return setupError("the agent's program cannot be started: %s", said)
 	}

@@ -114,13 +114,6 @@ func (p Process) checkUser(spec Spec) error {
 	return spec.checkUser()
 }
 
-// enter is the command line that becomes command with the user of the spec.
-func (p Process) enter(spec Spec, paths, command []string) []string {
-	order := enter.Order{User: spec.User, Dir: spec.Dir, Reach: true, Paths: paths, Readable: p.Readable,
-		Command: command}
-	return append([]string{self}, order.Args()...)
-}
-
 // Start runs spec.Command by sh -c.
 func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	if err := p.checkUser(spec); err != nil {
@@ -133,7 +126,9 @@ func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
 func (p Process) start(ctx context.Context, spec Spec, argv []string, temp string, cleanup func()) (*Proc, error) {
 	env := without(spec.Env, "TMPDIR")
 	if !spec.User.IsZero() {
-		argv = p.enter(spec, []string{temp}, argv)
+		order := enter.Order{User: spec.User, Dir: spec.Dir, Reach: true, Paths: []string{temp}, Readable: p.Readable,
+			Command: argv}
+		argv = append([]string{self}, order.Args()...)
 		env = append(without(env, "HOME"), "HOME="+spec.Dir)
 	}
 	return start(ctx, spec, job{argv: argv, env: append(env, "TMPDIR="+temp), cleanup: func(*Exit) { cleanup() }})
