@@ -2,7 +2,6 @@ package agentproto
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,13 +73,8 @@ type Answer struct {
 
 func (Answer) inputType() string { return "answer" }
 
-// parseAsk parses a question. A question that can be answered, if only with a refusal, is no error: the agent waits for
-// an answer.
-func (e *Event) parseAsk(body []byte) error {
-	var a Ask
-	if err := json.Unmarshal(body, &a); err != nil {
-		return err
-	}
+// normalize accepts a question that can be answered, if only with a refusal: the agent waits for an answer.
+func (a *Ask) normalize() error {
 	if a.ID = clean(a.ID); a.ID == "" || len(a.ID) > MaxAskID {
 		return fmt.Errorf("askId must have 1 to %d bytes", MaxAskID)
 	}
@@ -88,7 +82,6 @@ func (e *Event) parseAsk(body []byte) error {
 	for i := range a.Options {
 		a.Options[i] = strings.Join(strings.Fields(clean(a.Options[i])), " ")
 	}
-	e.Ask = &a
 	return nil
 }
 
@@ -168,26 +161,12 @@ func (s *server) forget(key askKey) {
 	delete(s.asked, key)
 }
 
-// answered hands an answer to the question that waits for it. One that no question waits for is logged.
+// answered hands an answer to the question that waits for it. One that no question waits for is logged. The caller
+// holds the lock.
 func (s *server) answered(a Answer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	select {
 	case s.asked[askKey{a.TurnID, a.AskID}] <- a:
 	default: // nil, or answered twice
 		s.log(fmt.Errorf("an answer to question %q, which does not wait for one", Truncate(a.AskID, MaxAskID)))
-	}
-}
-
-// endInput ends all questions: no answer can come any more.
-func (s *server) endInput() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inputEnded {
-		return
-	}
-	s.inputEnded = true
-	for _, answers := range s.asked {
-		close(answers)
 	}
 }

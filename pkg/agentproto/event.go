@@ -133,7 +133,8 @@ const (
 	eventModels   = "models"
 )
 
-type eventHead struct {
+// lineHead begins the object of a line. Inputs have their turn among their own fields.
+type lineHead struct {
 	Type   string `json:"type"`
 	TurnID string `json:"turnId,omitempty"`
 }
@@ -188,56 +189,32 @@ func (e Event) bounded() Event {
 }
 
 func (e Event) encode() ([]byte, error) {
-	head := eventHead{TurnID: e.TurnID}
+	head, body := lineHead{TurnID: e.TurnID}, any(nil)
 	switch {
 	case e.Status != "":
-		head.Type = eventStatus
-		return encodeLine(struct {
-			eventHead
+		head.Type, body = eventStatus, struct {
 			Status Status `json:"status"`
-		}{head, e.Status})
+		}{e.Status}
 	case e.Text != nil:
-		head.Type = eventText
-		return encodeLine(struct {
-			eventHead
+		head.Type, body = eventText, struct {
 			Text string `json:"text"`
-		}{head, *e.Text})
+		}{*e.Text}
 	case e.Tool != nil:
-		head.Type = eventTool
-		return encodeLine(struct {
-			eventHead
-			Tool
-		}{head, *e.Tool})
+		head.Type, body = eventTool, e.Tool
 	case e.Plan != nil:
-		head.Type = eventPlan
-		return encodeLine(struct {
-			eventHead
-			Plan
-		}{head, *e.Plan})
+		head.Type, body = eventPlan, e.Plan
 	case e.Usage != nil:
-		head.Type = eventUsage
-		return encodeLine(struct {
-			eventHead
-			Usage
-		}{head, *e.Usage})
+		head.Type, body = eventUsage, e.Usage
 	case e.Ask != nil:
-		head.Type = eventAsk
-		return encodeLine(struct {
-			eventHead
-			Ask
-		}{head, *e.Ask})
+		head.Type, body = eventAsk, e.Ask
 	case e.Features != nil:
-		return encodeLine(struct {
-			Type string `json:"type"`
-			Features
-		}{eventFeatures, *e.Features})
+		head, body = lineHead{Type: eventFeatures}, e.Features
 	case e.Models != nil:
-		return encodeLine(struct {
-			Type string `json:"type"`
-			Models
-		}{eventModels, *e.Models})
+		head, body = lineHead{Type: eventModels}, e.Models
+	default:
+		return nil, errors.New("agentproto: the event says nothing")
 	}
-	return nil, errors.New("agentproto: the event says nothing")
+	return encodeTyped(head, body)
 }
 
 // ErrUnknownEvent is the error of an event of a type that is not known. Later versions may add some: ignore it.
@@ -259,7 +236,7 @@ func ReadEvent(line []byte) (Event, error) {
 // when the protocol gets new ones. The strings of the result are clean, as those of frames.
 func parseEvent(body []byte) (e Event, err error) {
 	var head struct {
-		eventHead
+		lineHead
 		// The answer so far grows: it is not parsed twice. Other events may have a field of that name with anything in
 		// it.
 		Text any
@@ -274,21 +251,25 @@ func parseEvent(body []byte) (e Event, err error) {
 	case eventStatus:
 		err = e.parseStatus(body)
 	case eventText:
-		err = e.setText(head.Text)
+		text, ok := head.Text.(string)
+		if !ok {
+			return e, errors.New("text is missing, or no string")
+		}
+		e.Text = new(Cut(clean(text), MaxResult))
 	case eventTool:
-		err = e.parseTool(either(head.Tool, body))
+		e.Tool, err = parsePart(either(head.Tool, body), (*Tool).normalize)
 	case eventPlan:
-		err = e.parsePlan(either(head.Plan, body))
+		e.Plan, err = parsePart(either(head.Plan, body), (*Plan).normalize)
 	case eventUsage:
-		err = e.parseUsage(either(head.Usage, body))
+		e.Usage, err = parsePart(either(head.Usage, body), (*Usage).normalize)
 	case eventAsk:
-		err = e.parseAsk(either(head.Ask, body))
+		e.Ask, err = parsePart(either(head.Ask, body), (*Ask).normalize)
 	case eventFeatures:
 		e.TurnID, e.Features = "", &Features{}
 		err = json.Unmarshal(body, e.Features)
 	case eventModels:
 		e.TurnID = ""
-		e.Models, err = parseModels(body)
+		e.Models, err = parsePart(body, (*Models).normalize)
 	default:
 		err = fmt.Errorf("%w %q", ErrUnknownEvent, Truncate(clean(head.Type), 40))
 	}
@@ -313,20 +294,16 @@ func (e *Event) parseStatus(body []byte) error {
 	return nil
 }
 
-func (e *Event) setText(value any) error {
-	text, ok := value.(string)
-	if !ok {
-		return errors.New("text is missing, or no string")
+// parsePart parses the fields of an event. normalize makes them those that gated uses, or returns why they are invalid.
+func parsePart[T any](body []byte, normalize func(*T) error) (part *T, err error) {
+	part = new(T)
+	if err := json.Unmarshal(body, part); err != nil {
+		return nil, err
 	}
-	e.Text = new(Cut(clean(text), MaxResult))
-	return nil
+	return part, normalize(part)
 }
 
-func (e *Event) parseTool(body []byte) error {
-	var t Tool
-	if err := json.Unmarshal(body, &t); err != nil {
-		return err
-	}
+func (t *Tool) normalize() error {
 	t.ID, t.Title, t.Kind, t.Input = clean(t.ID), title(t.Title), title(t.Kind), oneLine(t.Input, MaxInput)
 	switch {
 	case t.ID == "" || len(t.ID) > MaxToolID:
@@ -334,15 +311,10 @@ func (e *Event) parseTool(body []byte) error {
 	case !slices.Contains([]ToolStatus{ToolPending, ToolRunning, ToolDone, ToolFailed}, t.Status):
 		return fmt.Errorf("unknown status %q of a tool", Truncate(clean(string(t.Status)), 40))
 	}
-	e.Tool = &t
 	return nil
 }
 
-func (e *Event) parsePlan(body []byte) error {
-	var p Plan
-	if err := json.Unmarshal(body, &p); err != nil {
-		return err
-	}
+func (p *Plan) normalize() error {
 	p.Entries = p.Entries[:min(len(p.Entries), MaxSteps)]
 	for i := range p.Entries {
 		s := &p.Entries[i]
@@ -351,20 +323,14 @@ func (e *Event) parsePlan(body []byte) error {
 			s.Status = StepPending
 		}
 	}
-	e.Plan = &p
 	return nil
 }
 
-func (e *Event) parseUsage(body []byte) error {
-	var u Usage
-	if err := json.Unmarshal(body, &u); err != nil {
-		return err
-	}
+func (u *Usage) normalize() error {
 	for _, n := range []*int64{&u.Input, &u.Output, &u.ContextUsed, &u.ContextSize} {
 		*n = min(max(*n, 0), maxTokens)
 	}
 	u.CostUSD = min(max(u.CostUSD, 0), maxCost)
-	e.Usage = &u
 	return nil
 }
 

@@ -154,7 +154,11 @@ func parseFrame(body []byte) (Frame, error) {
 		err = f.check()
 	}
 	if err != nil {
-		return Frame{}, &Malformed{Reason: err.Error(), TurnID: f.firstTurn(), Excerpt: excerpt(body)}
+		bad := &Malformed{Reason: err.Error(), Excerpt: excerpt(body)}
+		if named := f.Turns(); len(named) > 0 {
+			bad.TurnID = named[0]
+		}
+		return Frame{}, bad
 	}
 	return f, nil
 }
@@ -181,14 +185,6 @@ func (f Frame) check() error {
 		}
 	}
 	return nil
-}
-
-// firstTurn is the turn that fails for an error in the frame, "" if it names none.
-func (f Frame) firstTurn() string {
-	if named := f.Turns(); len(named) > 0 {
-		return named[0]
-	}
-	return ""
 }
 
 func clean(s string) string {

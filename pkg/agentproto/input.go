@@ -62,33 +62,7 @@ func (Message) inputType() string   { return "message" }
 func (Interrupt) inputType() string { return "interrupt" }
 
 // Encode returns in as one line, newline included.
-func Encode(in Input) ([]byte, error) {
-	var line any
-	switch in := in.(type) {
-	case Start:
-		line = struct {
-			Type string `json:"type"`
-			Start
-		}{in.inputType(), in}
-	case Message:
-		line = struct {
-			Type string `json:"type"`
-			Message
-		}{in.inputType(), in}
-	case Answer:
-		line = struct {
-			Type string `json:"type"`
-			Answer
-		}{in.inputType(), in}
-	case Interrupt:
-		line = struct {
-			Type string `json:"type"`
-		}{in.inputType()}
-	default:
-		return nil, fmt.Errorf("agentproto: cannot encode %T", in)
-	}
-	return encodeLine(line)
-}
+func Encode(in Input) ([]byte, error) { return encodeTyped(lineHead{Type: in.inputType()}, in) }
 
 // ErrUnknownType is the error of a line of a type that is not known. Later versions may add some: ignore it.
 var ErrUnknownType = errors.New("agentproto: unknown input type")
@@ -96,9 +70,7 @@ var ErrUnknownType = errors.New("agentproto: unknown input type")
 // ReadInput parses one line of stdin. Unknown fields are ignored, so that an agent
 // keeps working when the protocol gets new ones; an unknown type is [ErrUnknownType].
 func ReadInput(line []byte) (Input, error) {
-	var head struct {
-		Type string `json:"type"`
-	}
+	var head struct{ Type string }
 	if err := json.Unmarshal(line, &head); err != nil {
 		return nil, fmt.Errorf("agentproto: input line: %w", err)
 	}
@@ -122,6 +94,20 @@ func decodeInput[T Input](line []byte) (Input, error) {
 		return nil, fmt.Errorf("agentproto: %s line: %w", in.inputType(), err)
 	}
 	return in, nil
+}
+
+// encodeTyped encodes a head and the fields of body as one object.
+func encodeTyped(head lineHead, body any) ([]byte, error) {
+	line, err := encodeLine(head)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := encodeLine(body)
+	if err != nil || string(fields) == "{}\n" {
+		return line, err
+	}
+	line = append(bytes.TrimSuffix(line, []byte("}\n")), ',')
+	return append(line, fields[len("{"):]...), nil
 }
 
 // encodeLine leaves <, > and & as they are: prompts are XML, and escaping them

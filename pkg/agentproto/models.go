@@ -1,7 +1,6 @@
 package agentproto
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -26,20 +25,16 @@ func (m Models) Equal(other Models) bool {
 	return m.Current == other.Current && slices.Equal(m.Models, other.Models)
 }
 
-// parseModels makes every text one line, and leaves out duplicates.
-func parseModels(body []byte) (*Models, error) {
-	var m Models
-	if err := json.Unmarshal(body, &m); err != nil {
-		return nil, err
-	}
+// normalize makes every text one line, and leaves out duplicates.
+func (m *Models) normalize() error {
 	if m.Current = title(m.Current); len(m.Current) > MaxModelID {
-		return nil, fmt.Errorf("id of a model must have 1 to %d bytes", MaxModelID)
+		return fmt.Errorf("id of a model must have 1 to %d bytes", MaxModelID)
 	}
 	known := make([]Model, 0, min(len(m.Models), MaxModels))
 	for _, model := range m.Models {
 		id := title(model.ID)
 		if id == "" || len(id) > MaxModelID {
-			return nil, fmt.Errorf("id of a model must have 1 to %d bytes", MaxModelID)
+			return fmt.Errorf("id of a model must have 1 to %d bytes", MaxModelID)
 		}
 		if slices.ContainsFunc(known, func(k Model) bool { return k.ID == id }) {
 			continue
@@ -50,5 +45,5 @@ func parseModels(body []byte) (*Models, error) {
 		known = append(known, Model{ID: id, Name: title(model.Name), Description: title(model.Description)})
 	}
 	m.Models = known
-	return &m, nil
+	return nil
 }

@@ -395,46 +395,30 @@ func TestServe_NewerTurn_IsFoldedIntoTheOneUnderWay(t *testing.T) {
 	})
 }
 
-func TestServe_Folds_AnnouncesAndSaysWhatItHasTakenIn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := start(t, agentproto.Agent{Folds: true, Answer: func(_ context.Context, turn *agentproto.Turn) (agentproto.Reply, error) {
-			return agentproto.Reply{}, turn.Fold(<-turn.Newer())
-		}})
-		s.send(agentproto.Start{TurnID: "1"}, foldable("2"))
-		s.in.Close()
-		<-s.done
-		want := "\n" + agentproto.EventMark + ` {"type":"features","fold":true}` + "\n" +
-			"\n" + agentproto.EventMark + ` {"type":"status","turnId":"2","status":"running"}` + "\n" +
-			"\n" + agentproto.FrameStart + "\n" + `{"status":"ok","result":"","turnIds":["1","2"]}` + "\n" + agentproto.FrameEnd + "\n"
-		if diff := cmp.Diff(want, s.out.String()); diff != "" || s.err != nil {
-			t.Errorf("%v, output (-want +got):\n%s", s.err, diff)
-		}
-	})
-}
-
-// An agent that learns in its first turn that it can fold.
-func TestServe_AnnounceFold_OffersTurnsFromThenOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := start(t, agentproto.Agent{Answer: func(_ context.Context, turn *agentproto.Turn) (agentproto.Reply, error) {
-			for range 2 {
-				if err := turn.AnnounceFold(); err != nil {
-					return agentproto.Reply{}, err
+// An agent knows from the start that it can fold, or learns it in its first turn.
+func TestServe_Folds_AnnouncesItOnceAndSaysWhatItHasTakenIn(t *testing.T) {
+	for _, learns := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := start(t, agentproto.Agent{Folds: !learns, Answer: func(_ context.Context, turn *agentproto.Turn) (agentproto.Reply, error) {
+				for range 2 {
+					if err := turn.AnnounceFold(); err != nil {
+						return agentproto.Reply{}, err
+					}
 				}
+				return agentproto.Reply{}, turn.Fold(<-turn.Newer())
+			}})
+			s.send(agentproto.Start{TurnID: "1"})
+			s.send(foldable("2"))
+			s.in.Close()
+			<-s.done
+			want := "\n" + agentproto.EventMark + ` {"type":"features","fold":true}` + "\n" +
+				"\n" + agentproto.EventMark + ` {"type":"status","turnId":"2","status":"running"}` + "\n" +
+				"\n" + agentproto.FrameStart + "\n" + `{"status":"ok","result":"","turnIds":["1","2"]}` + "\n" + agentproto.FrameEnd + "\n"
+			if diff := cmp.Diff(want, s.out.String()); diff != "" || s.err != nil {
+				t.Errorf("%v, output (-want +got):\n%s", s.err, diff)
 			}
-			return agentproto.Reply{}, turn.Fold(<-turn.Newer())
-		}})
-		s.send(agentproto.Start{TurnID: "1"})
-		synctest.Wait()
-		s.send(foldable("2"))
-		s.in.Close()
-		<-s.done
-		want := "\n" + agentproto.EventMark + ` {"type":"features","fold":true}` + "\n" +
-			"\n" + agentproto.EventMark + ` {"type":"status","turnId":"2","status":"running"}` + "\n" +
-			"\n" + agentproto.FrameStart + "\n" + `{"status":"ok","result":"","turnIds":["1","2"]}` + "\n" + agentproto.FrameEnd + "\n"
-		if diff := cmp.Diff(want, s.out.String()); diff != "" || s.err != nil {
-			t.Errorf("%v, output (-want +got):\n%s", s.err, diff)
-		}
-	})
+		})
+	}
 }
 
 // Turns that were offered and not folded are turns of their own, and those of a turn that fails are asked again.
@@ -470,7 +454,8 @@ func TestServe_Interrupt_DropsFoldedTurns(t *testing.T) {
 			late = turn.Fold(<-turn.Newer())
 			return agentproto.Reply{Text: "too late"}, nil
 		}})
-		s.send(agentproto.Start{TurnID: "1"}, foldable("2"), foldable("3"), agentproto.Interrupt{}, message("4"))
+		s.send(agentproto.Start{TurnID: "1"}, foldable("2"), foldable("3"))
+		s.send(agentproto.Interrupt{}, message("4")) // now that turn 2 is folded
 		s.want(nil, ok("4", "after", ""))
 		if !errors.Is(late, agentproto.ErrInterrupted) {
 			t.Errorf("folded after the interrupt: %v", late)

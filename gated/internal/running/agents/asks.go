@@ -110,12 +110,6 @@ func (a asking) answer(answer agentproto.Answer) agentproto.Answer {
 	return answer
 }
 
-func (a *agent) answer(answer agentproto.Answer) {
-	if a.phase < phaseClosing {
-		a.send(answer)
-	}
-}
-
 // checkAsks sends the agent the answers to its questions that have ended, and finds out whether it waits for others.
 func (r *run) checkAsks() {
 	for _, id := range slices.Sorted(maps.Keys(r.asks.open)) {
@@ -243,7 +237,7 @@ func (a *Asks) Ask(t *msg.Turn, q *rows.Question, problem error, redact func(str
 	var refused error
 	err = a.env.persist(a.env.ctx, func(tx *store.Tx) (err error) {
 		now := a.env.now()
-		q.ExpiresAt, refused = now+a.timeout().Milliseconds(), nil
+		q.ExpiresAt, refused = now+a.env.cfg.AskTimeout.Milliseconds(), nil
 		asked, err = rows.PutAsk(tx, t, q, now)
 		if errors.Is(err, rows.ErrNoUser) || errors.Is(err, rows.ErrTooManyAsks) { // no retry helps
 			refused, err = err, nil
@@ -257,8 +251,6 @@ func (a *Asks) Ask(t *msg.Turn, q *rows.Question, problem error, redact func(str
 	}
 	return asked, err
 }
-
-func (a *Asks) timeout() time.Duration { return cmp.Or(a.env.cfg.AskTimeout, 10*time.Minute) }
 
 // show makes the texts of a question those that users see. A permission request is shown as it is and whole, or not
 // asked.
@@ -381,8 +373,7 @@ func (a *Asks) expireDue(ctx context.Context) {
 			continue
 		}
 		if err := a.env.st.Write(ctx, func(tx *store.Tx) error {
-			return rows.ExpireAsk(tx, ask.ID,
-				a.env.now())
+			return rows.ExpireAsk(tx, ask.ID, a.env.now())
 		}); err != nil {
 			if ctx.Err() == nil {
 				a.env.log.Warn("question not ended; retrying", "ask", ask.ID, "turn", ask.TurnID, "err", err)

@@ -114,8 +114,14 @@ func (b *budgets) refuse(t *msg.Turn) bool {
 // the chat, where an operator can raise the budget. It reports whether it did.
 func (b *budgets) end(t *msg.Turn, over *overBudget, said *rows.Reply) bool {
 	words := over.words(said != nil)
-	question := over.question(words, OperatorsOf(b.env.operators(), t.ChatJID))
-	question.Name = b.env.cfg.Defaults.AssistantName
+	question := &rows.Question{
+		AskID:    over.scope.AskID(over.by),
+		Question: fmt.Sprintf("%s Raise it to %s and go on?", words, dollars(over.budget+over.by)),
+		Options:  []string{"Raise it", "No"},
+		Who:      OperatorsOf(b.env.operators(), t.ChatJID),
+		Name:     b.env.cfg.Defaults.AssistantName,
+		Source:   msg.SourceNotice,
+	}
 	if own, _, err := b.groups.config(t.Folder); err == nil {
 		question.Name = cmp.Or(own.AssistantName, question.Name)
 	}
@@ -148,15 +154,6 @@ func (b *budgets) end(t *msg.Turn, over *overBudget, said *rows.Reply) bool {
 		b.env.log.Info("turn ended over budget", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "reason", words)
 	}
 	return err == nil
-}
-
-// question asks operators whether the budget is raised.
-func (o *overBudget) question(words string, who msg.Who) *rows.Question {
-	return &rows.Question{
-		AskID: o.scope.AskID(o.by), Question: fmt.Sprintf("%s Raise it to %s and go on?", words,
-			dollars(o.budget+o.by)),
-		Options: []string{"Raise it", "No"}, Who: who, Source: msg.SourceNotice,
-	}
 }
 
 // chatKnows reports whether the chat needs no further notice: a question about the budget is open, or it had a notice

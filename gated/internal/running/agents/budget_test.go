@@ -5,10 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 func withOperator(cfg *Config) { cfg.Operators = map[string]bool{"telegram:77": true} }
@@ -16,19 +14,28 @@ func withOperator(cfg *Config) { cfg.Operators = map[string]bool{"telegram:77": 
 // spends is an event of a cost.
 func spends(usd string) string { return `event {"type":"usage","cost_usd":` + usd + `}; ` }
 
+// questions are the open questions about budgets that a chat reads.
+func (r *harness) questions(turns ...*msg.Turn) (open []*msg.Ask) {
+	r.t.Helper()
+	for _, t := range turns {
+		for _, a := range must[[]*msg.Ask](r)(r.st.TurnAsks(r.t.Context(), t.ID)) {
+			if a.State == msg.AskOpen && msg.IsBudget(a.AskID) {
+				open = append(open, a)
+			}
+		}
+	}
+	return open
+}
+
 // answerBudget answers the open question about a turn's budget, as a press of a button does.
 func (r *harness) answerBudget(t *msg.Turn, option int) {
 	r.t.Helper()
-	for _, a := range must[[]*msg.Ask](r)(r.st.TurnAsks(r.t.Context(), t.ID)) {
-		if a.State == msg.AskOpen && msg.IsBudget(a.AskID) {
-			now := r.cfg.Now().UnixMilli()
-			r.write(func(tx *store.Tx) error { return rows.AnswerAsk(tx, a.ID, option, "telegram:77", "bob", now, now) })
-			r.m.AskEnded()
-			r.m.Revived()
-			return
-		}
+	open := r.questions(t)
+	if len(open) == 0 {
+		r.t.Fatalf("turn %d has no open question about its budget", t.ID)
 	}
-	r.t.Fatalf("turn %d has no open question about its budget", t.ID)
+	r.choose(open[0], option)
+	r.m.Revived()
 }
 
 // wantOver waits until a turn has ended since a budget is used up.
@@ -122,19 +129,6 @@ func TestBudget_OtherTurnsAndTheNextDay_GoOn(t *testing.T) {
 	diff(t, "the next day", r.answered(r.ask("five")), []string{"re: five"})
 }
 
-// questions are the open questions about budgets that a chat reads.
-func (r *harness) questions(turns ...*msg.Turn) (n int) {
-	r.t.Helper()
-	for _, t := range turns {
-		for _, a := range must[[]*msg.Ask](r)(r.st.TurnAsks(r.t.Context(), t.ID)) {
-			if a.State == msg.AskOpen && msg.IsBudget(a.AskID) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // A turn that may not begin starts no agent, and makes no run that a later session reads of.
 func TestBudget_DayIsUsedUp_NoAgentStarts(t *testing.T) {
 	t.Parallel()
@@ -194,11 +188,11 @@ func TestBudget_TurnThenDay_ChatReadsOfBoth(t *testing.T) {
 	third, fourth := r.ask("three"), r.ask("four", topic("#other"))
 	r.wantOver(third)
 	r.wantOver(fourth)
-	if got := r.questions(first); got != 1 {
-		t.Errorf("%d open questions about the turn", got)
+	if got := r.questions(first); len(got) != 1 {
+		t.Errorf("%d open questions about the turn", len(got))
 	}
-	if got := r.questions(third, fourth); got != 1 {
-		t.Errorf("%d open questions about the day", got)
+	if got := r.questions(third, fourth); len(got) != 1 {
+		t.Errorf("%d open questions about the day", len(got))
 	}
 	r.answerBudget(third, 1)
 	r.await(third, msg.TurnDone)

@@ -63,32 +63,27 @@ func TestChoice_Switch_EachAgentHasItsOwnSession(t *testing.T) {
 	}
 }
 
-func TestChoice_Reset_EndsTheSessionsOfAllAgents(t *testing.T) {
+// A /new ends the sessions of all agents, and the failure of one only its own.
+func TestChoice_SessionEnds_OthersGoOnUnlessItWasReset(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, named("codex"))
-	r.answered(r.ask("!session of-default; say one"))
-	r.configure("main", `{"agent":{"name":"codex"}}`)
-	r.answered(r.ask("!session of-codex; say two"))
-	r.reset("main", "")
-	r.configure("main", `{}`)
-	r.answered(r.ask("three"))
-	if got := r.starts()[2].start().SessionID; got != "" {
-		t.Errorf("after /new the agent of before resumes %q", got)
-	}
-}
-
-func TestChoice_FailedSession_LeavesThoseOfOthers(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t, named("codex"), attempts(1))
-	r.answered(r.ask("!session of-default; say one"))
-	r.configure("main", `{"agent":{"name":"codex"}}`)
-	r.answered(r.ask("!session of-codex; say two"))
-	r.await(r.ask("!error no"), msg.TurnFailed)
-	r.configure("main", `{}`)
-	r.answered(r.ask("three"))
-	starts := r.starts()
-	if got := starts[len(starts)-1].start().SessionID; got != "of-default" {
-		t.Errorf("the agent of before resumes %q", got)
+	for name, tt := range map[string]struct {
+		end     func(*harness)
+		resumed string
+	}{
+		"reset":           {func(r *harness) { r.reset("main", "") }, ""},
+		"the agent fails": {func(r *harness) { r.await(r.ask("!error no"), msg.TurnFailed) }, "of-default"},
+	} {
+		r := newHarness(t, named("codex"), attempts(1))
+		r.answered(r.ask("!session of-default; say one"))
+		r.configure("main", `{"agent":{"name":"codex"}}`)
+		r.answered(r.ask("!session of-codex; say two"))
+		tt.end(r)
+		r.configure("main", `{}`)
+		r.answered(r.ask("three"))
+		starts := r.starts()
+		if got := starts[len(starts)-1].start().SessionID; got != tt.resumed {
+			t.Errorf("%s: the agent of before resumes %q", name, got)
+		}
 	}
 }
 

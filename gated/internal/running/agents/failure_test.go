@@ -42,11 +42,14 @@ func TestAgent_Fails_TurnFails(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			wait := time.Minute // on a busy machine others take their time, too
-			if strings.Contains(tt.problem, "no frame") {
+			wait, graces := time.Minute, impatient // on a busy machine others take their time, too
+			switch {
+			case strings.Contains(tt.problem, "no frame"):
 				wait = 300 * time.Millisecond
+			case strings.HasPrefix(tt.problem, "exit code"): // it exits by itself
+				graces = patient
 			}
-			r := newHarness(t, command(tt.command), attempts(1), timeout(wait), impatient)
+			r := newHarness(t, command(tt.command), attempts(1), timeout(wait), graces)
 			failed := r.await(r.ask("hi"), msg.TurnFailed)
 			if failed.Reason != msg.ReasonAgentError || !strings.Contains(failed.Error, tt.problem) {
 				t.Errorf("failed with %s, %q", failed.Reason, failed.Error)

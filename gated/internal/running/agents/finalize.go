@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,7 +64,23 @@ func (r *run) finalize(exit runtime.Exit) {
 		r.m.problems.groupFails(r.row.Folder, left.failure.problem)
 	}
 	r.m.meter.ended(r.row.Runtime, left.failure, exit)
-	r.env.logEnded(&r.row, left, exit.Err != nil)
+	left.log(exit.Err != nil)
+}
+
+// log names the failure unless that is logged, and the turns that failed with it or are queued again.
+func (l *leftovers) log(failureLogged bool) {
+	log := l.env.log
+	if l.failure.problem != "" && !failureLogged {
+		log.Warn("run failed", "run", l.row.ID, "folder", l.row.Folder, "reason", l.failure.problem)
+	}
+	for _, t := range l.failed {
+		log.Warn("turn failed", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "reason", l.failure.problem)
+	}
+	for _, t := range l.queued {
+		log.Debug("turn requeued", "turn", t.ID, "run", l.row.ID, "folder", t.Folder, "wait", l.env.waitOf(t))
+	}
+	log.Debug("run ended", "run", l.row.ID, "folder", l.row.Folder, "chat", l.row.ChatJID,
+		"took", time.Duration(l.env.now()-l.row.StartedAt)*time.Millisecond)
 }
 
 // abandon ends a run whose turns could not be finalized for a panic: the oldest is
@@ -74,16 +91,7 @@ func (r *run) abandon(cause error) error {
 		r.env.failPanicked(turns[0].ID, cause)
 	}
 	return errors.Join(err, r.env.persist(r.env.ctx, func(tx *store.Tx) error {
-		turns, err := rows.RunTurns(r.env.ctx, tx.Reader, r.row.ID)
-		if err != nil {
-			return err
-		}
-		for _, t := range turns {
-			if err := rows.RequeueTurn(tx, t.ID, rows.Requeue{}); err != nil {
-				return err
-			}
-		}
-		return rows.EndRun(tx, r.row.ID, cause.Error(), r.env.now())
+		return r.env.endRun(tx, r.row.ID, cause.Error())
 	}))
 }
 
@@ -122,11 +130,7 @@ func (r *run) failureOf(exit runtime.Exit, left []*msg.Turn) failure {
 	if f.problem == "" {
 		f = r.setup.exitFailure(exit)
 	}
-	named := false
-	for _, t := range left {
-		named = named || t.ID == f.turn
-	}
-	if !named && len(left) > 0 {
+	if len(left) > 0 && !slices.ContainsFunc(left, func(t *msg.Turn) bool { return t.ID == f.turn }) {
 		f.turn = left[0].ID
 	}
 	return f
@@ -228,7 +232,7 @@ func (l *leftovers) failTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 	if err := rows.FinishTurn(tx, t, msg.TurnFailed, reason, f.problem, now); err != nil {
 		return err
 	}
-	alike, err := rows.CountFailure(tx, t.Folder, similar(f), now, now+l.env.probeInterval())
+	alike, err := rows.CountFailure(tx, t.Folder, similar(f), now, now+l.env.cfg.Probe.Milliseconds())
 	if err != nil {
 		return err
 	}
@@ -251,7 +255,7 @@ func similar(f failure) string {
 // waitForMachine queues a turn again that this machine could not start an agent for.
 func (l *leftovers) waitForMachine(tx *store.Tx, t *msg.Turn, now int64) error {
 	f := l.failure
-	t.NotBefore = now + l.machineDelay().Milliseconds()
+	t.NotBefore = now + l.env.cfg.Machine(l.problems.machineFailures(l.row.Runtime)+1).Milliseconds()
 	err := rows.RequeueTurn(tx, t.ID, rows.Requeue{WaitsFor: msg.WaitsMachine, NotBefore: t.NotBefore, Kind: f.kind,
 		Problem: f.problem})
 	if err != nil || now-t.CreatedAt < maxQuietWait {
@@ -286,16 +290,4 @@ func (l *leftovers) failureNotice(t *msg.Turn) string {
 func noticeFailed(turn int64, why string) string {
 	return fmt.Sprintf("Sorry, I could not answer this: %s. Operators: turn %d has the reason and can be retried.", why,
 		turn)
-}
-
-// machineDelay is the wait after a failure of the machine.
-func (l *leftovers) machineDelay() time.Duration {
-	n := l.problems.machineFailures(l.row.Runtime) + 1
-	if l.env.cfg.Machine != nil {
-		return l.env.cfg.Machine(n)
-	}
-	if n == 1 {
-		return 5 * time.Second
-	}
-	return 30 * time.Second
 }

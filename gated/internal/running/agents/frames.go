@@ -3,10 +3,12 @@ package agents
 import (
 	"cmp"
 	"errors"
+	"log/slog"
 
 	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -84,7 +86,7 @@ func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {
 	case err != nil:
 		return // gated is stopping: the next one repeats the turn
 	default:
-		r.env.logAnswer(r.row.ID, t, reply.Text)
+		r.logAnswer(t, reply.Text)
 	}
 	if reply.Final {
 		r.done(turns...)
@@ -94,6 +96,21 @@ func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {
 	} else if reply.Final {
 		r.report()
 	}
+}
+
+// logAnswer names the row that a frame became, 0 for a silence and for an answer that went back to another group as an
+// inbound row.
+func (r *run) logAnswer(t *msg.Turn, text string) {
+	if !r.env.log.Enabled(r.env.ctx, slog.LevelDebug) {
+		return
+	}
+	var row int64
+	if text != "" {
+		if replies, err := factrows.TurnReplies(r.env.ctx, r.env.st.Reader, t.ID); err == nil && len(replies) > 0 {
+			row = replies[len(replies)-1].ID
+		}
+	}
+	r.env.log.Debug("answer stored", "row", row, "turn", t.ID, "run", r.row.ID)
 }
 
 // store stores an answer, and gives the run the next turn, 0 for none. It returns
@@ -172,7 +189,7 @@ func (r *run) done(turns ...*msg.Turn) {
 	}
 	for _, t := range removed {
 		r.progress.forget(t.ID)
-		r.m.meter.turnAnswered(r.row.Runtime, t, r.env.cfg.Now())
+		since(r.m.meter.turns, r.row.Runtime, t, r.env.cfg.Now())
 	}
 	r.agent.setTurns(r.turns.unanswered)
 	if len(r.turns.unanswered) > 0 {

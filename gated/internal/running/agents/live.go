@@ -26,7 +26,6 @@ func (l *liveRuns) get(id int64) *run {
 	return l.byID[id]
 }
 
-// signal sends all runs a signal.
 func (l *liveRuns) signal(c control) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,11 +58,9 @@ func (l *liveRuns) remove(id int64) {
 // shutdown lets no further run start, and makes those there are end.
 func (l *liveRuns) shutdown() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.closing = true
-	for _, r := range l.byID {
-		r.inbox.control(ctlShutdown)
-	}
+	l.mu.Unlock()
+	l.signal(ctlShutdown)
 }
 
 // reread makes the runs of changed turns look in their rows, and adds the lanes of queued ones to lanes. The turns are

@@ -51,9 +51,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-m.fresh.ready:
-			m.env.guard("starting turns", m.startFresh)
+			m.env.guard("starting turns", func() { m.stored(m.fresh.receive()) })
 		case <-ticker.C:
-			m.env.guard("starting turns", m.onTick)
+			m.env.guard("starting turns", func() {
+				m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Tick(m.idle) })
+			})
 			m.env.guard("looking for changed configurations", m.watchConfigs)
 			m.env.guard("marking messages that wait", m.marks.mark)
 		case <-m.poked:
@@ -77,10 +79,6 @@ func (e *env) guard(step string, fn func()) {
 	fn()
 }
 
-func (m *Manager) onTick() {
-	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Tick(m.idle) })
-}
-
 // watchConfigs ends runs whose agents are run differently by now.
 func (m *Manager) watchConfigs() {
 	if m.live.empty() {
@@ -94,9 +92,8 @@ func (m *Manager) watchConfigs() {
 	m.live.signal(ctlConfig)
 }
 
-// startFresh makes the queue read the lanes with new turns.
-func (m *Manager) startFresh() {
-	lanes := m.fresh.receive()
+// stored makes the queue look for new turns in lanes.
+func (m *Manager) stored(lanes []string) {
 	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
 }
 
@@ -126,11 +123,9 @@ func (m *Manager) sweep() {
 	m.endFileWaits()
 	notify(m.stops.found)
 	m.live.signal(ctlReread)
-	lanes, err := rows.QueuedLanes(m.env.ctx, m.env.st.Reader)
-	if err != nil {
-		return // logged by the next read of a lane
+	if lanes, err := rows.QueuedLanes(m.env.ctx, m.env.st.Reader); err == nil { // else the next read of a lane logs it
+		m.stored(lanes)
 	}
-	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
 }
 
 // notify wakes the receiver of a channel with room for one.

@@ -5,12 +5,15 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/agentuser"
@@ -41,6 +44,14 @@ const (
 func backoff(attempts int) time.Duration {
 	steps := [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
 	return steps[min(max(attempts, 1), len(steps))-1]
+}
+
+// machineDelay is the wait after so many failures of the machine.
+func machineDelay(failures int) time.Duration {
+	if failures == 1 {
+		return 5 * time.Second
+	}
+	return 30 * time.Second
 }
 
 // Graces are how long an agent may take to exit. Then it gets SIGTERM, and after the
@@ -126,7 +137,9 @@ type Manager struct {
 }
 
 // New makes a manager. Nothing runs before Recover.
-func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manager {
+//
+// metrics is where it registers its metrics; nil for nowhere.
+func New(cfg Config, st *store.Store, log *slog.Logger, metrics prometheus.Registerer) *Manager {
 	cfg.setDefaults(log)
 	ctx, stop := context.WithCancel(context.Background())
 	e := &env{cfg: cfg, st: st, log: log, ctx: ctx}
@@ -141,11 +154,10 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	}
 	m.sched = &scheduler{queue: queue.New(cfg.MaxAgents, cfg.Now, turnRows{e}), live: live, start: m.start}
 	m.stops = &stops{env: e, live: live, sched: m.sched, found: make(chan struct{}, 1)}
-	m.meter = newMeter(metrics, m.sched.queue, st, cfg.Now, runtimeNames(cfg.Runtimes))
+	m.meter = newMeter(metrics, m.sched.queue, st, &cfg)
 	return m
 }
 
-// setDefaults completes a configuration.
 func (c *Config) setDefaults(log *slog.Logger) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -162,21 +174,17 @@ func (c *Config) setDefaults(log *slog.Logger) {
 	if c.Backoff == nil {
 		c.Backoff = backoff
 	}
+	c.Probe = cmp.Or(c.Probe, time.Minute)
+	c.AskTimeout = cmp.Or(c.AskTimeout, 10*time.Minute)
+	if c.Machine == nil {
+		c.Machine = machineDelay
+	}
 	if c.Users == nil {
 		c.Users = agentuser.New(c.Data, runtime.User{}, log)
 	}
 }
 
-// runtimeNames are the labels of metrics.
-func runtimeNames[R any](runtimes map[groupconfig.Runtime]R) (names []string) {
-	for name := range runtimes {
-		names = append(names, string(name))
-	}
-	return names
-}
-
-// Recover kills the agents of the previous gated, queues their turns again, and starts queued turns. A turn with part
-// of an answer counts as done.
+// Recover kills the agents of the previous gated, queues their turns again, and starts queued turns.
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.former.runs(ctx)
 	if err != nil {
@@ -216,27 +224,8 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("find turns that wait: %w", err)
 	}
 	m.marks.watch(queued...)
-	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
+	m.stored(lanes)
 	return nil
-}
-
-// killOrphans kills the agents of former runs concurrently: each may take its
-// grace.
-func (f *former) killOrphans(left []*msg.Run) {
-	var all sync.WaitGroup
-	for _, r := range left {
-		all.Go(func() {
-			found, err := f.endOrphan(r)
-			if err != nil {
-				f.env.log.Error("agent of the previous gated may still be running: kill it by hand", "run", r.ID,
-					"runtime", r.Runtime,
-					"pid", r.PID, "label", r.Label, "err", err)
-				return
-			}
-			f.env.log.Info("ended run of the previous gated", "run", r.ID, "folder", r.Folder, "killed", found)
-		})
-	}
-	all.Wait()
 }
 
 // endUnrecorded ends the leftovers of runs and checks that are not recorded.
@@ -256,21 +245,13 @@ func (f *former) endUnrecorded() {
 	}
 }
 
-func (f *former) endOrphan(r *msg.Run) (found bool, err error) {
-	rt := f.env.cfg.Runtimes[groupconfig.Runtime(r.Runtime)]
-	if rt == nil {
-		return false, fmt.Errorf("unknown runtime %q", r.Runtime)
-	}
-	return rt.End(f.env.ctx, runtime.Orphan{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label,
-		Grace: f.env.cfg.Graces.Orphan})
-}
-
-func (f *former) recoverRun(tx *store.Tx, r *msg.Run) error {
-	turns, err := rows.RunTurns(f.env.ctx, tx.Reader, r.ID)
+// endRun ends a run in the rows, and queues its turns again. A turn with a part of an answer counts as done.
+func (e *env) endRun(tx *store.Tx, run int64, problem string) error {
+	turns, err := rows.RunTurns(e.ctx, tx.Reader, run)
 	if err != nil {
 		return err
 	}
-	now := f.env.now()
+	now := e.now()
 	for _, t := range turns {
 		if t.Frames > 0 {
 			err = rows.FinishTurn(tx, t, msg.TurnDone, msg.ReasonInterrupted, "", now)
@@ -281,7 +262,7 @@ func (f *former) recoverRun(tx *store.Tx, r *msg.Run) error {
 			return err
 		}
 	}
-	return rows.EndRun(tx, r.ID, "gated stopped", now)
+	return rows.EndRun(tx, run, problem, now)
 }
 
 // Dispatch gives stored turns to the runs they were stored for, and starts queued
@@ -383,3 +364,8 @@ func (e *env) retryDB(ctx context.Context, doing string, try func() error) error
 }
 
 func (e *env) now() int64 { return e.cfg.Now().UnixMilli() }
+
+// waitOf is how long a queued turn waits at least.
+func (e *env) waitOf(t *msg.Turn) time.Duration {
+	return time.Duration(max(t.NotBefore-e.now(), 0)) * time.Millisecond
+}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"arizuko/gated/internal/rows"
+	"arizuko/gated/internal/running/runtime"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
@@ -66,22 +68,43 @@ func (f *former) runs(ctx context.Context) ([]*msg.Run, error) {
 	return rows.RunsOfGone(ctx, f.env.st.Reader)
 }
 
-// killReachable kills the agents of these runs that can be reached from here: processes of this machine, and
-// containers, since several machines may share an engine. Agents elsewhere died with their machine, or have lost
-// their input.
+// killReachable kills the agents of these runs that can be reached from here, concurrently, since each may take its
+// grace: processes of this machine, and containers, since several machines may share an engine. Agents elsewhere died
+// with their machine, or have lost their input.
 func (f *former) killReachable(left []*msg.Run) {
 	p := f.env.cfg.Peers
-	f.killOrphans(slices.DeleteFunc(slices.Clone(left), func(r *msg.Run) bool {
-		return p.Self != 0 && !slices.Contains(p.Former, r.Owner) &&
-			groupconfig.Runtime(r.Runtime) != groupconfig.Docker
-	}))
+	var all sync.WaitGroup
+	for _, r := range left {
+		if p.Self != 0 && !slices.Contains(p.Former, r.Owner) && groupconfig.Runtime(r.Runtime) != groupconfig.Docker {
+			continue
+		}
+		all.Go(func() {
+			found, err := f.endOrphan(r)
+			if err != nil {
+				f.env.log.Error("agent of the previous gated may still be running: kill it by hand", "run", r.ID,
+					"runtime", r.Runtime, "pid", r.PID, "label", r.Label, "err", err)
+				return
+			}
+			f.env.log.Info("ended run of the previous gated", "run", r.ID, "folder", r.Folder, "killed", found)
+		})
+	}
+	all.Wait()
 }
 
-// requeue queues the turns of these runs again.
+func (f *former) endOrphan(r *msg.Run) (found bool, err error) {
+	rt := f.env.cfg.Runtimes[groupconfig.Runtime(r.Runtime)]
+	if rt == nil {
+		return false, fmt.Errorf("unknown runtime %q", r.Runtime)
+	}
+	return rt.End(f.env.ctx, runtime.Orphan{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label,
+		Grace: f.env.cfg.Graces.Orphan})
+}
+
 func (f *former) requeue(ctx context.Context, left []*msg.Run) error {
 	for _, r := range left {
 		failpoint.At(failpoint.Recovering)
-		if err := f.env.persist(ctx, func(tx *store.Tx) error { return f.recoverRun(tx, r) }); err != nil {
+		end := func(tx *store.Tx) error { return f.env.endRun(tx, r.ID, "gated stopped") }
+		if err := f.env.persist(ctx, end); err != nil {
 			return fmt.Errorf("recover run %d: %w", r.ID, err)
 		}
 	}

@@ -1,11 +1,9 @@
 package agents
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"arizuko/gated/internal/rows"
@@ -41,25 +39,6 @@ type failure struct {
 	delay   time.Duration // before the next attempt, if that is longer than the backoff
 	setup   bool          // the agent is not set up correctly
 	session string        // to be stored unless the kind is session, "" for the one before
-}
-
-// phase is how far an agent is on its way to the end. It goes on, and never back.
-type phase int
-
-const (
-	phaseServing      phase = iota // it gets turns
-	phaseDraining                  // it gets no more turns; those that it leaves lose no attempt
-	phaseClosing                   // it gets nothing more at all
-	phaseFailed                    // further output does not count
-	phaseShuttingDown              // gated is stopping: nothing counts as a failure now
-	phaseInterrupted               // its turn was cancelled: likewise
-)
-
-// reach goes on to a phase, unless that is over, and returns the phase before.
-func (p *phase) reach(to phase) (before phase) {
-	before = *p
-	*p = max(before, to)
-	return before
 }
 
 // runInfo is shared by the parts of a run. It does not change any more once serve has completed the setup.
@@ -109,21 +88,6 @@ func stoppedTimer() *time.Timer {
 	return t
 }
 
-// agent is the process of a run, and its access to the tools. The run's goroutine owns it, except piped.
-type agent struct {
-	*runInfo
-	groups   *groups
-	queue    *queue.GroupQueue
-	inbox    *mailbox // of its run
-	access   Access
-	proc     *runtime.Proc
-	piped    atomic.Bool // it has several unanswered turns
-	deadline *time.Timer // of its next frame
-	phase    phase
-	deaf     bool // it has closed its stdin
-	failure  failure
-}
-
 // serve starts the process, sends it turn and all further turns, and stores the fate
 // of those that it leaves.
 func (r *run) serve(turn *msg.Turn) {
@@ -147,8 +111,6 @@ func (r *run) serve(turn *msg.Turn) {
 	r.accept(turn)
 	r.finalize(r.loop())
 }
-
-func (a *agent) resetDeadline() { a.deadline.Reset(a.setup.timeout()) }
 
 // loop serves the process until its exit.
 func (r *run) loop() runtime.Exit {
@@ -236,52 +198,6 @@ func (r *run) drain() {
 	if len(r.asks.open) == 0 { // else it could not be answered
 		r.agent.phase.reach(phaseClosing)
 		r.agent.proc.CloseInput()
-	}
-}
-
-// ending reports whether the agent gets no more turns.
-func (a *agent) ending() bool { return a.phase > phaseServing }
-
-// interrupt interrupts the process.
-func (a *agent) interrupt() {
-	if a.phase == phaseInterrupted {
-		return
-	}
-	before := a.phase.reach(phaseInterrupted)
-	a.access.Close()
-	a.send(agentproto.Interrupt{})
-	go a.proc.Stop(a.env.cfg.Graces.Fail)
-	a.leaveQueue(before)
-}
-
-// stop closes the process's input and, after grace, kills it.
-func (a *agent) stop(to phase, grace time.Duration) {
-	before := a.phase.reach(to)
-	go a.proc.Stop(grace)
-	a.leaveQueue(before)
-}
-
-// fail ends the run as failed.
-func (a *agent) fail(f failure) {
-	if a.phase >= phaseFailed {
-		return
-	}
-	f.problem, f.kind = a.setup.problem(f.problem), cmp.Or(f.kind, msg.ErrorSession)
-	a.failure = f
-	a.access.Close()
-	a.stop(phaseFailed, a.env.cfg.Graces.Fail)
-}
-
-// leaveQueue keeps further turns from the run, unless a phase before has done so. Those that are stored for it all the
-// same are queued again at its end.
-func (a *agent) leaveQueue(before phase) {
-	if before > phaseServing {
-		return
-	}
-	a.queue.Drain(a.row.ID)
-	if err := a.env.st.Write(a.env.ctx, func(tx *store.Tx) error { return rows.DrainRun(tx, a.row.ID) }); err != nil &&
-		a.env.ctx.Err() == nil {
-		a.env.log.Warn("run not marked as draining", "run", a.row.ID, "err", err)
 	}
 }
 
@@ -408,7 +324,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	r.agent.access.Begin(t.ID, &r.settings.now)
 	r.agent.setTurns(r.turns.unanswered)
 	r.env.log.Debug("prompt sent", "turn", t.ID, "run", r.row.ID, "bytes", len(text))
-	r.m.meter.began(r.row.Runtime, t, r.env.cfg.Now())
+	since(r.m.meter.waits, r.row.Runtime, t, r.env.cfg.Now())
 	id := strconv.FormatInt(t.ID, 10)
 	if r.prompts.started {
 		failpoint.At(failpoint.Piping)
@@ -445,26 +361,70 @@ func (p *prompts) system(t *msg.Turn, tools []string) string {
 	})
 }
 
-func (a *agent) send(in agentproto.Input) {
-	line, err := agentproto.Encode(in)
-	if err == nil {
-		err = a.proc.Send(line)
-	}
-	_, isAnswer := in.(agentproto.Answer)
-	switch {
-	case err == nil:
-	case errors.Is(err, runtime.ErrClosed) && isAnswer: // it waits for that
-		go a.proc.Stop(a.env.cfg.Graces.Fail)
-	case errors.Is(err, runtime.ErrClosed): // or it has exited; it may still answer the turn under way
-		a.deaf = true
-	default:
-		a.fail(failure{problem: "cannot write to the agent: " + err.Error()})
-	}
-}
-
 // endDeaf ends an agent that takes no more input when it has answered: another run gets the rest.
 func (r *run) endDeaf() {
 	if r.agent.deaf && r.turns.last != nil && len(r.turns.unanswered) > 0 {
 		go r.agent.proc.Stop(r.env.cfg.Graces.Fail)
+	}
+}
+
+// takeTurns takes the turns that are stored for the run. Without the rows it tries again later: frames, exits and time
+// limits don't wait for the database.
+func (r *run) takeTurns() error {
+	turns, err := rows.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
+	if err != nil {
+		r.rereadLater()
+		return err
+	}
+	for _, t := range turns {
+		r.accept(t)
+	}
+	r.report()
+	return nil
+}
+
+func (r *run) rereadLater() { time.AfterFunc(minRetryDelay, func() { r.inbox.control(ctlReread) }) }
+
+// reread carries out everything that the rows say about the run.
+func (r *run) reread() {
+	if r.takeTurns() != nil {
+		return
+	}
+	r.interruptCancelled()
+	r.noteChanges()
+	open, err := rows.RunTakes(r.env.ctx, r.env.st.Reader, r.row.ID)
+	if err == nil && !open && !r.agent.ending() { // it was closed, or a /stop cancelled a turn that it just answered
+		r.drain()
+	}
+	r.checkAsks() // the next sweep looks again for anything that could not be read
+}
+
+// interruptCancelled interrupts the agent if the turn at work was cancelled.
+func (r *run) interruptCancelled() {
+	if len(r.turns.unanswered) == 0 {
+		return
+	}
+	oldest, err := r.env.st.Turn(r.env.ctx, r.turns.unanswered[0].ID)
+	if err != nil {
+		r.rereadLater()
+	} else if oldest != nil && oldest.State == msg.TurnCancelled {
+		r.agent.interrupt()
+	}
+}
+
+// noteChanges gives an agent that folds a turn of the edits and deletions that came while it works. Another one reads
+// of them in its next prompt.
+func (r *run) noteChanges() {
+	if !r.mayFold() || r.agent.ending() || len(r.turns.unanswered) == 0 {
+		return
+	}
+	var notes *msg.Turn
+	err := r.env.st.Write(r.env.ctx, func(tx *store.Tx) (err error) {
+		notes, err = rows.PutNotes(tx, r.turns.unanswered[0], r.env.now())
+		return err
+	})
+	if err == nil && notes != nil { // else the next prompt has them
+		r.accept(notes)
+		r.report()
 	}
 }

@@ -91,10 +91,14 @@ func (g *groups) config(folder string) (c groupconfig.Config, problems, err erro
 	return c, problems, nil
 }
 
-// showProgress reports whether a group's chats show the progress of their messages.
-func (g *groups) showProgress(folder string) bool {
-	c, _, err := g.config(folder)
-	return err == nil && c.Progress != groupconfig.ProgressOff
+// dir makes a group's folder unless it exists. user is whom it belongs to, zero
+// for gated's own.
+func (g *groups) dir(folder string) (dir string, user runtime.User, err error) {
+	if dir, err = g.dirs.Make(folder); err != nil {
+		return "", user, err
+	}
+	user, err = g.users.Claim(dir)
+	return dir, user, err
 }
 
 // redactors hide the secrets of an agent's environment, further ones of its run, and those of all agents;

@@ -1,11 +1,9 @@
 package agents
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/queue"
@@ -13,9 +11,6 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
-
-// probeInterval is how often a group whose turns fail alike tries one.
-const probeInterval = time.Minute
 
 // errNoSlot means that enough runs are busy by now.
 var errNoSlot = fmt.Errorf("no slot is free: %w", store.ErrStale)
@@ -134,11 +129,11 @@ func (e *env) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) {
 		return 0, err
 	}
 	at, err := rows.ProbeAt(e.ctx, tx.Reader, t.Folder)
-	now := e.now()
+	now, interval := e.now(), e.cfg.Probe.Milliseconds()
 	switch {
 	case err != nil || at == 0:
 		return 0, err
-	case at > now && at <= now+e.probeInterval(): // else the clock was set back
+	case at > now && at <= now+interval: // else the clock was set back
 		turn, err := tx.Turn(e.ctx, t.ID)
 		if err != nil || turn == nil {
 			return at, err
@@ -147,10 +142,8 @@ func (e *env) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) {
 			WaitsFor: msg.WaitsProbe, NotBefore: at, Kind: turn.ErrorKind, Problem: turn.Error,
 		})
 	}
-	return 0, rows.SetProbe(tx, t.Folder, now+e.probeInterval())
+	return 0, rows.SetProbe(tx, t.Folder, now+interval)
 }
-
-func (e *env) probeInterval() int64 { return cmp.Or(e.cfg.Probe, probeInterval).Milliseconds() }
 
 // panicError is the error of a recovered panic.
 func panicError(cause any) error {

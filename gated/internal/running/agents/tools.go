@@ -3,9 +3,7 @@ package agents
 import (
 	"context"
 
-	"arizuko/pkg/agentproto"
 	"arizuko/pkg/groupconfig"
-	"arizuko/pkg/msg"
 )
 
 // Access is a run's right to call the tools on behalf of the turn at work.
@@ -40,35 +38,4 @@ func (e *env) toolsURL(runtime string) string {
 		return ""
 	}
 	return e.cfg.ToolsURL(groupconfig.Runtime(runtime))
-}
-
-// mcp is the agent's access to the tools, nil for none.
-func (a *agent) mcp() *agentproto.MCP {
-	token := a.access.Token()
-	if token == "" {
-		return nil
-	}
-	return &agentproto.MCP{URL: a.env.toolsURL(a.row.Runtime), Token: token}
-}
-
-// setTurns tells the tools on which turn the agent works now: the first of those that are unanswered.
-func (a *agent) setTurns(unanswered []*msg.Turn) {
-	var oldest int64
-	if len(unanswered) > 0 {
-		oldest = unanswered[0].ID
-	}
-	a.piped.Store(len(unanswered) > 1)
-	a.access.SetTurn(oldest)
-}
-
-// awaitFrames waits until the answers that the agent has written so far are stored, so that a tool call is attributed
-// to the turn after them. It returns the error of ctx. Any goroutine may call it.
-func (a *agent) awaitFrames(ctx context.Context) error {
-	if !a.piped.Load() {
-		return nil // the agent has no other turn yet
-	}
-	if err := a.proc.AwaitOutput(ctx); err != nil {
-		return err
-	}
-	return a.inbox.awaitIdle(ctx)
 }

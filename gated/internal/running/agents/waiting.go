@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/rows"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -74,7 +75,11 @@ func (w *waitMarks) mark() {
 	w.markedAt = now
 	for _, t := range w.due(now) {
 		waits, err := rows.Waits(w.env.ctx, w.env.st.Reader, t.turn)
-		if err != nil || !waits || !w.groups.showProgress(t.folder) {
+		if err != nil || !waits {
+			continue
+		}
+		config, _, err := w.groups.config(t.folder)
+		if err != nil || config.Progress == groupconfig.ProgressOff {
 			continue
 		}
 		err = w.env.st.Write(w.env.ctx, func(tx *store.Tx) error {

@@ -1,8 +1,6 @@
 package agents
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"arizuko/pkg/msg"
@@ -95,24 +93,6 @@ thread (alice, carol, you):
   carol: which one?
   you: this
 `)
-}
-
-func TestWindow_IsBounded(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t)
-	for i := range 30 {
-		r.say(fmt.Sprint("user", i), "", "", fmt.Sprint("line ", i))
-	}
-	r.answered(r.ask("hi"))
-	want := windowHeader + "thread ("
-	for i := 10; i < 30; i++ {
-		want += fmt.Sprint("user", i, ", ")
-	}
-	want = strings.TrimSuffix(want, ", ") + "):\n"
-	for i := 10; i < 30; i++ {
-		want += fmt.Sprintf("  user%d: line %d\n", i, i)
-	}
-	diff(t, "twenty messages", r.last().prompt.Window, want)
 }
 
 func TestPrompt_NamesChatAndOperators(t *testing.T) {

@@ -173,14 +173,19 @@ func inRange(uid int) bool { return uid >= First && uid <= Last }
 // next returns a number above those of the folders of all groups, or the lowest free one
 // if there is none.
 func (u *Users) next(groups *os.File) (runtime.User, error) {
-	used, err := numbersOf(groups)
+	names, err := groups.Readdirnames(-1)
 	if err != nil {
 		return runtime.User{}, err
 	}
 	const count = Last - First + 1
+	used := map[int]bool{}
 	above := 0 // the highest number in use, from First
-	for uid := range used {
-		above = max(above, uid-First+1)
+	for _, name := range names {
+		var st unix.Stat_t
+		err := unix.Fstatat(int(groups.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) // else it is gone
+		if uid := int(st.Uid); err == nil && inRange(uid) {
+			used[uid], above = true, max(above, uid-First+1)
+		}
 	}
 	for i := range count {
 		id := First + (above+i)%count
@@ -190,20 +195,6 @@ func (u *Users) next(groups *os.File) (runtime.User, error) {
 	}
 	return runtime.User{}, &runtime.SetupError{Err: fmt.Errorf("no user number from %d to %d is free: set AGENT_USER",
 		First, Last)}
-}
-
-// numbersOf are the numbers in use by folders.
-func numbersOf(groups *os.File) (map[int]bool, error) {
-	names, err := groups.Readdirnames(-1)
-	used := map[int]bool{}
-	for _, name := range names {
-		var st unix.Stat_t
-		// else it is gone
-		if unix.Fstatat(int(groups.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && inRange(int(st.Uid)) {
-			used[int(st.Uid)] = true
-		}
-	}
-	return used, err
 }
 
 // Lookup finds a user by its name or number. Root, and users whose group is root's, are

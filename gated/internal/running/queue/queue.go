@@ -165,11 +165,7 @@ func (q *GroupQueue) StartFailed(t Turn, until int64) Actions {
 // taken, that it did not: then the lane waits for the next tick. open is how many
 // unanswered turns the run has now.
 func (q *GroupQueue) Took(runID int64, open int, taken bool) Actions {
-	return q.update(func() {
-		r := q.runs[runID]
-		if r == nil {
-			return
-		}
+	return q.updateRun(runID, func(r *run) {
 		q.setLoad(r, open, nil)
 		if !taken {
 			r.lane.reread()
@@ -181,22 +177,18 @@ func (q *GroupQueue) Took(runID int64, open int, taken bool) Actions {
 
 // Holds reports how many unanswered turns a run has.
 func (q *GroupQueue) Holds(runID int64, open int) Actions {
-	return q.update(func() {
-		if r := q.runs[runID]; r != nil {
-			q.setLoad(r, open, r.taking)
-			q.refresh(r.lane)
-		}
+	return q.updateRun(runID, func(r *run) {
+		q.setLoad(r, open, r.taking)
+		q.refresh(r.lane)
 	})
 }
 
 // Folds reports whether a run takes in turns while it works on one. Another one gets its next turn once it has
 // answered.
 func (q *GroupQueue) Folds(runID int64, folds bool) Actions {
-	return q.update(func() {
-		if r := q.runs[runID]; r != nil {
-			r.folds = folds
-			q.refresh(r.lane)
-		}
+	return q.updateRun(runID, func(r *run) {
+		r.folds = folds
+		q.refresh(r.lane)
 	})
 }
 
@@ -204,9 +196,8 @@ func (q *GroupQueue) Folds(runID int64, folds bool) Actions {
 // of other sessions, by a run beside it; when it goes on, more runs may be busy than the limit, until one has
 // answered.
 func (q *GroupQueue) Waits(runID int64, waits bool) Actions {
-	return q.update(func() {
-		r := q.runs[runID]
-		if r == nil || r.waiting == waits {
+	return q.updateRun(runID, func(r *run) {
+		if r.waiting == waits {
 			return
 		}
 		wasBusy := r.busy()
@@ -254,22 +245,16 @@ func (q *GroupQueue) Drain(runID int64) {
 
 // Kept reports that a run of Actions.Close goes on: it has got a turn.
 func (q *GroupQueue) Kept(runID int64) Actions {
-	return q.update(func() {
-		if r := q.runs[runID]; r != nil {
-			r.closing = false
-			q.refresh(r.lane)
-		}
+	return q.updateRun(runID, func(r *run) {
+		r.closing = false
+		q.refresh(r.lane)
 	})
 }
 
 // Exited reports that a run's process has ended. The turns it left are queued again
 // by then.
 func (q *GroupQueue) Exited(runID int64) Actions {
-	return q.update(func() {
-		r := q.runs[runID]
-		if r == nil {
-			return
-		}
+	return q.updateRun(runID, func(r *run) {
 		delete(q.runs, runID)
 		if r.busy() {
 			q.busy--
@@ -346,6 +331,15 @@ func (q *GroupQueue) update(change func()) Actions {
 	acts := q.acts
 	q.acts = Actions{}
 	return acts
+}
+
+// updateRun changes a run. A report about one that has exited changes nothing.
+func (q *GroupQueue) updateRun(id int64, change func(*run)) Actions {
+	return q.update(func() {
+		if r := q.runs[id]; r != nil {
+			change(r)
+		}
+	})
 }
 
 // refresh updates one lane: it pipes a turn to the lane's run, closes a run that

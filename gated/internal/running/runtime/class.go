@@ -90,9 +90,6 @@ func isAny(err error, numbers []syscall.Errno) bool {
 
 // typed gives an error of Start the type of its class.
 func typed(err error) error {
-	if errors.As(err, new(*SetupError)) || errors.As(err, new(*MachineError)) {
-		return err
-	}
 	return withClass(err, ClassOf(err))
 }
 
@@ -143,8 +140,11 @@ func startFailure(exit Exit) error {
 	case (sandbox || missing || ofShell || entering) && machineText.MatchString(said),
 		missing && ofEngine && engineText.MatchString(said):
 		return &MachineError{fmt.Errorf("the agent's program cannot be started: %s", said)}
+	case sandbox && strings.HasPrefix(said, "bwrap: Unknown option"):
+		return setupError("the agent's program cannot be started: %s (bubblewrap %s or newer is needed)", said,
+			minBwrap)
 	case sandbox, entering, missing && (ofShell || ofEnv || missingText.MatchString(said)): // theirs in any language
-		return setupError("the agent's program cannot be started: %s", withVersion(said))
+		return setupError("the agent's program cannot be started: %s", said)
 	}
 	return nil
 }

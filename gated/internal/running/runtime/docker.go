@@ -78,10 +78,11 @@ func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
 			if exit.Signal == 0 && exit.Code < dockerFailed {
 				return // as the container did, which is removed then
 			}
-			exit.Err = dockerError(exit)
-			if err := d.remove(labels); exit.Err == nil {
-				exit.Err = err
+			err := d.remove(labels)
+			if said := dockerLine(exit.StderrTail); said != "" && exit.Code == dockerFailed { // there was no container
+				err = withClass(errors.New(said), dockerClass(said))
 			}
+			exit.Err = err
 		},
 	})
 	if err != nil {
@@ -156,19 +157,6 @@ func mount(fields ...string) string {
 	_ = w.Write(fields) // into memory
 	w.Flush()
 	return strings.TrimRight(line.String(), "\n")
-}
-
-// dockerError is the client's error about a container that was not started, nil if
-// there is none.
-func dockerError(exit *Exit) error {
-	if exit.Code != dockerFailed {
-		return nil
-	}
-	said := dockerLine(exit.StderrTail)
-	if said == "" {
-		return nil
-	}
-	return withClass(errors.New(said), dockerClass(said))
 }
 
 // dockerLine is the last line of the client's own, "" if there is none. Advice may

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-
-	"github.com/prometheus/procfs"
 )
 
 // ownerName is the variable that marks processes that gated starts for sandboxes: bubblewrap, the
@@ -48,12 +46,7 @@ func (s Sandbox) isFormer(pid int) bool {
 // called before the first run, when the known ones were ended. ended is false if there
 // was nothing. An error names those that stay.
 func (s Sandbox) EndFormer() (ended bool, err error) {
-	killed, err := endProcesses(0, func(st procfs.ProcStat) int {
-		if !s.isFormer(st.PID) {
-			return 0
-		}
-		return withGroup(st)
-	})
+	killed, err := Orphan{}.end(s.isFormer)
 	groups, groupsErr := s.groupsOf(isFormerName)
 	temp, tempErr := removeFormerTemp(s.Temp)
 	return killed || len(groups) > 0 || temp, errors.Join(err, groupsErr, removeGroups(groups), tempErr)

@@ -38,7 +38,7 @@ func openLog(spec Spec) (*runLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := dataowner.Open(spec.Data, in)
+	folder, err := dataowner.Make(spec.Data, in)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,10 @@ func (p networkPlan) connect(ctx context.Context, init process) (up *uplink, d *
 			return nil, nil, err
 		}
 	}
-	return up, ns.openDoor(p.forward), nil
+	if ns.listener != nil {
+		d, ns.listener = newDoor(ns.listener, p.forward), nil
+	}
+	return up, d, nil
 }
 
 // namespace is a sandbox's network as other programs find it, by a process of ours that
@@ -68,16 +71,6 @@ type namespace struct {
 }
 
 func (n *namespace) path() string { return procPath(n.holder.Process.Pid, "ns/net") }
-
-// openDoor takes the listener over, if there is one.
-func (n *namespace) openDoor(target string) *door {
-	if n.listener == nil {
-		return nil
-	}
-	d := newDoor(n.listener, target)
-	n.listener = nil
-	return d
-}
 
 func (n *namespace) close() {
 	n.endHolder()

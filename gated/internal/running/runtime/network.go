@@ -70,7 +70,9 @@ func (s Sandbox) planNetwork() (plan networkPlan, err error) {
 	}
 	files := s.ResolvConfs
 	if files == nil {
-		files = resolvConfs()
+		// systemd-resolved keeps the servers that it asks itself in the second one, and names only its own address on
+		// loopback in the first.
+		files = []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"}
 	}
 	if plan.resolvers, err = outsideResolvers(files, plan.own); err != nil {
 		return plan, err

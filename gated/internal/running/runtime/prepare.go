@@ -89,14 +89,18 @@ func (p *preparation) open(user bool) (err error) {
 	return err
 }
 
-// add gives bubblewrap a file with that content and returns its descriptor there.
+// add gives bubblewrap a file in memory with that content, and returns its descriptor there.
 func (p *preparation) add(content string) (fd int, err error) {
-	f, err := fileWith(content)
+	memory, err := unix.MemfdCreate("arizuko", unix.MFD_CLOEXEC)
 	if err != nil {
-		return 0, err
+		return 0, os.NewSyscallError("memfd_create", err)
 	}
+	f := os.NewFile(uintptr(memory), "memory")
 	p.files = append(p.files, f)
-	return infoFD + len(p.files) - 1, nil
+	if _, err = f.WriteString(content); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	return infoFD + len(p.files) - 1, err
 }
 
 // goAhead is one byte for bubblewrap and one line for the step after it. Bubblewrap goes
@@ -113,30 +117,9 @@ func gateScript(stdio int) string {
 	return fmt.Sprintf(`read -r go <&%d && exec "$@" %d<&-%s; exit %d`, gateFD, gateFD, redirect, enter.ExitFailed)
 }
 
-// fileWith is an open file in memory.
-func fileWith(content string) (*os.File, error) {
-	fd, err := unix.MemfdCreate("arizuko", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	f := os.NewFile(uintptr(fd), "memory")
-	_, err = f.WriteString(content)
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// args are bubblewrap's arguments.
 func (p *preparation) args() []string {
 	return []string{"--info-fd", strconv.Itoa(infoFD), "--block-fd", strconv.Itoa(blockFD), "--unsetenv", ownerName}
 }
-
-// stdio is the descriptor in bubblewrap that is after all files, where a job that is apart has its stdin.
-func (p *preparation) stdio() int { return infoFD + len(p.files) }
 
 // run prepares the sandbox, when bubblewrap has started, and lets the agent start. It returns nil also if the sandbox
 // has ended: the exit says why. With an error the agent has not started, and the

@@ -128,12 +128,17 @@ func (o Orphan) group(st procfs.ProcStat) int {
 	return 0
 }
 
-// withGroup is for endProcesses: it matches a process, and the group that it leads.
-func withGroup(st procfs.ProcStat) int {
-	if st.PGRP == st.PID {
-		return -st.PID
-	}
-	return st.PID
+// end ends the process group of a run, if it was recorded, and processes that match with the groups that they lead.
+func (o Orphan) end(match func(pid int) bool) (found bool, err error) {
+	return endProcesses(o.Grace, func(st procfs.ProcStat) int {
+		switch {
+		case !match(st.PID):
+			return o.group(st)
+		case st.PGRP == st.PID:
+			return -st.PID
+		}
+		return st.PID
+	})
 }
 
 // hasMarkers reports whether a process was started with all of these environment entries.

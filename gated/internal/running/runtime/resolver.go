@@ -17,13 +17,6 @@ type resolvers struct {
 	options []string     // other lines, such as search domains
 }
 
-// resolvConfs are where this machine's name servers stand. systemd-resolved keeps
-// those that it asks itself in the second one, and names only its own address on
-// loopback in the first.
-func resolvConfs() []string {
-	return []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"}
-}
-
 // outsideResolvers are the name servers of the first file that has any which a sandbox
 // reaches. If none has, only those closed to it are set.
 func outsideResolvers(files []string, own []netip.Addr) (first resolvers, err error) {

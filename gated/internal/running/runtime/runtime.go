@@ -17,8 +17,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"arizuko/gated/internal/running/runtime/enter"
 	"arizuko/pkg/groupconfig"
 )
@@ -54,8 +52,10 @@ type Spec struct {
 	// Env are the variables of the agent, "NAME=value"; see Environ. A runtime
 	// may have a HOME and a PATH of its own, and adds TMPDIR.
 	Env     []string
-	LogPath string // its folder must exist
-	Data    string // the data folder, if LogPath is in it: a gated of root follows no link of its owner to there
+	LogPath string
+	// Data is the data folder, if LogPath is in it. Then the log's folder is made unless it exists, and a gated of root
+	// follows no link of its owner to there.
+	Data string
 	// Redact hides secrets in the log; nil hides none.
 	Redact func(string) string
 	// OutputGrace is how long the agent may go on running after it has closed its stdout. Then it gets SIGTERM, and
@@ -114,18 +114,8 @@ func (p Process) checkUser(spec Spec) error {
 	return spec.checkUser()
 }
 
-// enter is the command line that becomes command with the user of the spec.
-func (p Process) enter(spec Spec, paths, command []string) []string {
-	order := enter.Order{User: spec.User, Dir: spec.Dir, Reach: true, Paths: paths, Readable: p.Readable,
-		Command: command}
-	return append([]string{self}, order.Args()...)
-}
-
 // Start runs spec.Command by sh -c.
 func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
-	if spec.Command == "" {
-		return nil, errNoCommand
-	}
 	if err := p.checkUser(spec); err != nil {
 		return nil, err
 	}
@@ -136,7 +126,9 @@ func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
 func (p Process) start(ctx context.Context, spec Spec, argv []string, temp string, cleanup func()) (*Proc, error) {
 	env := without(spec.Env, "TMPDIR")
 	if !spec.User.IsZero() {
-		argv = p.enter(spec, []string{temp}, argv)
+		order := enter.Order{User: spec.User, Dir: spec.Dir, Reach: true, Paths: []string{temp}, Readable: p.Readable,
+			Command: argv}
+		argv = append([]string{self}, order.Args()...)
 		env = append(without(env, "HOME"), "HOME="+spec.Dir)
 	}
 	return start(ctx, spec, job{argv: argv, env: append(env, "TMPDIR="+temp), cleanup: func(*Exit) { cleanup() }})
@@ -145,11 +137,8 @@ func (p Process) start(ctx context.Context, spec Spec, argv []string, temp strin
 // End kills the run's process group, and other processes with its environment.
 func (p Process) End(_ context.Context, left Orphan) (found bool, err error) {
 	temp := tempDir{p.Temp, left.RunID}
-	found, err = endProcesses(left.Grace, func(st procfs.ProcStat) int {
-		if hasMarkers(st.PID, runMarker(left.RunID), "TMPDIR="+temp.path()) { // other instances have the same run ids
-			return withGroup(st)
-		}
-		return left.group(st)
+	found, err = left.end(func(pid int) bool { // other instances have the same run ids
+		return hasMarkers(pid, runMarker(left.RunID), "TMPDIR="+temp.path())
 	})
 	if err != nil {
 		return found, err

@@ -10,10 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/prometheus/procfs"
 
 	"arizuko/gated/internal/running/runtime/enter"
 )
@@ -54,9 +51,6 @@ func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 // Start runs spec.Command by sh -c in a sandbox of its own, whose /tmp is the
 // run's temporary folder.
 func (s Sandbox) Start(ctx context.Context, spec Spec) (*Proc, error) {
-	if spec.Command == "" {
-		return nil, errNoCommand
-	}
 	if err := spec.checkUser(); err != nil {
 		return nil, err
 	}
@@ -77,8 +71,9 @@ func (s Sandbox) start(ctx context.Context, spec Spec, argv []string, temp strin
 	if err != nil {
 		return nil, err
 	}
+	stdio := infoFD + len(prep.files) // as of any job that is apart
 	p, err := start(ctx, spec, job{
-		argv: slices.Concat([]string{bwrap}, prep.args(), view.args(), view.command(argv, prep.stdio())),
+		argv: slices.Concat([]string{bwrap}, prep.args(), view.args(), view.command(argv, stdio)),
 		env: append(without(spec.Env, "HOME", "TMPDIR", ownerName), "HOME="+view.shown, "TMPDIR=/tmp",
 			s.ownerMarker()),
 		files:     prep.files,
@@ -106,12 +101,7 @@ func (s Sandbox) start(ctx context.Context, spec Spec, argv []string, temp strin
 // bubblewrap takes all its processes along, as gated takes bubblewrap. One exception: if bubblewrap is killed while it
 // sets the sandbox up, the process it forked waits for it for ever.
 func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
-	found, err = endProcesses(left.Grace, func(st procfs.ProcStat) int {
-		if hasMarkers(st.PID, runMarker(left.RunID)) && s.isFormer(st.PID) {
-			return withGroup(st)
-		}
-		return left.group(st)
-	})
+	found, err = left.end(func(pid int) bool { return hasMarkers(pid, runMarker(left.RunID)) && s.isFormer(pid) })
 	if err != nil {
 		return found, err
 	}
@@ -120,14 +110,6 @@ func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
 		return found, err
 	}
 	return found, tempDir{s.Temp, left.RunID}.remove()
-}
-
-// withVersion says in a line of bubblewrap that an older version does not know an option.
-func withVersion(line string) string {
-	if strings.HasPrefix(line, "bwrap: Unknown option") {
-		return fmt.Sprintf("%s (bubblewrap %s or newer is needed)", line, minBwrap)
-	}
-	return line
 }
 
 // view is the part of the machine that a sandbox shows. All paths are real ones.
@@ -226,10 +208,7 @@ func (v view) args() []string {
 	if !v.user.IsZero() {
 		args = append(args, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
 	}
-	args = append(args, v.system...)
-	args = append(args, v.accounts...)
-	args = append(args, v.network...)
-	args = append(args, "--proc", "/proc")
+	args = append(slices.Concat(args, v.system, v.accounts, v.network), "--proc", "/proc")
 	// Without capabilities root still owns these, and some of them control the kernel.
 	for _, path := range []string{"acpi", "asound", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"} {
 		args = append(args, "--ro-bind-try", "/proc/"+path, "/proc/"+path)

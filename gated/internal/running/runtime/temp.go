@@ -109,6 +109,9 @@ type starter func(ctx context.Context, spec Spec, argv []string, temp string, cl
 // use starts the command of a run with the folder, which ends with the run. A failure to remove it does not concern the
 // turn: the folder stays for an operator to remove.
 func (d tempDir) use(ctx context.Context, spec Spec, start starter) (*Proc, error) {
+	if spec.Command == "" {
+		return nil, errNoCommand
+	}
 	if err := d.make(spec.User); err != nil {
 		return nil, typed(err)
 	}

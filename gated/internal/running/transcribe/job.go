@@ -40,7 +40,6 @@ type job struct {
 	failed   error // of the last attempt that the machine failed; guarded by the worker's mu
 }
 
-// run runs the command.
 func (j *job) run(ctx context.Context) result {
 	rt, err := j.runtime()
 	if err != nil {

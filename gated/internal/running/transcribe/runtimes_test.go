@@ -110,6 +110,7 @@ func inRuntimes() map[string]inRuntime {
 		"memory": {command: `x=FILE; while :; do x=$x$x; done`, problem: problemFailed, log: "transcription failed"},
 		"processes": {
 			command: `i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); /bin/sh -c 'kill -STOP $$' & done; echo all FILE`, problem: problemFailed, log: "ork",
+			timeout: 10 * time.Minute, // several attempts, each with hundreds of processes
 		},
 		"a file without end": {command: `: FILE; while :; do echo 0123456789012345678901234567890123456789012345678901234567890123456789; done`, problem: problemFailed, log: "transcription failed"},
 		// Not without end: files in memory would pass the limit of that before anything looks at their size.

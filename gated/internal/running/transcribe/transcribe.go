@@ -144,26 +144,20 @@ func (w *Worker) pass(ctx context.Context) (wanted int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	w.mu.Lock()
+	for id, j := range w.jobs { // all of them are of the oldest page
+		if !slices.ContainsFunc(all, func(t rows.WantedTranscript) bool { return t.ID == id }) {
+			j.cancel() // its message was deleted meanwhile
+		}
+	}
+	w.mu.Unlock()
 	read := map[string]groupconfig.Config{}
-	w.cancelUnwanted(all)
 	for i := range all {
 		if err := w.step(ctx, &all[i], read); err != nil {
 			return 0, err
 		}
 	}
 	return len(all), nil
-}
-
-// cancelUnwanted kills the commands for messages that were deleted meanwhile. wanted is the oldest page, which has all
-// transcripts that commands run for.
-func (w *Worker) cancelUnwanted(wanted []rows.WantedTranscript) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for id, j := range w.jobs {
-		if !slices.ContainsFunc(wanted, func(t rows.WantedTranscript) bool { return t.ID == id }) {
-			j.cancel()
-		}
-	}
 }
 
 // step ends a wanted transcript, or starts its command, if its time has come. read are the groups' settings that this

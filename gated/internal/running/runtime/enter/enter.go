@@ -129,8 +129,10 @@ func (o Order) run(environ []string) error {
 		return err
 	}
 	if o.Gate > 0 {
-		if err := awaitGoAhead(o.Gate); err != nil {
-			return err
+		gate := os.NewFile(uintptr(o.Gate), "gate")
+		defer gate.Close()
+		if _, err := io.ReadFull(gate, make([]byte, len(GoAhead))); err != nil {
+			return fmt.Errorf("gated has ended before the agent was started: %w", err)
 		}
 	}
 	if o.Stdio > 0 {
@@ -152,15 +154,6 @@ func (o Order) run(environ []string) error {
 		return fmt.Errorf("%w: agents run as user %s, who must be able to enter their folder", err, o.User)
 	}
 	return &os.PathError{Op: "execute", Path: o.Command[0], Err: syscall.Exec(o.Command[0], o.Command, environ)}
-}
-
-func awaitGoAhead(fd int) error {
-	gate := os.NewFile(uintptr(fd), "gate")
-	defer gate.Close()
-	if _, err := io.ReadFull(gate, make([]byte, len(GoAhead))); err != nil {
-		return fmt.Errorf("gated has ended before the agent was started: %w", err)
-	}
-	return nil
 }
 
 // closeOnExec keeps every descriptor but the standard ones from the agent.

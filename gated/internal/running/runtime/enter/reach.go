@@ -27,7 +27,10 @@ func (o Order) reach() error {
 	if err != nil {
 		return err
 	}
-	closed, err := firstClosed(all, o.User)
+	closed := "" // the first folder that keeps the user from one of them
+	for i := 0; i < len(all) && err == nil && closed == ""; i++ {
+		closed, err = all[i].closed(o.User)
+	}
 	if err != nil || closed == "" {
 		return err
 	}
@@ -152,18 +155,6 @@ func trace(path string) (real string, links []thing, err error) {
 
 func split(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
-}
-
-// firstClosed returns a folder that keeps the user from one of the things, "" if
-// there is none.
-func firstClosed(all []thing, u User) (string, error) {
-	for _, t := range all {
-		closed, err := t.closed(u)
-		if err != nil || closed != "" {
-			return closed, err
-		}
-	}
-	return "", nil
 }
 
 // closed returns the highest folder above the thing, or the folder itself if it is to
