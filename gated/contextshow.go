@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"arizuko/gated/internal/running/groupfiles"
@@ -43,9 +42,9 @@ func contextCommand(ctx context.Context, args []string, out io.Writer) error {
 	case len(rest) == 1:
 		return line.UsageError("TURN is missing: give turns.id, which is turn= in the log and in `gated why MESSAGE`")
 	}
-	id, err := strconv.ParseInt(rest[1], 10, 64)
-	if err != nil || id <= 0 {
-		return line.UsageError("%q is not the id of a turn", rest[1])
+	id, err := line.ID(rest[1], "turn")
+	if err != nil {
+		return err
 	}
 	cfg, err := loadConfig()
 	if err != nil {

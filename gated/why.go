@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"arizuko/pkg/cli"
@@ -26,8 +25,8 @@ func explain(ctx context.Context, args []string, out io.Writer) error {
 	}
 	id := int64(0)
 	if *chat == "" {
-		if id, err = strconv.ParseInt(rest[0], 10, 64); err != nil || id <= 0 {
-			return line.UsageError("%q is not the id of a message", rest[0])
+		if id, err = line.ID(rest[0], "message"); err != nil {
+			return err
 		}
 	}
 	cfg, err := loadConfig()

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"arizuko/gated/internal/timed/broadcasts"
@@ -27,8 +26,8 @@ const localOperator = "local:operator"
 func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 	c := &verbs{cli.Daemon{Name: "gated", Connect: connect}}
 	return map[string]cli.Func{
-		"broadcast": c.broadcast, "cancel": c.cancel, "lost": c.lost, "reminders": c.reminders, "replay": c.replay,
-		"retry": c.retry, "spend": c.spend,
+		"broadcast": c.broadcast, "cancel": c.changeTurn("cancel"), "lost": c.lost, "reminders": c.reminders,
+		"replay": c.replay, "retry": c.changeTurn("retry"), "spend": c.spend,
 	}
 }
 
@@ -39,12 +38,9 @@ func (c *verbs) broadcast(ctx context.Context, args []string, out io.Writer) err
 	folder := line.String("folder", "", "to the chats of this group")
 	chats := line.String("chats", "", "to these chats, as telegram:-1001234,slack:C0ABC")
 	key := line.String("key", "", "of a broadcast that may have been sent before: it is sent once")
-	rest, err := line.Read(args, cli.AnyNumber)
+	rest, err := line.Arguments(args, "TEXT…")
 	if err != nil {
 		return err
-	}
-	if len(rest) == 0 {
-		return line.UsageError("TEXT is missing")
 	}
 	if (*folder == "") == (*chats == "") {
 		return line.UsageError("give --folder or --chats, one of them")
@@ -79,20 +75,18 @@ func (c *verbs) reminders(ctx context.Context, args []string, out io.Writer) err
 	chat := line.String("chat", "", "of this chat")
 	state := line.String("state", "active", "which reminders")
 	rest, err := line.Read(args, 2)
-	if err != nil {
-		return err
-	}
 	switch {
+	case err != nil:
+		return err
 	case len(rest) == 1 && rest[0] == "cancel":
 		return line.UsageError("ID is missing")
 	case len(rest) == 2 && rest[0] == "cancel":
-		id, err := strconv.ParseInt(rest[1], 10, 64)
-		if err != nil || id <= 0 {
-			return line.UsageError("%q is not the id of a reminder", rest[1])
+		id, err := line.ID(rest[1], "reminder")
+		if err != nil {
+			return err
 		}
-		var cancelled reminders.Line
 		if err := c.Call(ctx, http.MethodPost, fmt.Sprintf("%s/%d/cancel", reminders.Path, id),
-			reminders.Cancel{By: localOperator}, &cancelled); err != nil {
+			reminders.Cancel{By: localOperator}, nil); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(out, "reminder %d is cancelled\n", id)
@@ -106,33 +100,37 @@ func (c *verbs) reminders(ctx context.Context, args []string, out io.Writer) err
 }
 
 func (c *verbs) listReminders(ctx context.Context, query url.Values, out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATE\tNEXT\tREPEATS\tKIND\tFOLDER\tCHAT\tLAST ROW\tTEXT")
-	for found := false; ; found = true {
+	var lines [][]string
+	for {
 		var answer struct{ Reminders []reminders.Line }
 		if err := c.Call(ctx, http.MethodGet, reminders.Path+"?"+query.Encode(), nil, &answer); err != nil {
 			return err
 		}
 		if len(answer.Reminders) == 0 {
-			if !found {
-				_, err := fmt.Fprintln(out, "no reminders")
-				return err
-			}
-			return w.Flush()
+			return table(out, "no reminders", "ID,STATE,NEXT,REPEATS,KIND,FOLDER,CHAT,LAST ROW,TEXT", lines)
 		}
 		for _, r := range answer.Reminders {
-			query.Set("after", strconv.FormatInt(r.ID, 10))
-			cells := []string{fmt.Sprint(r.ID), string(r.State), when(r.NextSlot), repeats(r), string(r.Kind), r.Folder,
-				r.ChatJID, row(r.LastRow), excerpt(r.Body)}
+			state, repeats := string(r.State), "once"
 			if r.Error != "" {
-				cells[1] += " (" + r.Error + ")"
+				state += " (" + r.Error + ")"
 			}
-			for i := range cells {
-				cells[i] = cli.PrintableLine(cells[i])
+			if r.Cron != "" {
+				repeats = r.Cron + " " + r.TimeZone
 			}
-			fmt.Fprintln(w, strings.Join(cells, "\t"))
+			lines = append(lines, []string{fmt.Sprint(r.ID), state, when(r.NextSlot), repeats, string(r.Kind),
+				r.Folder, r.ChatJID, row(r.LastRow), excerpt(r.Body)})
 		}
+		query.Set("after", strconv.FormatInt(answer.Reminders[len(answer.Reminders)-1].ID, 10))
 	}
+}
+
+// table prints lines below headings, or a text if there are none.
+func table(out io.Writer, none, headings string, lines [][]string) error {
+	if len(lines) == 0 {
+		_, err := fmt.Fprintln(out, none)
+		return err
+	}
+	return cli.Table(out, strings.Split(headings, ","), lines)
 }
 
 func when(at int64) string {
@@ -140,13 +138,6 @@ func when(at int64) string {
 		return "-"
 	}
 	return time.UnixMilli(at).Format(time.DateTime)
-}
-
-func repeats(r reminders.Line) string {
-	if r.Cron == "" {
-		return "once"
-	}
-	return r.Cron + " " + r.TimeZone
 }
 
 func row(id int64) string {

@@ -6,9 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
-	"text/tabwriter"
 
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/cli"
@@ -31,13 +28,11 @@ func (c *verbs) lost(ctx context.Context, args []string, out io.Writer) error {
 	case len(rest) == 1:
 		return line.UsageError("MESSAGE is missing")
 	}
-	var ids []int64
-	for _, text := range rest[1:] {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || id <= 0 {
-			return line.UsageError("%q is not the id of a message", text)
+	ids := make([]int64, len(rest)-1)
+	for i, text := range rest[1:] {
+		if ids[i], err = line.ID(text, "message"); err != nil {
+			return err
 		}
-		ids = append(ids, id)
 	}
 	for _, id := range ids {
 		copied, err := c.copyMessage(ctx, id, *again)
@@ -54,23 +49,12 @@ func (c *verbs) listLost(ctx context.Context, query url.Values, out io.Writer) e
 	if err := c.Call(ctx, http.MethodGet, "/v1/messages/lost?"+query.Encode(), nil, &answer); err != nil {
 		return err
 	}
-	if len(answer.Messages) == 0 {
-		_, err := fmt.Fprintln(out, "no lost messages")
-		return err
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATE\tCLASS\tENDED\tSENT\tCHAT\tTHREAD\tNOTICE\tCOPY\tERROR\tTEXT")
+	var lines [][]string
 	for i := range answer.Messages {
 		l := &answer.Messages[i]
-		cells := []string{
-			fmt.Sprint(l.ID), string(l.State), string(l.Class), when(l.EndedAt),
-			fmt.Sprintf("%d of %d", l.Sent, l.Parts),
-			l.ChatJID, l.ThreadID, row(l.NoticeID), row(l.CopyID), l.Error, excerpt(l.Content),
-		}
-		for i := range cells {
-			cells[i] = cli.PrintableLine(cells[i])
-		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
+		lines = append(lines, []string{fmt.Sprint(l.ID), string(l.State), string(l.Class), when(l.EndedAt),
+			fmt.Sprintf("%d of %d", l.Sent, l.Parts), l.ChatJID, l.ThreadID, row(l.NoticeID), row(l.CopyID), l.Error,
+			excerpt(l.Content)})
 	}
-	return w.Flush()
+	return table(out, "no lost messages", "ID,STATE,CLASS,ENDED,SENT,CHAT,THREAD,NOTICE,COPY,ERROR,TEXT", lines)
 }

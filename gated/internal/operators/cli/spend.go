@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 
 	"arizuko/gated/internal/operators/api"
 	"arizuko/pkg/cli"
@@ -22,12 +21,10 @@ func (c *verbs) spend(ctx context.Context, args []string, out io.Writer) error {
 	to := line.String("to", "", "the last day")
 	folder := line.String("folder", "", "of this group")
 	asJSON := line.Bool("json", false, "print it as JSON")
-	rest, err := line.Read(args, 0)
-	switch {
-	case err != nil:
+	if _, err := line.Read(args, 0); err != nil {
 		return err
-	case len(rest) > 0:
-		return line.UsageError("unexpected argument %q", rest[0])
+	}
+	switch {
 	case *by != "day" && *by != "group" && *by != "chat":
 		return line.UsageError("--by %s is none of day, group, chat", *by)
 	case *by == "group" && *folder != "":
@@ -45,19 +42,16 @@ func (c *verbs) spend(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return err
 	}
-	return printSpend(out, &used)
-}
-
-func printSpend(out io.Writer, used *api.Spend) error {
+	var lines [][]string
+	used.Total.Name = "total"
+	for _, l := range append(used.Lines, used.Total) {
+		lines = append(lines, []string{l.Name, fmt.Sprint(l.Turns), fmt.Sprint(l.Input), fmt.Sprint(l.Output),
+			fmt.Sprintf("%.4f", l.CostUSD)})
+	}
 	if len(used.Lines) == 0 {
 		_, err := fmt.Fprintf(out, "no agent has reported what it used from %s to %s\n", used.From, used.To)
 		return err
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s\tTURNS\tTOKENS READ\tTOKENS WRITTEN\tUS DOLLARS\n", strings.ToUpper(used.By))
-	used.Total.Name = "total"
-	for _, l := range append(used.Lines, used.Total) {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.4f\n", cli.PrintableLine(l.Name), l.Turns, l.Input, l.Output, l.CostUSD)
-	}
-	return w.Flush()
+	return cli.Table(out, []string{strings.ToUpper(used.By), "TURNS", "TOKENS READ", "TOKENS WRITTEN", "US DOLLARS"},
+		lines)
 }

@@ -5,23 +5,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 
 	"arizuko/pkg/cli"
 	"arizuko/pkg/msg"
 )
 
-// retry tries a turn again, or ends its wait.
-func (c *verbs) retry(ctx context.Context, args []string, out io.Writer) error {
-	return c.changeTurn(ctx, "retry", args, out)
+// changeTurn returns the command that tries a turn again, or ends its wait, or that cancels it.
+func (c *verbs) changeTurn(verb string) cli.Func {
+	return func(ctx context.Context, args []string, out io.Writer) error { return c.change(ctx, verb, args, out) }
 }
 
-// cancel ends a turn.
-func (c *verbs) cancel(ctx context.Context, args []string, out io.Writer) error {
-	return c.changeTurn(ctx, "cancel", args, out)
-}
-
-func (c *verbs) changeTurn(ctx context.Context, verb string, args []string, out io.Writer) error {
+func (c *verbs) change(ctx context.Context, verb string, args []string, out io.Writer) error {
 	line := c.Line(verb+" TURN", out)
 	id, err := readID(line, args, "TURN", "turn")
 	if err != nil {
@@ -69,16 +63,9 @@ func (c *verbs) copyMessage(ctx context.Context, id int64, again bool) (copied i
 
 // readID reads a command line whose one argument is the id of a thing.
 func readID(line *cli.Line, args []string, argument, thing string) (int64, error) {
-	rest, err := line.Read(args, 1)
-	switch {
-	case err != nil:
+	rest, err := line.Arguments(args, argument)
+	if err != nil {
 		return 0, err
-	case len(rest) == 0:
-		return 0, line.UsageError("%s is missing", argument)
 	}
-	id, err := strconv.ParseInt(rest[0], 10, 64)
-	if err != nil || id <= 0 {
-		return 0, line.UsageError("%q is not the id of a %s", rest[0], thing)
-	}
-	return id, nil
+	return line.ID(rest[0], thing)
 }
