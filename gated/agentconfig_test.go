@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,6 +18,8 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -158,7 +161,10 @@ func TestCheck_NamedAgents(t *testing.T) {
 
 func TestUnknownAgents_GroupNamesOne_Warned(t *testing.T) {
 	groups := []msg.Group{{Folder: "a", Config: []byte(`{"agent":{"name":"gone"}}`)}, {Folder: "b", Config: []byte(`{"agent":{"name":"codex"}}`)}, {Folder: "c", Config: []byte(`{}`)}}
-	got := unknownAgents(groups, groupconfig.Config{Agents: groupconfig.Agents{"codex": {}}})
+	p, got := programs{defaults: groupconfig.Config{Agents: groupconfig.Agents{"codex": {}}}}, []string(nil)
+	for _, g := range groups {
+		got = append(got, storetest.Must(p.warnings(t.Context(), store.Reader{}, g, time.Now()))(t)...)
+	}
 	if len(got) != 1 || !strings.HasPrefix(got[0], `group a cannot answer: agent.name: there is no agent "gone"; AGENTS has: default, codex; switch it by /agent`) {
 		t.Errorf("%q", got)
 	}

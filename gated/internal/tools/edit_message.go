@@ -41,12 +41,7 @@ func editMessage() Tool {
 					refuse("message %d is a question to users, which only its answer changes: send a new message",
 						of.ID))
 			}
-			m, err := c.change(ctx, tx, msg.KindEdit, of, in.Text)
-			if err != nil {
-				return out, err
-			}
-			_, _, err = tx.PutMessage(m)
-			return changedOut{OK: err == nil}, err
+			return c.change(ctx, tx, msg.KindEdit, of, in.Text)
 		})
 	})
 }

@@ -43,22 +43,23 @@ func (c *Caller) checkReaders() error {
 	return nil
 }
 
-// change returns an outbound row of the caller's run that changes a message of its chat. It is delivered
+// change stores an outbound row of the caller's run that changes a message of its chat. It is delivered
 // after that message, in the same thread. It returns a refusal for a message that the platform no longer knows.
 func (c *Caller) change(ctx context.Context, tx *store.Tx, kind msg.Kind, of *msg.Message,
-	content string) (*msg.Message, error) {
+	content string) (out changedOut, err error) {
 	if lost, err := tx.Unreachable(ctx, of); err != nil || lost != "" {
-		return nil, cmp.Or(err, refuse("message %d %s: send a new message", of.ID, lost))
+		return out, cmp.Or(err, refuse("message %d %s: send a new message", of.ID, lost))
 	}
 	m, err := c.outbound()
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	m.Kind, m.Content, m.Topic, m.ThreadID, m.TargetID = kind, content, of.Topic, of.ThreadID, of.PlatformID
 	if of.Direction == msg.Out {
 		m.DerivedFrom = of.ID
 	}
-	return m, nil
+	_, _, err = tx.PutMessage(m)
+	return changedOut{OK: err == nil}, err
 }
 
 // checkSent returns a refusal unless a message of agents is, or will be, on the platform under an id that is known.

@@ -38,7 +38,7 @@ func inspectSession() Tool {
 	return define(Tool{
 		Name: "inspect_session", Title: "Inspect a session", Kind: Reads,
 		Description: "Shows which session a topic of your group is in, and its last runs with their errors. Use it to find out why a conversation was lost or an earlier answer failed.",
-		Bounds:      map[string]Bound{"topic": Text(0, maxTopic), "limit": Clamped()},
+		Bounds:      map[string]Bound{"topic": Text(0, maxTopic)},
 	}, func(ctx context.Context, c *Caller, in inspectSessionIn) (out inspectSessionOut, err error) {
 		limit := defaultRecent
 		if in.Limit != nil {

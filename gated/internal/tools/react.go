@@ -36,12 +36,7 @@ func react() Tool {
 			if err != nil {
 				return out, err
 			}
-			m, err := c.change(ctx, tx, msg.KindReaction, of, content)
-			if err != nil {
-				return out, err
-			}
-			_, _, err = tx.PutMessage(m)
-			return changedOut{OK: err == nil}, err
+			return c.change(ctx, tx, msg.KindReaction, of, content)
 		})
 	})
 }

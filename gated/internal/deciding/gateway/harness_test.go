@@ -63,6 +63,13 @@ func newHarness(t *testing.T) *harness {
 	return h
 }
 
+// parallel is newHarness for a test that runs beside others.
+func parallel(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	return newHarness(t)
+}
+
 // restart replaces the gateway by one that knows only the database.
 func (h *harness) restart() {
 	h.t.Helper()
@@ -199,6 +206,21 @@ func (h *harness) is(m *msg.Message, want string) {
 	if got != want {
 		h.t.Errorf("row %d (%.40q) is %q, want %q\n%s", m.ID, m.Content, got, want, h.log.String())
 	}
+}
+
+// are is is for several rows.
+func (h *harness) are(want string, rows ...*msg.Message) {
+	h.t.Helper()
+	for _, m := range rows {
+		h.is(m, want)
+	}
+}
+
+// ends makes the passes that a row needs, and checks how it was decided.
+func (h *harness) ends(m *msg.Message, want string) {
+	h.t.Helper()
+	h.step()
+	h.is(m, want)
 }
 
 // dispatched takes the turns handed to the agents so far: the texts of each.

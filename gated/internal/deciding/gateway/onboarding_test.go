@@ -97,8 +97,7 @@ func TestUnknownChat_NewRowAfterApproval_WaitsForParkedOnes(t *testing.T) {
 	h.parked(one)
 	h.routd.route(nil) // no poke comes
 	two := h.take("two")
-	h.is(one, "routed/route main")
-	h.is(two, "routed/route main")
+	h.are("routed/route main", one, two)
 	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
 }
 
@@ -175,8 +174,7 @@ func TestUnknownChat_Flood_CostsOneCall(t *testing.T) {
 	rows := h.putMany(flood, func(int, *msg.Message) {})
 	h.step()
 	h.parked(rows[0], rows[49])
-	h.is(rows[50], "dropped/onboarding_full ")
-	h.is(rows[flood-1], "dropped/onboarding_full ")
+	h.are("dropped/onboarding_full ", rows[50], rows[flood-1])
 	h.is(h.take("later"), "dropped/onboarding_full ")
 	if n := len(o.calls()); n != 1 || len(h.g.waits.chats) != 0 {
 		t.Errorf("%d calls, %d chats in memory", n, len(h.g.waits.chats))
@@ -310,8 +308,7 @@ func TestUnknownChat_Edits_ChangeParkedRows(t *testing.T) {
 	h.step()
 	edit := h.take("one!", verb(msg.VerbEdit), on(one))
 	gone := h.take("", verb(msg.VerbDelete), on(two))
-	h.is(edit, "dropped/edit_applied ")
-	h.is(gone, "dropped/edit_applied ")
+	h.are("dropped/edit_applied ", edit, gone)
 	h.is(two, "dropped/deleted ")
 	h.parked(one, three)
 	h.routd.route(nil)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"arizuko/gated/internal/endpoint"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
@@ -20,7 +21,7 @@ const operatorName = "an operator"
 // answerAsk answers an open question in the place of those whom it is for: operators may answer each one, such as one
 // whose asker has left.
 func (a API) answerAsk(r *http.Request) (any, error) {
-	id, err := pathID(r)
+	id, err := endpoint.ID(r)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (a API) answerAsk(r *http.Request) (any, error) {
 		return err
 	})
 	if err != nil {
-		return nil, refusal(err)
+		return nil, err
 	}
 	a.Agents.AskEnded()
 	if msg.IsBudget(ended.AskID) {

@@ -15,13 +15,8 @@ import (
 func (a API) makeOperatorCode(r *http.Request) (any, error) {
 	code, now := codes.New(), a.Now().UnixMilli()
 	stored := &rows.OperatorCode{Hash: codes.Hash(code), By: httpx.By(r), ExpiresAt: now + codes.Life.Milliseconds()}
-	if err := a.Store.Write(r.Context(), func(tx *store.Tx) error {
-		return rows.PutOperatorCode(tx, stored,
-			now)
-	}); err != nil {
-		return nil, busy(err)
-	}
-	return map[string]any{"code": code, "expires_at": stored.ExpiresAt}, nil
+	err := a.Store.Write(r.Context(), func(tx *store.Tx) error { return rows.PutOperatorCode(tx, stored, now) })
+	return map[string]any{"code": code, "expires_at": stored.ExpiresAt}, err
 }
 
 // removeOperator removes an operator who was made by a code. Those of OPERATORS stay.
@@ -36,10 +31,7 @@ func (a API) removeOperator(r *http.Request) (any, error) {
 		return rows.RemoveOperator(tx, body.Sender, httpx.By(r), a.Now().UnixMilli())
 	})
 	if errors.Is(err, store.ErrStale) {
-		return nil, apierr.New(apierr.NotFound, "%.80q did not become an operator by a code", body.Sender)
+		err = apierr.New(apierr.NotFound, "%.80q did not become an operator by a code", body.Sender)
 	}
-	if err != nil {
-		return nil, busy(err)
-	}
-	return map[string]string{"removed": body.Sender}, nil
+	return map[string]string{"removed": body.Sender}, err
 }
