@@ -69,10 +69,7 @@ func TestGroupDefaults(t *testing.T) {
 		groupconfig.Bwrap:   {"AGENT_COMMAND=mine", "AGENT_SANDBOX=bwrap"},
 		groupconfig.Docker:  {"AGENT_RUNTIME=docker", "AGENT_IMAGE=i"}, // needs no command
 	} {
-		cfg, err := config.Load[Config](append(env, "AGENT_ENV=KEY", "AGENT_TIMEOUT=5m", "AGENT_IDLE=0s"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := storetest.Must(config.Load[Config](append(env, "AGENT_ENV=KEY", "AGENT_TIMEOUT=5m", "AGENT_IDLE=0s")))(t)
 		got, err := cfg.groupDefaults()
 		if err != nil {
 			t.Errorf("%s: %v", want, err)
@@ -84,28 +81,16 @@ func TestGroupDefaults(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", want, diff)
 		}
 	}
-	cfg, err := config.Load[Config](nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := storetest.Must(config.Load[Config](nil))(t)
 	if _, err := cfg.groupDefaults(); err == nil || !strings.Contains(err.Error(), "AGENT_COMMAND is not set") {
 		t.Errorf("without an agent: %v", err)
 	}
 }
 
 func TestRuntimes(t *testing.T) {
-	cfg, err := config.Load[Config]([]string{"AGENT_DOCKER=podman", "AGENT_NETWORK=agents", "AGENT_READABLE=/opt/a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := cfg.runtimes("/srv/data", "127.0.0.1:8084", []string{"PATH=/bin"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := storetest.Must(config.Load[Config]([]string{"AGENT_DOCKER=podman", "AGENT_NETWORK=agents", "AGENT_READABLE=/opt/a"}))(t)
+	got := storetest.Must(cfg.runtimes("/srv/data", "127.0.0.1:8084", []string{"PATH=/bin"}))(t)
+	self := storetest.Must(os.Executable())(t)
 	readable := []string{"/opt/a", filepath.Dir(self)}
 	want := map[groupconfig.Runtime]runtime.Runtime{
 		groupconfig.Process: runtime.Process{Temp: "/srv/data/run/tmp", Readable: readable},

@@ -16,6 +16,7 @@ import (
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestEnvironment_PageMatchesConfig(t *testing.T) {
@@ -62,10 +63,7 @@ func TestWalk_StepsAreThoseOfTheCode(t *testing.T) {
 			t.Errorf("step %d (%s) names neither function nor table", i+1, step.title)
 		}
 	}
-	source, err := os.ReadFile("internal/deciding/gateway/pass.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := storetest.Must(os.ReadFile("internal/deciding/gateway/pass.go"))(t)
 	inCode := codeStep.FindAllStringSubmatch(string(source), -1)
 	if len(inCode) != 5 {
 		t.Fatalf("pass has %d numbered steps, the page says five", len(inCode))
@@ -103,10 +101,7 @@ func functions(t *testing.T, dir string) map[string]bool {
 	}
 	names := map[string]bool{}
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := storetest.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 		for _, d := range parsed.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && !strings.HasSuffix(file, "_test.go") {
 				names[f.Name.Name] = true
@@ -119,15 +114,9 @@ func functions(t *testing.T, dir string) map[string]bool {
 func tables(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	files, err := fs.Glob(migrations.FS, "*.up.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := storetest.Must(fs.Glob(migrations.FS, "*.up.sql"))(t)
 	for _, file := range files {
-		sql, err := fs.ReadFile(migrations.FS, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sql := storetest.Must(fs.ReadFile(migrations.FS, file))(t)
 		for _, m := range created.FindAllStringSubmatch(string(sql), -1) {
 			names[m[1]] = true
 		}
@@ -200,9 +189,6 @@ func TestPage_Diagrams_HaveTheStatesOfTheCode(t *testing.T) {
 
 func readPage(t *testing.T, path string) string {
 	t.Helper()
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := storetest.Must(os.ReadFile(path))(t)
 	return string(page)
 }

@@ -97,10 +97,7 @@ func TestCheck_TranscriberIsMissing_IsNamed(t *testing.T) {
 	var cfg Config
 	cfg.Data = filepath.Dir(path)
 	cfg.AgentCommand = "true"
-	p, err := cfg.programs("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := storetest.Must(cfg.programs(""))(t)
 	var out bytes.Buffer
 	if err := p.warnOfGroups(t.Context(), cfg, &out); err != nil {
 		t.Fatal(err)

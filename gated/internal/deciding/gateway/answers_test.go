@@ -10,6 +10,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // question stores a question of a running turn, whose message is delivered with an id, "" for one that is being sent.
@@ -65,10 +66,7 @@ func pressOf(a *msg.Ask, option int) string { return msg.Press{Ask: a.ID, Option
 
 func (h *harness) stateOf(a *msg.Ask) string {
 	h.t.Helper()
-	now, err := h.st.Ask(h.t.Context(), a.ID)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	now := storetest.Must(h.st.Ask(h.t.Context(), a.ID))(h.t)
 	return strings.TrimSpace(fmt.Sprint(now.State, " ", now.Option, " ", now.AnsweredBy))
 }
 

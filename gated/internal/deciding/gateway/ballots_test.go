@@ -10,6 +10,7 @@ import (
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // poll stores an open poll of a chat, whose message is delivered with an id.
@@ -44,10 +45,7 @@ func (h *harness) vote(chat, target, voter, v, content string) *msg.Message {
 
 func (h *harness) tally(p *msg.StoredPoll) *msg.PollResult {
 	h.t.Helper()
-	votes, err := h.st.PollVotes(h.t.Context(), p.ID)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	votes := storetest.Must(h.st.PollVotes(h.t.Context(), p.ID))(h.t)
 	return p.Poll.Tally(votes)
 }
 

@@ -74,10 +74,7 @@ func TestTakenBack(t *testing.T) {
 func (h *harness) open() (all [][]string) {
 	h.t.Helper()
 	h.agents.turns = nil
-	turns, err := storetest.OpenTurns(h.t.Context(), h.st.Reader)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	turns := storetest.Must(storetest.OpenTurns(h.t.Context(), h.st.Reader))(h.t)
 	h.agents.turns = turns
 	return h.dispatched()
 }
@@ -149,10 +146,7 @@ func TestDeletion_EndsContextObjects(t *testing.T) {
 	h.put("", verb(msg.VerbDelete), on(prefixed))
 	h.put("", verb(msg.VerbDelete), func(m *msg.Message) { m.TargetID = "77" })
 	h.take("changed", verb(msg.VerbEdit), on(kept))
-	found, err := objects.Lookup(t.Context(), h.st.Reader, &contextobjects.Query{ChatJID: dm, Max: 20, Now: h.clock.UnixMilli()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := storetest.Must(objects.Lookup(t.Context(), h.st.Reader, &contextobjects.Query{ChatJID: dm, Max: 20, Now: h.clock.UnixMilli()}))(t)
 	var left []string
 	for _, m := range found.Matches {
 		left = append(left, m.Object.ID)

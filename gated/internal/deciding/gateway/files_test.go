@@ -7,6 +7,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor has a photo that came along with "@bot what is this?", and one that
@@ -40,10 +41,7 @@ func TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor(t *testing.T) {
 				return
 			}
 			ready := func() int {
-				lanes, err := rows.FilesReady(t.Context(), h.st.Reader)
-				if err != nil {
-					t.Fatal(err)
-				}
+				lanes := storetest.Must(rows.FilesReady(t.Context(), h.st.Reader))(t)
 				return len(lanes)
 			}
 			if ready() != 0 {

@@ -13,6 +13,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func diff(t *testing.T, what string, got, want any) {
@@ -207,10 +208,7 @@ func TestForwarded_DelegationRunsInTheGroupAndAnswersTheOrigin(t *testing.T) {
 
 func (h *harness) exec(query string) {
 	h.t.Helper()
-	db, err := sql.Open("sqlite3", h.path)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	db := storetest.Must(sql.Open("sqlite3", h.path))(h.t)
 	defer db.Close()
 	if _, err := db.ExecContext(h.t.Context(), query); err != nil {
 		h.t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store/storetest"
 )
 
 // album makes a row one of a group, with a picture.
@@ -56,10 +57,7 @@ func TestGroup_Prefix_HoldsForAllRows(t *testing.T) {
 			if turns := h.agents.turns; len(turns) != 1 || turns[0].Topic != tt.topic || turns[0].Folder != tt.to {
 				t.Fatalf("turns %+v, want one in %q of %s\n%s", turns, tt.topic, tt.to, h.log.String())
 			}
-			taken, err := factrows.TurnMessages(t.Context(), h.st.Reader, h.agents.turns[0].ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			taken := storetest.Must(factrows.TurnMessages(t.Context(), h.st.Reader, h.agents.turns[0].ID))(t)
 			for i, m := range taken {
 				if len(m.Attachments) != 1 || m.Attachments[0].Name != rows[i].Attachments[0].Name {
 					t.Errorf("row %d of the turn has the files %+v", i, m.Attachments)

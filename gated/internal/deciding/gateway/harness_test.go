@@ -227,10 +227,7 @@ func (h *harness) ends(m *msg.Message, want string) {
 func (h *harness) dispatched() (all [][]string) {
 	h.t.Helper()
 	for _, t := range h.agents.turns {
-		rows, err := factrows.TurnMessages(h.t.Context(), h.st.Reader, t.ID)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		rows := storetest.Must(factrows.TurnMessages(h.t.Context(), h.st.Reader, t.ID))(h.t)
 		var texts []string
 		for _, m := range rows {
 			texts = append(texts, m.Content)
@@ -244,10 +241,7 @@ func (h *harness) dispatched() (all [][]string) {
 // replies are the texts that the gateway wrote itself about a row.
 func (h *harness) replies(m *msg.Message) (all []string) {
 	h.t.Helper()
-	rows, err := factrows.OwnReplies(h.t.Context(), h.st.Reader, m)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	rows := storetest.Must(factrows.OwnReplies(h.t.Context(), h.st.Reader, m))(h.t)
 	for _, r := range rows {
 		all = append(all, r.Content)
 	}

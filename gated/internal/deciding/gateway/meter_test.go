@@ -36,10 +36,7 @@ func TestMeter_Gates_CountHeldRowsAndHowLong(t *testing.T) {
 	if n := testutil.ToFloat64(m.held); n != 0 {
 		t.Errorf("%v rows held, not 0", n)
 	}
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := storetest.Must(reg.Gather())(t)
 	for _, f := range families {
 		if h := f.GetMetric()[0].GetHistogram(); f.GetName() == "arizuko_gate_hold_seconds" && (h.GetSampleCount() != 2 || h.GetSampleSum() != 15) {
 			t.Errorf("%d releases after %v s, not 2 after 10 and 5", h.GetSampleCount(), h.GetSampleSum())

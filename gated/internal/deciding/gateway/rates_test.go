@@ -11,6 +11,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // newRated has a main group in which a sender may have so many turns an hour, and has had the first one.
@@ -158,10 +159,7 @@ func (h *harness) compareRates(senders []string) {
 	now := h.g.now()
 	read := newRates(h.st)
 	for _, sender := range senders {
-		got, err := h.g.rates.quota(h.t.Context(), "main", sender, 7, now)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		got := storetest.Must(h.g.rates.quota(h.t.Context(), "main", sender, 7, now))(h.t)
 		want, err := read.quota(h.t.Context(), "main", sender, 7, now)
 		if err != nil || got != want {
 			h.t.Fatalf("%s has %+v, by the rows %+v, %v", sender, got, want, err)

@@ -28,10 +28,7 @@ func (h *harness) redecide() redecided.Check {
 		}
 		return res.Items, o
 	}
-	check, err := Redecide(h.t.Context(), cfg, h.st.Reader, resolve, 0, 1000)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check := storetest.Must(Redecide(h.t.Context(), cfg, h.st.Reader, resolve, 0, 1000))(h.t)
 	return check
 }
 

@@ -22,6 +22,13 @@ type harness struct {
 	st *store.Store
 }
 
+// parallel is newHarness for a test that runs beside others.
+func parallel(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	return newHarness(t)
+}
+
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	h := &harness{t: t, st: storetest.Open(t)}
@@ -54,10 +61,7 @@ func (h *harness) write(fn func(*store.Tx) error) {
 
 func (h *harness) setConfig(config any) {
 	h.t.Helper()
-	text, err := json.Marshal(config)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	text := storetest.Must(json.Marshal(config))(h.t)
 	h.write(func(tx *store.Tx) error { return storetest.SetConfig(tx, "main", text) })
 }
 

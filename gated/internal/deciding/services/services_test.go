@@ -36,8 +36,7 @@ func foreignAnswer(t *testing.T) error {
 }
 
 func TestWhy_NoMessage_SaysWhatToWrite(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	usage := fmt.Sprintf(whyUsage, "/why")
 	for _, tt := range []struct{ text, replyTo, want string }{
 		{"/why", "", usage}, {"/why did it fail", "", usage}, {"/why -1", "", usage}, {"/why", "elsewhere", fmt.Sprintf(whyUnknown, "/why")}, {"/why 99999", "", "There is no message 99999."},

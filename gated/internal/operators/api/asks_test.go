@@ -11,6 +11,7 @@ import (
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // question stores an open question of a running turn, for a user who is no operator.
@@ -35,10 +36,7 @@ func (r *fixture) question(set ...func(*rows.Question)) (a *msg.Ask) {
 
 func (r *fixture) ask(id int64) *msg.Ask {
 	r.t.Helper()
-	a, err := r.st.Ask(r.t.Context(), id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	a := storetest.Must(r.st.Ask(r.t.Context(), id))(r.t)
 	return a
 }
 

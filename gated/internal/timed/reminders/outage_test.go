@@ -31,10 +31,7 @@ func TestRun_DiskFull_FiresOnceThereIsSpace(t *testing.T) {
 		h.put(msg.Reminder{DueAt: h.now.Add(time.Minute).UnixMilli()})
 		h.put(msg.Reminder{DueAt: h.now.Add(time.Minute).UnixMilli(), Kind: msg.ReminderPrompt})
 		h.now = h.now.Add(time.Minute)
-		wal, err := os.Stat(path + "-wal")
-		if err != nil {
-			t.Fatal(err)
-		}
+		wal := storetest.Must(os.Stat(path + "-wal"))(t)
 		release := limitFiles(t, uint64(wal.Size()))
 		defer release()
 		go func() { _ = h.s.Run(t.Context()) }()
@@ -66,10 +63,7 @@ func TestRun_SetBackWhileDiskFull_FiresAtTheRightTimeAgain(t *testing.T) {
 		go func() { _ = h.s.Run(t.Context()) }()
 		time.Sleep(2 * time.Minute) //nolint:forbidigo // in a bubble
 		synctest.Wait()
-		wal, err := os.Stat(path + "-wal")
-		if err != nil {
-			t.Fatal(err)
-		}
+		wal := storetest.Must(os.Stat(path + "-wal"))(t)
 		release := limitFiles(t, uint64(wal.Size()))
 		defer release()
 		clock.set(instant(t, "2026-11-23T08:20:00Z"))

@@ -31,8 +31,7 @@ func (h *harness) notices() (texts []string) {
 }
 
 func TestScheduler_Prompt_TurnHasPayerRootAndDepth(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	root := h.put(msg.Reminder{Kind: msg.ReminderPrompt, DueAt: h.now.Add(time.Minute).UnixMilli(), CreatedBy: member})
 	h.at("2026-11-23T08:01:00Z")
 	first := h.turns()[0]
@@ -46,10 +45,7 @@ func TestScheduler_Prompt_TurnHasPayerRootAndDepth(t *testing.T) {
 		if err != nil || row.OnBehalfOf != member || row.Sender == member {
 			t.Errorf("row %+v, %v", row, err)
 		}
-		stored, err := h.st.Turn(t.Context(), turn.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stored := storetest.Must(h.st.Turn(t.Context(), turn.ID))(t)
 		got = append(got, fmt.Sprint(stored.RootTurnID, stored.Depth))
 	}
 	// One that repeats begins a chain at each slot.
@@ -60,8 +56,7 @@ func TestScheduler_Prompt_TurnHasPayerRootAndDepth(t *testing.T) {
 
 // TestScheduler_Storm_EndsAtTheRateWithOneNotice has more prompts at once than a sender may cause.
 func TestScheduler_Storm_EndsAtTheRateWithOneNotice(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure(`{"rate":3}`)
 	charged := 0
 	h.s.cfg.Charged = func(string) { charged++ }
@@ -92,8 +87,7 @@ func TestScheduler_Storm_EndsAtTheRateWithOneNotice(t *testing.T) {
 }
 
 func TestScheduler_Operator_HasNoRate(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure(`{"rate":1,"access":[]}`)
 	h.s.cfg.Operators = map[string]bool{member: true}
 	for range 3 {
@@ -106,8 +100,7 @@ func TestScheduler_Operator_HasNoRate(t *testing.T) {
 }
 
 func TestScheduler_SenderExcludedSince_ReminderEnds(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	theirs, old := h.put(msg.Reminder{Cron: "30 9 * * *", CreatedBy: member}), h.put(msg.Reminder{Cron: "30 9 * * *", CreatedBy: "agent:main"})
 	h.configure(`{"access":["telegram:1"]}`)
 	h.at("2026-11-23T08:30:00Z")

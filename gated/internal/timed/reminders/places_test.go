@@ -50,8 +50,7 @@ func TestScheduler_MessagesRefused_ReminderEnds(t *testing.T) {
 		"prompt: other fate": {msg.ReminderPrompt, [3]msg.ErrorClass{msg.Permanent, msg.Permanent, ""}, 4, msg.ReminderActive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			r := h.put(msg.Reminder{Kind: tt.kind, Cron: "30 9 * * *"})
 			for day, class := range tt.class {
 				h.at(fmt.Sprintf("2026-11-%dT08:30:00Z", 23+day))
@@ -103,8 +102,7 @@ func (h *harness) settle(m *msg.Message, class msg.ErrorClass) {
 
 // One made before reminders had threads.
 func TestScheduler_Forum_ReminderWithoutPostEnds(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	r := h.put(msg.Reminder{ChatJID: "discord:1", DueAt: h.now.Add(time.Hour).UnixMilli()})
 	h.write(func(tx *store.Tx) error {
 		if err := tx.PutThread(msg.Thread{ChatJID: r.ChatJID, ID: "2", Kind: "forum_post"}); err != nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"arizuko/pkg/store/storetest"
 )
 
 // TestSchedule_ClockChanges covers hours that are skipped and hours that come twice.
@@ -169,10 +171,7 @@ func FuzzParseSchedule(f *testing.F) {
 
 func TestParseDue(t *testing.T) {
 	t.Parallel()
-	zone, err := ParseZone("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	zone := storetest.Must(ParseZone("Europe/Berlin"))(t)
 	for text, want := range map[string]string{
 		"2026-11-23T09:00:00Z":      "2026-11-23T09:00:00Z",
 		"2026-11-23T09:00:00+02:00": "2026-11-23T07:00:00Z",
@@ -204,23 +203,14 @@ func TestParseZone_Unknown_Refused(t *testing.T) {
 
 func schedule(t *testing.T, cron, zone string) *Schedule {
 	t.Helper()
-	loc, err := ParseZone(zone)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := ParseSchedule(cron, loc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loc := storetest.Must(ParseZone(zone))(t)
+	s := storetest.Must(ParseSchedule(cron, loc))(t)
 	return s
 }
 
 func instant(t *testing.T, text string) time.Time {
 	t.Helper()
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := storetest.Must(time.Parse(time.RFC3339, text))(t)
 	return at
 }
 
@@ -424,14 +414,8 @@ func (e expression) names(t time.Time) bool {
 // allZones are the zones of the tz database that comes with Go.
 func allZones(t *testing.T) (zones []*time.Location) {
 	t.Helper()
-	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	archive, err := zip.OpenReader(filepath.Join(strings.TrimSpace(string(root)), "lib", "time", "zoneinfo.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := storetest.Must(exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output())(t)
+	archive := storetest.Must(zip.OpenReader(filepath.Join(strings.TrimSpace(string(root)), "lib", "time", "zoneinfo.zip")))(t)
 	defer archive.Close()
 	rules := map[uint32]bool{} // each file once: there are many aliases
 	for _, f := range archive.File {
@@ -439,10 +423,7 @@ func allZones(t *testing.T) (zones []*time.Location) {
 			continue
 		}
 		rules[f.CRC32] = true
-		zone, err := time.LoadLocation(f.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		zone := storetest.Must(time.LoadLocation(f.Name))(t)
 		zones = append(zones, zone)
 	}
 	if len(zones) < 300 {

@@ -7,6 +7,7 @@ import (
 
 	"arizuko/gated/internal/redecided"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestSpec_Apply(t *testing.T) {
@@ -61,10 +62,7 @@ func TestRedecide_NextTimes(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC).UnixMilli()
 	at := func(text string) int64 {
-		parsed, err := time.Parse("2006-01-02 15:04", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := storetest.Must(time.Parse("2006-01-02 15:04", text))(t)
 		return parsed.UnixMilli()
 	}
 	for name, tc := range map[string]struct {
