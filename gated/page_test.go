@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,6 +16,7 @@ import (
 	"arizuko/migrations"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
 )
@@ -191,4 +193,16 @@ func readPage(t *testing.T, path string) string {
 	t.Helper()
 	page := storetest.Must(os.ReadFile(path))(t)
 	return string(page)
+}
+
+func TestProgram_Help_SaysWhatEachCommandDoes(t *testing.T) {
+	var out bytes.Buffer
+	if code := program().Run(t.Context(), []string{"--help"}, &out, &out); code != daemon.ExitOK {
+		t.Fatalf("exit code %d: %s", code, &out)
+	}
+	for name := range commands() {
+		if summary := summaries()[name]; summary == "" || !strings.Contains(out.String(), summary) {
+			t.Errorf("the help does not say what %s does:\n%s", name, &out)
+		}
+	}
 }
