@@ -65,7 +65,6 @@ func (c *Config) Validate() []error {
 	var all []error
 	problem := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	all = append(all, c.validateAgents()...)
-	all = append(all, c.validateContext(time.Duration(c.RetentionDays)*24*time.Hour)...)
 	for name, n := range map[string]int{"MAX_AGENTS": c.MaxAgents, "TURN_ATTEMPTS": c.TurnAttempts,
 		"IMPULSE_THRESHOLD": c.ImpulseThreshold} {
 		if n < 1 {
@@ -73,8 +72,10 @@ func (c *Config) Validate() []error {
 		}
 	}
 	for name, d := range map[string]time.Duration{"AGENT_TIMEOUT": c.AgentTimeout, "ASK_TIMEOUT": c.AskTimeout,
-		"MAX_AGE":       c.MaxAge,
-		"POLL_INTERVAL": c.PollInterval, "IMPULSE_MAX_HOLD": c.ImpulseMaxHold} {
+		"MAX_AGE": c.MaxAge, "POLL_INTERVAL": c.PollInterval, "IMPULSE_MAX_HOLD": c.ImpulseMaxHold,
+		"CONTEXT_TTL_MEDIUM": c.ContextTTLMedium, "CONTEXT_TTL_MEDIA": c.ContextTTLMedia,
+		"CONTEXT_TTL_SHORT": c.ContextTTLShort, "CONTEXT_POLL_GRACE": c.ContextPollGrace,
+		"CONTEXT_TTL_MAX": c.ContextTTLMax} {
 		if err := config.CheckInterval(name, d); err != nil {
 			all = append(all, err)
 		}
@@ -93,8 +94,11 @@ func (c *Config) Validate() []error {
 	if c.AgentIdle < 0 {
 		problem("AGENT_IDLE: must not be negative")
 	}
-	if days := time.Duration(c.RetentionDays) * 24 * time.Hour; c.RetentionDays != 0 &&
-		(c.RetentionDays < 1 || days < c.MaxAge || c.RetentionDays > maxRetentionDays) {
+	days := time.Duration(c.RetentionDays) * 24 * time.Hour
+	if days > 0 && c.ContextTTLMax > days { // objects do not outlive the messages that they come from
+		problem("CONTEXT_TTL_MAX: %s is longer than RETENTION_DAYS", c.ContextTTLMax)
+	}
+	if c.RetentionDays != 0 && (c.RetentionDays < 1 || days < c.MaxAge || c.RetentionDays > maxRetentionDays) {
 		problem("RETENTION_DAYS: must be 0, or from 1 to %d and not below MAX_AGE", maxRetentionDays)
 	}
 	if _, err := c.daemonURLs(); err != nil {
@@ -154,20 +158,4 @@ func (c ContextConfig) contextObjects() *contextobjects.Objects {
 		Medium: c.ContextTTLMedium, Media: c.ContextTTLMedia, Short: c.ContextTTLShort, PollGrace: c.ContextPollGrace,
 		Max: c.ContextTTLMax,
 	}}
-}
-
-// validate checks that objects end, and do not outlive the messages that they come from.
-func (c ContextConfig) validateContext(retention time.Duration) (all []error) {
-	for name, d := range map[string]time.Duration{"CONTEXT_TTL_MEDIUM": c.ContextTTLMedium,
-		"CONTEXT_TTL_MEDIA": c.ContextTTLMedia,
-		"CONTEXT_TTL_SHORT": c.ContextTTLShort, "CONTEXT_POLL_GRACE": c.ContextPollGrace,
-		"CONTEXT_TTL_MAX": c.ContextTTLMax} {
-		if err := config.CheckInterval(name, d); err != nil {
-			all = append(all, err)
-		}
-	}
-	if retention > 0 && c.ContextTTLMax > retention {
-		all = append(all, fmt.Errorf("CONTEXT_TTL_MAX: %s is longer than RETENTION_DAYS", c.ContextTTLMax))
-	}
-	return all
 }

@@ -32,6 +32,9 @@ func TestPollCreate_StoresPollWithItsMessage(t *testing.T) {
 	if diff := cmp.Diff(want, p.Poll); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if _, ok := msg.PollLimitsOf("group:acme"); ok {
+		t.Error("groups among themselves have polls")
+	}
 }
 
 func TestPollClose_Twice_ClosesOnce(t *testing.T) {
