@@ -25,8 +25,7 @@ import (
 
 // TestAskRequest_RowDecided_SaysNothingOfOnbod: onbod was not called, and still counts as down.
 func TestAskRequest_RowDecided_SaysNothingOfOnbod(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
+	h, o := parallelOnbod(t)
 	one := h.put("one")
 	h.write(func(tx *store.Tx) error {
 		return tx.Decide(one.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped}, 1)
@@ -41,8 +40,7 @@ func TestAskRequest_RowDecided_SaysNothingOfOnbod(t *testing.T) {
 
 // TestAskRequest_RowUnreadable_IsRepeated: the log blames the database, not onbod.
 func TestAskRequest_RowUnreadable_IsRepeated(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
+	h, o := parallelOnbod(t)
 	one := h.put("one")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -66,8 +64,7 @@ func TestAskRequest_RowUnreadable_IsRepeated(t *testing.T) {
 
 // TestAskRequest_ApprovedLately_NoWarning: onbod has no pending request then, and says so.
 func TestAskRequest_ApprovedLately_NoWarning(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
+	h, o := parallelOnbod(t)
 	o.set("approved")
 	one := h.put("one")
 	d := h.g.requests.ask(t.Context(), requestCall{dm, one.ID})
@@ -100,8 +97,7 @@ func TestApprove_OnbodAnswersAgain_IsCalledAtOnce(t *testing.T) {
 
 // TestReadParked_DatabaseFails_WaitsBeforeTheNextRead: else gated reads without a pause.
 func TestReadParked_DatabaseFails_WaitsBeforeTheNextRead(t *testing.T) {
-	t.Parallel()
-	h, _ := withOnbod(t)
+	h, _ := parallelOnbod(t)
 	h.parked(h.take("one"))
 	h.g.outside.poked, h.g.outside.lookAt = true, time.Time{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -137,6 +133,12 @@ func withOnbod(t *testing.T) (*harness, *fakeOnbod) {
 	h.onbod = o.URL
 	h.restart()
 	return h, o
+}
+
+// parallelOnbod is withOnbod for a test that runs beside others.
+func parallelOnbod(t *testing.T) (*harness, *fakeOnbod) {
+	t.Parallel()
+	return withOnbod(t)
 }
 
 // set changes how calls are answered from here on.
