@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,6 +18,8 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -66,10 +69,7 @@ func TestGroupDefaults(t *testing.T) {
 		groupconfig.Bwrap:   {"AGENT_COMMAND=mine", "AGENT_SANDBOX=bwrap"},
 		groupconfig.Docker:  {"AGENT_RUNTIME=docker", "AGENT_IMAGE=i"}, // needs no command
 	} {
-		cfg, err := config.Load[Config](append(env, "AGENT_ENV=KEY", "AGENT_TIMEOUT=5m", "AGENT_IDLE=0s"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := storetest.Must(config.Load[Config](append(env, "AGENT_ENV=KEY", "AGENT_TIMEOUT=5m", "AGENT_IDLE=0s")))(t)
 		got, err := cfg.groupDefaults()
 		if err != nil {
 			t.Errorf("%s: %v", want, err)
@@ -81,28 +81,16 @@ func TestGroupDefaults(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", want, diff)
 		}
 	}
-	cfg, err := config.Load[Config](nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := storetest.Must(config.Load[Config](nil))(t)
 	if _, err := cfg.groupDefaults(); err == nil || !strings.Contains(err.Error(), "AGENT_COMMAND is not set") {
 		t.Errorf("without an agent: %v", err)
 	}
 }
 
 func TestRuntimes(t *testing.T) {
-	cfg, err := config.Load[Config]([]string{"AGENT_DOCKER=podman", "AGENT_NETWORK=agents", "AGENT_READABLE=/opt/a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := cfg.runtimes("/srv/data", "127.0.0.1:8084", []string{"PATH=/bin"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := storetest.Must(config.Load[Config]([]string{"AGENT_DOCKER=podman", "AGENT_NETWORK=agents", "AGENT_READABLE=/opt/a"}))(t)
+	got := storetest.Must(cfg.runtimes("/srv/data", "127.0.0.1:8084", []string{"PATH=/bin"}))(t)
+	self := storetest.Must(os.Executable())(t)
 	readable := []string{"/opt/a", filepath.Dir(self)}
 	want := map[groupconfig.Runtime]runtime.Runtime{
 		groupconfig.Process: runtime.Process{Temp: "/srv/data/run/tmp", Readable: readable},
@@ -158,7 +146,10 @@ func TestCheck_NamedAgents(t *testing.T) {
 
 func TestUnknownAgents_GroupNamesOne_Warned(t *testing.T) {
 	groups := []msg.Group{{Folder: "a", Config: []byte(`{"agent":{"name":"gone"}}`)}, {Folder: "b", Config: []byte(`{"agent":{"name":"codex"}}`)}, {Folder: "c", Config: []byte(`{}`)}}
-	got := unknownAgents(groups, groupconfig.Config{Agents: groupconfig.Agents{"codex": {}}})
+	p, got := programs{defaults: groupconfig.Config{Agents: groupconfig.Agents{"codex": {}}}}, []string(nil)
+	for _, g := range groups {
+		got = append(got, storetest.Must(p.warnings(t.Context(), store.Reader{}, g, time.Now()))(t)...)
+	}
 	if len(got) != 1 || !strings.HasPrefix(got[0], `group a cannot answer: agent.name: there is no agent "gone"; AGENTS has: default, codex; switch it by /agent`) {
 		t.Errorf("%q", got)
 	}

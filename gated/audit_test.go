@@ -44,10 +44,7 @@ func TestAudit_EachChange_IsARow(t *testing.T) {
 		_ = g.agents.Run(ended)
 	})
 	path := filepath.Join(g.cfg.Data, "arizuko.db")
-	db, err := sql.Open("sqlite3", "file:"+path+"?_txlock=immediate&_busy_timeout=10000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Must(sql.Open("sqlite3", "file:"+path+"?_txlock=immediate&_busy_timeout=10000"))(t)
 	t.Cleanup(func() { db.Close() })
 	for _, query := range auditRows {
 		if _, err := db.Exec(query); err != nil {
@@ -87,7 +84,7 @@ func TestAudit_EachChange_IsARow(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", change.endpoint, diff)
 		}
 	}
-	err = chi.Walk(g.Router, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+	err := chi.Walk(g.Router, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if method != http.MethodGet && method != http.MethodHead && !seen[method+" "+pattern] {
 			t.Errorf("%s %s has no entry: which row of the audit does it write?", method, pattern)
 		}

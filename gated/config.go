@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/migrations"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
@@ -64,7 +65,6 @@ func (c *Config) Validate() []error {
 	var all []error
 	problem := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	all = append(all, c.validateAgents()...)
-	all = append(all, c.validateContext(time.Duration(c.RetentionDays)*24*time.Hour)...)
 	for name, n := range map[string]int{"MAX_AGENTS": c.MaxAgents, "TURN_ATTEMPTS": c.TurnAttempts,
 		"IMPULSE_THRESHOLD": c.ImpulseThreshold} {
 		if n < 1 {
@@ -72,8 +72,10 @@ func (c *Config) Validate() []error {
 		}
 	}
 	for name, d := range map[string]time.Duration{"AGENT_TIMEOUT": c.AgentTimeout, "ASK_TIMEOUT": c.AskTimeout,
-		"MAX_AGE":       c.MaxAge,
-		"POLL_INTERVAL": c.PollInterval, "IMPULSE_MAX_HOLD": c.ImpulseMaxHold} {
+		"MAX_AGE": c.MaxAge, "POLL_INTERVAL": c.PollInterval, "IMPULSE_MAX_HOLD": c.ImpulseMaxHold,
+		"CONTEXT_TTL_MEDIUM": c.ContextTTLMedium, "CONTEXT_TTL_MEDIA": c.ContextTTLMedia,
+		"CONTEXT_TTL_SHORT": c.ContextTTLShort, "CONTEXT_POLL_GRACE": c.ContextPollGrace,
+		"CONTEXT_TTL_MAX": c.ContextTTLMax} {
 		if err := config.CheckInterval(name, d); err != nil {
 			all = append(all, err)
 		}
@@ -92,8 +94,11 @@ func (c *Config) Validate() []error {
 	if c.AgentIdle < 0 {
 		problem("AGENT_IDLE: must not be negative")
 	}
-	if days := time.Duration(c.RetentionDays) * 24 * time.Hour; c.RetentionDays != 0 &&
-		(c.RetentionDays < 1 || days < c.MaxAge || c.RetentionDays > maxRetentionDays) {
+	days := time.Duration(c.RetentionDays) * 24 * time.Hour
+	if days > 0 && c.ContextTTLMax > days { // objects do not outlive the messages that they come from
+		problem("CONTEXT_TTL_MAX: %s is longer than RETENTION_DAYS", c.ContextTTLMax)
+	}
+	if c.RetentionDays != 0 && (c.RetentionDays < 1 || days < c.MaxAge || c.RetentionDays > maxRetentionDays) {
 		problem("RETENTION_DAYS: must be 0, or from 1 to %d and not below MAX_AGE", maxRetentionDays)
 	}
 	if _, err := c.daemonURLs(); err != nil {
@@ -137,3 +142,20 @@ func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
 
 // environ is gated's environment. Agents get the variables that AGENT_ENV and their groups name.
 func environ() []string { return os.Environ() }
+
+// ContextConfig is the part of Config about active context objects.
+type ContextConfig struct {
+	ContextTTLMedium time.Duration          `env:"CONTEXT_TTL_MEDIUM" envDefault:"2h" doc:"how long an article, summary or link stays an active context object after its last touch"`
+	ContextTTLMedia  time.Duration          `env:"CONTEXT_TTL_MEDIA" envDefault:"1h" doc:"the same for images, videos, voice messages and documents"`
+	ContextTTLShort  time.Duration          `env:"CONTEXT_TTL_SHORT" envDefault:"20m" doc:"the same for reminders and messages"`
+	ContextPollGrace time.Duration          `env:"CONTEXT_POLL_GRACE" envDefault:"15m" doc:"how long a poll stays active after it was closed"`
+	ContextTTLMax    time.Duration          `env:"CONTEXT_TTL_MAX" envDefault:"24h" doc:"the longest time that an object other than a poll stays active, however often it is touched"`
+	ContextWeights   contextobjects.Weights `env:"CONTEXT_WEIGHTS" envDefault:"reply_chain=100,topic=60,recent=30,explicit=20,kind=20,open=15,owned=10,fallback=-30,near_expiry=-15" doc:"what each fact adds to an active object's rank, as name=number,…; those left out keep their default"`
+}
+
+func (c ContextConfig) contextObjects() *contextobjects.Objects {
+	return &contextobjects.Objects{Weights: c.ContextWeights, TTLs: contextobjects.TTLs{
+		Medium: c.ContextTTLMedium, Media: c.ContextTTLMedia, Short: c.ContextTTLShort, PollGrace: c.ContextPollGrace,
+		Max: c.ContextTTLMax,
+	}}
+}

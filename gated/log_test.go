@@ -106,10 +106,7 @@ func TestLog_InfoLevel_NamesNoMessage(t *testing.T) {
 
 func message(t *testing.T, g *gated, id int64) *msg.Message {
 	t.Helper()
-	m, err := g.Store.Message(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := storetest.Must(g.Store.Message(t.Context(), id))(t)
 	return m
 }
 
@@ -131,10 +128,7 @@ func startGated(t *testing.T, log *syncBuffer, env ...string) *gated {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := start(t.Context(), cfg, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := storetest.Must(start(t.Context(), cfg, log))(t)
 	return g
 }
 

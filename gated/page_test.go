@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,7 +16,9 @@ import (
 	"arizuko/migrations"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestEnvironment_PageMatchesConfig(t *testing.T) {
@@ -62,10 +65,7 @@ func TestWalk_StepsAreThoseOfTheCode(t *testing.T) {
 			t.Errorf("step %d (%s) names neither function nor table", i+1, step.title)
 		}
 	}
-	source, err := os.ReadFile("internal/deciding/gateway/pass.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := storetest.Must(os.ReadFile("internal/deciding/gateway/pass.go"))(t)
 	inCode := codeStep.FindAllStringSubmatch(string(source), -1)
 	if len(inCode) != 5 {
 		t.Fatalf("pass has %d numbered steps, the page says five", len(inCode))
@@ -103,10 +103,7 @@ func functions(t *testing.T, dir string) map[string]bool {
 	}
 	names := map[string]bool{}
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := storetest.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 		for _, d := range parsed.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && !strings.HasSuffix(file, "_test.go") {
 				names[f.Name.Name] = true
@@ -119,15 +116,9 @@ func functions(t *testing.T, dir string) map[string]bool {
 func tables(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	files, err := fs.Glob(migrations.FS, "*.up.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := storetest.Must(fs.Glob(migrations.FS, "*.up.sql"))(t)
 	for _, file := range files {
-		sql, err := fs.ReadFile(migrations.FS, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sql := storetest.Must(fs.ReadFile(migrations.FS, file))(t)
 		for _, m := range created.FindAllStringSubmatch(string(sql), -1) {
 			names[m[1]] = true
 		}
@@ -200,9 +191,18 @@ func TestPage_Diagrams_HaveTheStatesOfTheCode(t *testing.T) {
 
 func readPage(t *testing.T, path string) string {
 	t.Helper()
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := storetest.Must(os.ReadFile(path))(t)
 	return string(page)
+}
+
+func TestProgram_Help_SaysWhatEachCommandDoes(t *testing.T) {
+	var out bytes.Buffer
+	if code := program().Run(t.Context(), []string{"--help"}, &out, &out); code != daemon.ExitOK {
+		t.Fatalf("exit code %d: %s", code, &out)
+	}
+	for name := range commands() {
+		if summary := summaries()[name]; summary == "" || !strings.Contains(out.String(), summary) {
+			t.Errorf("the help does not say what %s does:\n%s", name, &out)
+		}
+	}
 }

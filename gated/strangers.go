@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"arizuko/pkg/cli"
@@ -32,12 +31,15 @@ func (p *programs) warnOfGroups(ctx context.Context, cfg Config, out io.Writer) 
 		if err != nil {
 			return err
 		}
-		unmeasured, err := unmeasuredBudgets(ctx, st, groups, time.Now())
-		if err != nil {
-			return err
+		all := unconfined(routes, groups, p.defaults)
+		for _, g := range groups {
+			lines, err := p.warnings(ctx, st, g, time.Now())
+			if err != nil {
+				return err
+			}
+			all = append(all, lines...)
 		}
-		for _, line := range slices.Concat(unconfined(routes, groups, p.defaults), unknownAgents(groups, p.defaults),
-			unmeasured, p.missing(ctx, groups)) {
+		for _, line := range all {
 			if _, err := fmt.Fprintln(out, "warning:", cli.PrintableLine(line)); err != nil {
 				return err
 			}
@@ -46,76 +48,58 @@ func (p *programs) warnOfGroups(ctx context.Context, cfg Config, out io.Writer) 
 	})
 }
 
-// missing returns a line for each group whose own agent, or whose command for transcripts, cannot be run, such as that
-// of a missing program.
-func (p *programs) missing(ctx context.Context, groups []msg.Group) (lines []string) {
-	for _, g := range groups {
-		c, err := groupconfig.Parse(g.Config)
+// warnings returns lines about a group: it names an agent that AGENTS does not have, its budget limits nothing, or its
+// own agent, or its command for transcripts, cannot be run, such as that of a missing program.
+func (p *programs) warnings(ctx context.Context, st store.Reader, g msg.Group, now time.Time) (lines []string,
+	err error) {
+	c, err := groupconfig.Parse(g.Config)
+	if err != nil {
+		return nil, nil //nolint:nilerr // routd check says so
+	}
+	warn := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if err := p.defaults.Agents.Check(c.Agent.Name); err != nil {
+		warn("group %s cannot answer: %v; switch it by /agent in its chat or by `routd groups set %[1]s --agent NAME`",
+			g.Folder, err)
+	}
+	if c.Budget != (groupconfig.Budget{}) {
+		unmeasured, err := answersForNothing(ctx, st, g.Folder, now)
 		if err != nil {
-			continue // routd check says so
+			return nil, err
 		}
-		own := c.Agent.Command+c.Agent.Image != ""
-		c = c.Over(p.defaults)
-		if own {
-			if err := p.check(ctx, c.Agent); err != nil {
-				lines = append(lines,
-					fmt.Sprintf("the agent of group %s cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err))
-			}
-		}
-		if c.Transcribe == "" {
-			continue
-		}
-		transcriber := groupconfig.Agent{Runtime: c.Agent.Runtime, Command: c.Transcribe, Image: c.Agent.Image}
-		if err := p.check(ctx, transcriber); err != nil {
-			lines = append(lines, fmt.Sprintf("group %s gets no transcripts of voice notes: its config.transcribe cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err))
+		if unmeasured {
+			warn("the budget of group %s, in dollars, limits nothing: its agent has reported none in the last %d days",
+				g.Folder, measuredDays)
 		}
 	}
-	return lines
-}
-
-// measuredDays are the days in which an agent must have reported a dollar.
-const measuredDays = 7
-
-// unmeasuredBudgets returns a line for each group with a budget whose agents report no dollars.
-func unmeasuredBudgets(ctx context.Context, st store.Reader, groups []msg.Group, now time.Time) (lines []string,
-	err error) {
-	for _, g := range groups {
-		if c, err := groupconfig.Parse(g.Config); err != nil || c.Budget == (groupconfig.Budget{}) {
-			continue
+	own := c.Agent.Command+c.Agent.Image != ""
+	c = c.Over(p.defaults)
+	if own {
+		if err := p.check(ctx, c.Agent); err != nil {
+			warn("the agent of group %s cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err)
 		}
-		used, err := factrows.FolderSpend(ctx, st, g.Folder, now.AddDate(0, 0, -measuredDays).Format(time.DateOnly),
-			now.Format(time.DateOnly))
-		if err != nil {
-			return nil, err
-		}
-		if used.CostUSD > 0 {
-			continue
-		}
-		done, err := st.Turns(ctx, store.TurnList{Folder: g.Folder, Limit: 1})
-		if err != nil {
-			return nil, err
-		}
-		if len(done) > 0 && done[0].EndedAt > now.AddDate(0, 0, -measuredDays).UnixMilli() {
-			lines = append(lines, fmt.Sprintf("the budget of group %s, in dollars, limits nothing: its agent has reported none in the last %d days",
-				g.Folder, measuredDays))
+	}
+	if c.Transcribe != "" {
+		transcriber := groupconfig.Agent{Runtime: c.Agent.Runtime, Command: c.Transcribe, Image: c.Agent.Image}
+		if err := p.check(ctx, transcriber); err != nil {
+			warn("group %s gets no transcripts of voice notes: its config.transcribe cannot be run as %s: %v", g.Folder,
+				c.Agent.Runtime, err)
 		}
 	}
 	return lines, nil
 }
 
-// unknownAgents returns a line for each group that names an agent which AGENTS does not have.
-func unknownAgents(groups []msg.Group, defaults groupconfig.Config) (lines []string) {
-	for _, g := range groups {
-		c, err := groupconfig.Parse(g.Config)
-		if err != nil {
-			continue // routd check says so
-		}
-		if err := defaults.Agents.Check(c.Agent.Name); err != nil {
-			lines = append(lines,
-				fmt.Sprintf("group %s cannot answer: %v; switch it by /agent in its chat or by `routd groups set %[1]s --agent NAME`", g.Folder, err))
-		}
+// measuredDays are the days in which an agent must have reported a dollar.
+const measuredDays = 7
+
+// answersForNothing reports whether the agent of a group has answered lately, and reported no dollars.
+func answersForNothing(ctx context.Context, st store.Reader, folder string, now time.Time) (bool, error) {
+	since := now.AddDate(0, 0, -measuredDays)
+	used, err := factrows.FolderSpend(ctx, st, folder, since.Format(time.DateOnly), now.Format(time.DateOnly))
+	if err != nil || used.CostUSD > 0 {
+		return false, err
 	}
-	return lines
+	done, err := st.Turns(ctx, store.TurnList{Folder: folder, Limit: 1})
+	return len(done) > 0 && done[0].EndedAt > since.UnixMilli(), err
 }
 
 // unconfined returns a line for each group that strangers can reach while its agent runs as process.

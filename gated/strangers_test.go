@@ -97,10 +97,7 @@ func TestCheck_TranscriberIsMissing_IsNamed(t *testing.T) {
 	var cfg Config
 	cfg.Data = filepath.Dir(path)
 	cfg.AgentCommand = "true"
-	p, err := cfg.programs("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := storetest.Must(cfg.programs(""))(t)
 	var out bytes.Buffer
 	if err := p.warnOfGroups(t.Context(), cfg, &out); err != nil {
 		t.Fatal(err)
@@ -125,8 +122,11 @@ func TestCheck_BudgetWithoutReportedDollars_IsNamed(t *testing.T) {
 	_, pragmaErr := db.Exec(`PRAGMA foreign_keys = OFF`)
 	_, turnsErr := db.Exec(`INSERT INTO turns (kind, folder, chat_jid, topic, surface, ceiling, trigger_message_id, state, created_at, started_at, ended_at) SELECT 'conversation', value, 'web:x', '', '', 0, 1, 'done', ?1, ?1, ?1 FROM json_each('["acme","paid","free"]')`, now.UnixMilli())
 	_, spendErr := db.Exec(`INSERT INTO spend (day, folder, chat_jid, cost_usd) VALUES (?, 'paid', 'web:x', 0.1)`, now.Format(time.DateOnly))
-	got, err := unmeasuredBudgets(t.Context(), st.Reader, groups, now)
-	if err = errors.Join(pragmaErr, turnsErr, spendErr, err); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "the budget of group acme, in dollars, limits nothing") {
+	var got []string
+	for _, g := range groups {
+		got = append(got, storetest.Must((&programs{}).warnings(t.Context(), st.Reader, g, now))(t)...)
+	}
+	if err = errors.Join(pragmaErr, turnsErr, spendErr); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "the budget of group acme, in dollars, limits nothing") {
 		t.Errorf("%q, %v", got, err)
 	}
 }

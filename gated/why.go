@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
+	"arizuko/gated/internal/running/groupfiles"
+	"arizuko/gated/internal/shown/turncontext"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
 	"arizuko/pkg/why"
 )
@@ -26,8 +30,8 @@ func explain(ctx context.Context, args []string, out io.Writer) error {
 	}
 	id := int64(0)
 	if *chat == "" {
-		if id, err = strconv.ParseInt(rest[0], 10, 64); err != nil || id <= 0 {
-			return line.UsageError("%q is not the id of a message", rest[0])
+		if id, err = line.ID(rest[0], "message"); err != nil {
+			return err
 		}
 	}
 	cfg, err := loadConfig()
@@ -67,4 +71,60 @@ func hiddenSecrets() []string {
 		secrets = append(secrets, shared)
 	}
 	return secrets
+}
+
+// contextHelp says how an earlier prompt may have differed.
+const contextHelp = `
+Prints the prompt of a turn that has started, made again from the rows; gated need not run.
+It is the first prompt of a run: what its agent had been shown before is not stored, and is shown.
+It cannot tell:
+  <system> lines    deleted once the turn is answered
+  names             assistant, titles, operators and "observe" are those of today
+  later changes     what was deleted by retention, a chat that has moved, an answer that failed to arrive
+  <observed>        of a turn without an answer: all rows until now
+Secrets of gated and control characters are replaced.`
+
+// contextCommand is "gated context show TURN". It reads the database itself, so that gated
+// need not run.
+func contextCommand(ctx context.Context, args []string, out io.Writer) error {
+	line := cli.Daemon{Name: "gated"}.Line("context show TURN", out)
+	rest, err := line.Read(args, 2)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(out, contextHelp)
+		return err
+	case err != nil:
+		return err
+	case len(rest) == 0 || rest[0] != "show":
+		return line.UsageError("say what to do: show")
+	case len(rest) == 1:
+		return line.UsageError("TURN is missing: give turns.id, which is turn= in the log and in `gated why MESSAGE`")
+	}
+	id, err := line.ID(rest[1], "turn")
+	if err != nil {
+		return err
+	}
+	cfg, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	return cfg.read(ctx, func(st store.Reader) error {
+		text, err := cfg.promptAgain(ctx, st, id)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(out, hidden().String(cli.Printable(text)))
+		return err
+	})
+}
+
+func (g *gated) promptAgain(ctx context.Context, turn int64) (string, error) {
+	text, err := g.cfg.promptAgain(ctx, g.Store.Reader, turn)
+	return hidden().String(text), err
+}
+
+func (c *Config) promptAgain(ctx context.Context, st store.Reader, turn int64) (string, error) {
+	reader := turncontext.Reader{Store: st, Operators: c.Operators, Location: time.Local, Names: c.names(),
+		Files: groupfiles.InboxPaths}
+	return reader.Again(ctx, turn, groupconfig.Config{AssistantName: c.AssistantName})
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -103,6 +104,15 @@ func (l *Line) Arguments(args []string, names ...string) ([]string, error) {
 		return nil, l.UsageError("%s is missing", strings.TrimSuffix(names[len(rest)], "…"))
 	}
 	return rest, err
+}
+
+// ID reads an argument that is the id of a thing, such as a message.
+func (l *Line) ID(text, thing string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, l.UsageError("%q is not the id of a %s", text, thing)
+	}
+	return id, nil
 }
 
 // UsageError is an error in the arguments, with the usage appended.

@@ -25,26 +25,33 @@ type Chats struct {
 
 // Home returns the group that answers a chat now, "" for none: see routecheck.Homes.
 func (c *Chats) Home(ctx context.Context, r store.Reader, jid string) (string, error) {
-	homes, err := c.table(ctx, r)
+	homes, chat, stored, err := c.read(ctx, r, jid)
 	if err != nil {
 		return "", err
 	}
-	if jid, err = r.Address(ctx, jid); err != nil {
-		return "", err
-	}
-	chat, err := r.Chat(ctx, jid)
-	if err != nil {
-		return "", err
-	}
-	if chat == nil {
+	if !stored {
 		// A route for all chats of a platform is none for addresses that do not exist.
-		last, err := r.LastHome(ctx, jid)
-		if err != nil || last == "" && !homes.Names(jid) {
+		last, err := r.LastHome(ctx, chat.JID)
+		if err != nil || last == "" && !homes.Names(chat.JID) {
 			return "", err
 		}
-		chat = &msg.Chat{JID: jid, Kind: msg.KindOfJID(jid)}
 	}
 	return homes.Of(ctx, r, chat)
+}
+
+// read returns the homes and a chat by its present address. One that is not stored is as its address tells.
+func (c *Chats) read(ctx context.Context, r store.Reader, jid string) (homes *routecheck.Homes, chat *msg.Chat,
+	stored bool, err error) {
+	if homes, err = c.table(ctx, r); err != nil {
+		return nil, nil, false, err
+	}
+	if jid, err = r.Address(ctx, jid); err != nil {
+		return nil, nil, false, err
+	}
+	if chat, err = r.Chat(ctx, jid); err != nil || chat != nil {
+		return homes, chat, true, err
+	}
+	return homes, &msg.Chat{JID: jid, Kind: msg.KindOfJID(jid)}, false, nil
 }
 
 // MayWrite reports whether a group may write into a chat of its own accord, not as an answer: the chat's home is the
@@ -58,19 +65,9 @@ func (c *Chats) MayWrite(ctx context.Context, r store.Reader, jid, folder string
 // for a while and ends no reminder. Nor does a chat that the routes give to no group as a whole, as long as one of them
 // leads to the group.
 func (c *Chats) MayRemind(ctx context.Context, r store.Reader, jid, folder string) (bool, error) {
-	homes, err := c.table(ctx, r)
+	homes, chat, _, err := c.read(ctx, r, jid)
 	if err != nil {
 		return false, err
-	}
-	if jid, err = r.Address(ctx, jid); err != nil {
-		return false, err
-	}
-	chat, err := r.Chat(ctx, jid)
-	if err != nil {
-		return false, err
-	}
-	if chat == nil {
-		chat = &msg.Chat{JID: jid, Kind: msg.KindOfJID(jid)}
 	}
 	chat.StickyGroup = ""
 	at, err := homes.Of(ctx, r, chat)

@@ -197,27 +197,3 @@ func (w Weights) highest(topics bool) int {
 	}
 	return sum
 }
-
-// KindsOf parses names of kinds. Its error names an unknown kind and lists the known ones.
-func KindsOf(names []string) (kinds []Kind, err error) {
-	for _, name := range names {
-		kind, err := ParseKind(name)
-		if err != nil {
-			return nil, err
-		}
-		kinds = append(kinds, kind)
-	}
-	return kinds, nil
-}
-
-// ParseKind returns a known kind. Its error lists the kinds.
-func ParseKind(name string) (Kind, error) {
-	if slices.Contains(msg.ContextKinds(), Kind(name)) {
-		return Kind(name), nil
-	}
-	var known []string
-	for _, k := range msg.ContextKinds() {
-		known = append(known, string(k))
-	}
-	return "", fmt.Errorf("unknown kind %q: use one of %s", name, strings.Join(known, ", "))
-}

@@ -28,23 +28,23 @@ func TestResolve_References(t *testing.T) {
 	all := []string{"poll:12", "poll:4", "media.image:3", "link:2", "article:1"}
 	for _, c := range []struct {
 		name  string
-		kinds []string
+		kinds []Kind
 		chain []int64
 		ref   Reference
 		want  Outcome
 		ids   []string
 	}{
 		{"nothing said", nil, nil, Reference{}, Ambiguous, all},
-		{"one of a kind", []string{"article"}, nil, Reference{}, Resolved, []string{"article:1"}},
-		{"two of a kind", []string{"poll"}, nil, Reference{}, Ambiguous, []string{"poll:12", "poll:4"}},
-		{"none of a kind", []string{"reminder"}, nil, Reference{}, NotFound, []string{}},
+		{"one of a kind", []Kind{"article"}, nil, Reference{}, Resolved, []string{"article:1"}},
+		{"two of a kind", []Kind{"poll"}, nil, Reference{}, Ambiguous, []string{"poll:12", "poll:4"}},
+		{"none of a kind", []Kind{"reminder"}, nil, Reference{}, NotFound, []string{}},
 		{"words of a label", nil, nil, Reference{LabelWords: []string{"north sea", "TIDES"}}, Resolved, []string{"article:1"}},
 		{"a word of two labels", nil, nil, Reference{LabelWords: []string{"sea"}}, Ambiguous, []string{"poll:12", "article:1"}},
 		{"a word of another script", nil, nil, Reference{LabelWords: []string{"КАРТА"}}, Resolved, []string{"media.image:3"}},
 		{"part of a word", nil, nil, Reference{LabelWords: []string{"nor"}}, NotFound, []string{}},
 		{"a word of no label", nil, nil, Reference{LabelWords: []string{"breakfast"}}, NotFound, []string{}},
 		{"first", nil, nil, Reference{Ordinal: 1}, Resolved, []string{"article:1"}},
-		{"second poll", []string{"poll"}, nil, Reference{Ordinal: 2}, Resolved, []string{"poll:12"}},
+		{"second poll", []Kind{"poll"}, nil, Reference{Ordinal: 2}, Resolved, []string{"poll:12"}},
 		{"last", nil, nil, Reference{Ordinal: -1}, Resolved, []string{"poll:12"}},
 		{"sixth of five", nil, nil, Reference{Ordinal: 6}, NotFound, []string{}},
 		{"sixth from the end", nil, nil, Reference{Ordinal: -6}, NotFound, []string{}},
@@ -52,21 +52,17 @@ func TestResolve_References(t *testing.T) {
 		{"a text with a longer URL", nil, nil, Reference{RawText: "translate https://example.org/tides/more"}, Resolved, []string{"link:2"}},
 		{"a text with an id", nil, nil, Reference{RawText: "close poll:12"}, Resolved, []string{"poll:12"}},
 		{"a text with a label", nil, nil, Reference{RawText: "close lunch? now"}, Resolved, []string{"poll:4"}},
-		{"a text with none", []string{"poll"}, nil, Reference{RawText: "close it"}, Ambiguous, []string{"poll:12", "poll:4"}},
+		{"a text with none", []Kind{"poll"}, nil, Reference{RawText: "close it"}, Ambiguous, []string{"poll:12", "poll:4"}},
 		{"the message that is answered", nil, []int64{3}, Reference{ReplyTo: 3}, Resolved, []string{"media.image:3"}},
 		{"its chain", nil, []int64{90, 4}, Reference{ReplyTo: 90}, Resolved, []string{"poll:4"}},
 		{"the message before its chain", nil, []int64{3, 4}, Reference{ReplyTo: 3}, Resolved, []string{"media.image:3"}},
 		{"two in its chain", nil, []int64{90, 4, 3}, Reference{ReplyTo: 90}, Ambiguous, []string{"poll:4", "media.image:3"}},
 		{"a chain of another topic", nil, []int64{6}, Reference{ReplyTo: 6}, Resolved, []string{"article:6"}},
-		{"a kind beside its chain", []string{"article"}, []int64{4}, Reference{ReplyTo: 4}, Resolved, []string{"article:1"}},
-		{"an ordinal beside its chain", []string{"poll"}, []int64{12}, Reference{ReplyTo: 12, Ordinal: 1}, Resolved, []string{"poll:4"}},
+		{"a kind beside its chain", []Kind{"article"}, []int64{4}, Reference{ReplyTo: 4}, Resolved, []string{"article:1"}},
+		{"an ordinal beside its chain", []Kind{"poll"}, []int64{12}, Reference{ReplyTo: 12, Ordinal: 1}, Resolved, []string{"poll:4"}},
 	} {
-		kinds, err := KindsOf(c.kinds)
-		if err != nil {
-			t.Fatal(err)
-		}
 		q := f.query("#a")
-		q.Kinds, q.ReplyChain = kinds, c.chain
+		q.Kinds, q.ReplyChain = c.kinds, c.chain
 		got := storetest.Must(f.x.Resolve(t.Context(), f.st.Reader, q, c.ref))(t)
 		if diff := cmp.Diff(c.ids, ids(got.Matches)); got.Outcome != c.want || diff != "" {
 			t.Errorf("%s: %s, want %s (-want +got):\n%s", c.name, got.Outcome, c.want, diff)

@@ -169,8 +169,8 @@ func (x *Objects) store(tx *store.Tx, o Object, now int64) error {
 
 // complete checks an object, sets its id and cuts its texts.
 func complete(o *Object) error {
-	if _, err := ParseKind(string(o.Kind)); err != nil {
-		return err
+	if !slices.Contains(msg.ContextKinds(), o.Kind) {
+		return fmt.Errorf("unknown kind %q", o.Kind)
 	}
 	if o.ID == "" && o.SourceMessageID != 0 {
 		o.ID = msg.ContextObjectID(o.Kind, o.SourceMessageID)

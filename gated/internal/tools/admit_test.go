@@ -161,8 +161,7 @@ func TestAdmit_RunEndsClientLeaves_QueueIsEmpty(t *testing.T) {
 }
 
 func TestAdmit_BodyTooLargeOrBatch_IsRefused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	for name, c := range map[string]struct {
 		body string
 		want int
@@ -247,8 +246,7 @@ func TestAdmit_CallsThatWaitForUserOrFile_HoldUpNoOthers(t *testing.T) {
 		{"get_attachment", `{"message_id":OWN_FILE}`},
 	} {
 		t.Run(c.tool, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
+			f := parallel(t)
 			f.holdAnswers = true
 			f.exec(`UPDATE messages SET pending_files = 1 WHERE id = ?`, f.file.ID)
 			release := f.parkedCalls(maxParkedCalls, c.tool, c.arguments)

@@ -17,8 +17,7 @@ import (
 )
 
 func TestAskUser_Answer_SaysWhatAndWho(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	if got := f.works("ask_user", `{"question":"Which\n one?","options":["staging","production"]}`); !strings.Contains(got, `"answered":true`) ||
 		!strings.Contains(got, `"option":"staging"`) || !strings.Contains(got, `"by":"telegram:7"`) {
 		t.Errorf("the model reads %s", got)
@@ -27,13 +26,10 @@ func TestAskUser_Answer_SaysWhatAndWho(t *testing.T) {
 	if err != nil || len(asks) != 1 || asks[0].Question != "Which one?" || asks[0].PayloadHash != "" {
 		t.Errorf("stored %+v, %v", asks, err)
 	}
-	f.refused("ask_user", `{"question":"?","options":["a"]}`, "options")
-	f.refused("ask_user", `{"question":"?","options":["a","a"]}`, "option 2 is the same as another one")
 }
 
 func TestAskUser_NoAnswer_CountsAsNo(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.holdAnswers = true
 	result := make(chan string, 1)
 	go func() {
@@ -53,16 +49,14 @@ func TestAskUser_NoAnswer_CountsAsNo(t *testing.T) {
 }
 
 func TestAskUser_NotDelivered_SaysSo(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.loseAsks = true
 	f.refused("ask_user", `{"question":"Which?","options":["a","b"]}`, "could not be delivered, so no user has read it")
 }
 
 // A model that asks the same twice gets two questions; one whose call was cut off waits for the first.
 func TestAskUser_SameQuestionAgain_IsAnotherOnceAnswered(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	const call = `{"question":"Which?","options":["a","b"]}`
 	f.works("ask_user", call)
 	f.works("ask_user", call)

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"arizuko/gated/internal/rows"
 	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -29,8 +31,7 @@ func (f *fixture) configure(folder, config string) {
 
 // TestAccess_OfAGroupBelow_IsAskedForTheTurnsSender has each tool by which an agent acts on another group than its own.
 func TestAccess_OfAGroupBelow_IsAskedForTheTurnsSender(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.configure("acme/eng", `{"access":["telegram:1"]}`)
 	theirs := f.ask("acme/eng", engChat, "a secret of eng")
 	reminder := f.reminder("acme/eng", chat)
@@ -56,9 +57,7 @@ func TestAccess_OfAGroupBelow_IsAskedForTheTurnsSender(t *testing.T) {
 			t.Errorf("%s: %v %q", call, isError, text)
 		}
 	}
-	if list := f.works("reminder_list", `{}`); strings.Contains(list, fmt.Sprintf(`"id":%d`, reminder)) {
-		t.Errorf("listed: %s", list)
-	}
+	f.shows("reminder_list", `{}`, not(fmt.Sprintf(`"id":%d`, reminder)))
 	if after, _ := f.st.LastMessageID(t.Context()); after != before {
 		t.Errorf("%d rows were written", after-before)
 	}
@@ -72,8 +71,7 @@ func TestAccess_OfAGroupBelow_IsAskedForTheTurnsSender(t *testing.T) {
 
 // TestAccess_OfADelegatedTurn_IsAskedForTheFirstSender: groups in between do not matter.
 func TestAccess_OfADelegatedTurn_IsAskedForTheFirstSender(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.configure("acme/eng", `{"access":["telegram:1"]}`)
 	for payer, admitted := range map[string]bool{"telegram:1": true, "telegram:66": false} {
 		from := &msg.ReturnAddress{Kind: msg.Delegation, TurnID: f.turn.ID, RootTurnID: f.turn.ID, Depth: 1, Folder: folder, ChatJID: chat}
@@ -90,8 +88,7 @@ func TestAccess_OfADelegatedTurn_IsAskedForTheFirstSender(t *testing.T) {
 
 // TestAccess_TurnOfSeveralSenders_IsAskedForEach: any of them may have made the agent act.
 func TestAccess_TurnOfSeveralSenders_IsAskedForEach(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.configure("acme/eng", `{"access":["telegram:7"]}`)
 	other := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "delegate to eng", Sender: "telegram:66"}
 	f.put(other)
@@ -102,8 +99,7 @@ func TestAccess_TurnOfSeveralSenders_IsAskedForEach(t *testing.T) {
 }
 
 func TestRate_OfTheOtherGroup_IsThatOfTheTurnsSender(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.configure("acme/eng", `{"rate":1}`)
 	f.clock = time.UnixMilli(4)
 	f.ask("acme/eng", engChat, "one turn") // of telegram:7
@@ -130,8 +126,7 @@ func TestInjectMessage_BareToken_NeedsTheSendersAuthority(t *testing.T) {
 		"operators' pins, for one of operators": {chat: chat, config: `{"pin":"operators"}`, operator: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
+			f := parallel(t)
 			f.configure(folder, tc.config)
 			f.services.Operators = map[string]bool{"telegram:7": tc.operator}
 			for _, token := range []string{"#evil", "#"} {
@@ -149,8 +144,7 @@ func TestInjectMessage_BareToken_NeedsTheSendersAuthority(t *testing.T) {
 
 // TestReminderCreate_Prompt_HasAPayerAndADistance is about the limits of prompts that plan prompts.
 func TestReminderCreate_Prompt_HasAPayerAndADistance(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	prompt := func(seconds int) string {
 		return fmt.Sprintf(`{"kind":"prompt","body":"again","due_at":%q}`, f.clock.Add(time.Duration(seconds)*time.Second).UTC().Format(time.RFC3339))
 	}
@@ -185,8 +179,7 @@ func TestReminderCreate_Prompt_HasAPayerAndADistance(t *testing.T) {
 
 // TestReminderUpdate_ByAnother_TheyPay: else a member's words would fire with an operator's authority.
 func TestReminderUpdate_ByAnother_TheyPay(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.write(func(tx *store.Tx) error {
 		r, err := factrows.Reminder(t.Context(), tx.Reader, f.ownReminder)
 		r.CreatedBy, r.UpdatedBy, r.UpdatedAt = "telegram:1", "telegram:1", 5
@@ -199,4 +192,86 @@ func TestReminderUpdate_ByAnother_TheyPay(t *testing.T) {
 	if r := f.ownReminders()[0]; r.Payer() != "telegram:7" || r.RootTurnID != f.turn.ID {
 		t.Errorf("%+v", r)
 	}
+}
+
+// A child at work for its parent answers into the parent's chat, and can do nothing else there.
+func TestDelegatedTurn_ChatOfItsParent_IsOutOfReach(t *testing.T) {
+	f := parallel(t)
+	m := &msg.Message{ChatJID: "group:acme/eng", Direction: msg.In, Content: "look into it", Sender: "agent:acme", ForwardedFrom: &msg.ReturnAddress{
+		Kind: msg.Delegation, TurnID: f.turn.ID, RootTurnID: f.turn.ID, Depth: 1, Folder: folder, ChatJID: chat,
+	}}
+	turn, child := f.startTurn(m, &msg.Turn{Kind: msg.Delegated, Folder: "acme/eng", ChatJID: chat, Depth: 1, RootTurnID: f.turn.ID})
+	child.Begin(turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: "all"})
+	for tool, arguments := range map[string]string{
+		"inject_message": `{"chat_jid":"OWN_CHAT","content":"hi"}`, "get_thread": `{"message_id":OWN_MESSAGE}`, "broadcast": `{"text":"hi","chats":["OWN_CHAT"]}`,
+	} {
+		f.refusedAs(child, tool, arguments, "reach")
+	}
+	if text := f.worksAs(child, "search_messages", `{"text":"deploys"}`); strings.Contains(text, "who deploys") {
+		t.Errorf("found: %s", text)
+	}
+	f.worksAs(child, "send_message", `{"text":"found it"}`)
+}
+
+func TestSearchMessages_WithdrawnAndRefusedRows_AreLeftOut(t *testing.T) {
+	f := parallel(t)
+	refused := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "needle of a stranger", Sender: "telegram:66", Timestamp: 1, ReceivedAt: 2}
+	f.put(refused,
+		&msg.Message{ChatJID: chat, PlatformID: "p2", Direction: msg.In, Content: "needle that is deleted", Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2},
+		&msg.Message{ChatJID: chat, TargetID: "p2", Verb: msg.VerbDelete, Direction: msg.In, Sender: "telegram:7", Timestamp: 3, ReceivedAt: 3},
+		&msg.Message{ChatJID: chat, Direction: msg.In, Content: "needle that stays", Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2})
+	f.write(func(tx *store.Tx) error {
+		return tx.Decide(refused.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess}, 3)
+	})
+	if found := f.works("search_messages", `{"text":"needle"}`); strings.Count(found, "needle") != 1 || !strings.Contains(found, "stays") {
+		t.Errorf("found %s", found)
+	}
+}
+
+// A run of another group calls every tool with the example that works for acme: whether it is refused or not, the
+// rows of acme stay as they were, and nothing of them comes back.
+func TestTools_RunOfAnotherGroup_LearnsAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	eachTool(t, func(t *testing.T, tool Tool) {
+		f := fixtureFor(t, tool)
+		f.write(func(tx *store.Tx) error {
+			_, err := tx.PutGroup(&msg.Group{Folder: "third", Name: "third", CreatedAt: 1, Config: []byte("{}")})
+			return err
+		})
+		f.route("chat_jid=telegram:-4", "third")
+		_, _, other := f.startRun("third", "telegram:-4", "hello there")
+		before := f.stateOfAcme()
+		text, isError := f.callAs(other, tool.Name, tool.example())
+		if after := f.stateOfAcme(); after != before {
+			t.Errorf("before:\n%s\nafter:\n%s", before, after)
+		}
+		for _, secret := range []string{"who deploys?", "mine?", "acme"} {
+			if !isError && strings.Contains(text, secret) {
+				t.Errorf("it returns %q: %s", secret, text)
+			}
+		}
+	})
+}
+
+// stateOfAcme are the rows of the group acme, of those below it, and of its chat.
+func (f *fixture) stateOfAcme() string {
+	f.t.Helper()
+	db := f.db()
+	var state strings.Builder
+	for _, rows := range []string{
+		`SELECT 'message ' || json_array(id, direction, kind, content, out_state, target_id) FROM messages WHERE chat_jid = '` + chat + `' OR chat_jid GLOB '*:acme*' ORDER BY id`,
+		`SELECT 'turn ' || json_array(id, state) FROM turns WHERE folder GLOB 'acme*' ORDER BY id`,
+		`SELECT 'session ' || json_array(group_folder, topic, session_id) FROM sessions WHERE group_folder GLOB 'acme*' ORDER BY group_folder, topic`,
+		`SELECT 'poll ' || json_array(id, state, closed_at) FROM polls WHERE folder GLOB 'acme*' ORDER BY id`,
+		`SELECT 'reminder ' || json_array(id, state, body, cron, next_slot) FROM reminders WHERE folder GLOB 'acme*' ORDER BY id`,
+		`SELECT 'fork ' || json_array(topic, ended_at) FROM forks WHERE chat_jid = '` + chat + `' ORDER BY topic`,
+		`SELECT 'object ' || json_array(object_id, active_until) FROM context_objects WHERE chat_id = '` + chat + `' ORDER BY object_id`,
+	} {
+		var all sql.NullString
+		if err := db.QueryRow("SELECT group_concat(line, char(10)) FROM (" + strings.Replace(rows, " FROM", " AS line FROM", 1) + ")").Scan(&all); err != nil {
+			f.t.Fatal(err)
+		}
+		state.WriteString(all.String + "\n")
+	}
+	return state.String()
 }

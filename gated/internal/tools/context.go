@@ -3,7 +3,11 @@ package tools
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"log/slog"
+	"net/url"
+	"slices"
 
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/rows"
@@ -232,4 +236,239 @@ func (c *Caller) objectLog(q *contextobjects.Query, res contextobjects.Result) *
 	}
 	return c.Services.Log.With("request", c.Request, "run", c.RunID, "turn", c.Turn.ID, "chat", q.ChatJID, "topic",
 		q.Topic, "count", len(res.Matches), "scope", res.Scope, "ids", ids, "truncated", res.Truncated)
+}
+
+type listContextIn struct {
+	contextIn
+	AllowedKinds []contextobjects.Kind `json:"allowed_kinds,omitempty" jsonschema:"only these kinds; left out: all"`
+	MaxResults   *int                  `json:"max_results,omitempty" jsonschema:"from 1 to 20; left out: 5"`
+}
+
+type listContextOut struct {
+	Objects     []contextObject `json:"objects" jsonschema:"best first; empty: nothing is active"`
+	ScopeUsed   string          `json:"scope_used" jsonschema:"reply_chain, topic or chat"`
+	GeneratedAt int64           `json:"generated_at" jsonschema:"unix milliseconds"`
+	Truncated   bool            `json:"truncated" jsonschema:"there are more than max_results"`
+}
+
+func listActiveContextObjects() Tool {
+	return define(Tool{
+		Name: "list_active_context_objects", Title: "List what the conversation is about", Kind: Reads,
+		Description: "Lists what this chat's conversation is about just now: summarized articles, discussed links, inspected media, open polls, reminders. " +
+			"Good: to be aware of the context, as for \"what are we discussing?\", or for a follow-up after a summary, a media analysis, a poll or a reminder. " +
+			"Bad: the final choice of what a user means (use resolve_reference_target), a search of the history (use search_messages), broad recall. It changes nothing.",
+		Bounds: map[string]Bound{"chat_id": Text(0, maxUser), "topic_id": Text(0, maxTopic),
+			"sender_user_id": Text(0, maxUser), "allowed_kinds": List(0, 12),
+			"allowed_kinds[]": OneOf(msg.ContextKinds()...)},
+	}, func(ctx context.Context, c *Caller, in listContextIn) (out listContextOut, err error) {
+		r := c.Services.Store.Reader
+		q, _, err := c.contextQuery(ctx, r, in.contextIn)
+		if err != nil {
+			return out, err
+		}
+		q.Kinds, q.Max = in.AllowedKinds, contextobjects.DefaultResults
+		if in.MaxResults != nil {
+			q.Max = *in.MaxResults // Lookup takes the nearest number that it can use
+		}
+		res, err := c.Services.Objects.Lookup(ctx, r, q)
+		if err != nil {
+			return out, err
+		}
+		c.objectLog(q, res).Info("context objects listed")
+		return listContextOut{Objects: describeMatches(q, res.Matches), ScopeUsed: string(res.Scope),
+			GeneratedAt: q.Now, Truncated: res.Truncated}, nil
+	})
+}
+
+type resolveIn struct {
+	RawText          string              `json:"raw_text,omitempty" jsonschema:"the user's words; an object's id, URL or whole label in them decides, nothing else is read from them"`
+	Kind             contextobjects.Kind `json:"kind,omitempty" jsonschema:"what kind of object is meant; left out: any"`
+	Ordinal          *int                `json:"ordinal,omitempty" jsonschema:"1 is the oldest that fits, 2 the second, -1 the newest"`
+	LabelWords       []string            `json:"label_words,omitempty" jsonschema:"words that all stand in its title"`
+	ReplyToMessageID int64               `json:"reply_to_message_id,omitempty" jsonschema:"left out: what the message you answer replies to"`
+}
+
+type resolveOut struct {
+	Result     string          `json:"result" jsonschema:"resolved, ambiguous or not_found"`
+	Object     *contextObject  `json:"object,omitempty" jsonschema:"the one that is meant, if resolved"`
+	Candidates []contextObject `json:"candidates,omitempty" jsonschema:"best first, if ambiguous: ask which one, or give more arguments"`
+	ScopeUsed  string          `json:"scope_used" jsonschema:"reply_chain, topic or chat"`
+	Truncated  bool            `json:"truncated" jsonschema:"there are more candidates"`
+}
+
+func resolveReferenceTarget() Tool {
+	return define(Tool{
+		Name: "resolve_reference_target", Title: "Resolve what a user refers to", Kind: Adds,
+		Description: "Finds the one object of this conversation that a user refers to, as in \"translate it\", \"close that poll\", \"the second article\". " +
+			"Good: before you act on a target that the user did not name exactly. Bad: to see what there is (use list_active_context_objects), or to search the history. " +
+			"It never guesses. If the reference is ambiguous, ask the user. A resolved object stays active for longer.",
+		Bounds: map[string]Bound{"raw_text": Text(0, maxPhrase), "kind": OneOf(msg.ContextKinds()...),
+			"ordinal": Number(-100, 100), "label_words": List(0, 20),
+			"label_words[]": Text(1, 100)},
+	}, resolve)
+}
+
+func resolve(ctx context.Context, c *Caller, in resolveIn) (out resolveOut, err error) {
+	var kinds []contextobjects.Kind
+	if in.Kind != "" {
+		kinds = []contextobjects.Kind{in.Kind}
+	}
+	ref := contextobjects.Reference{RawText: in.RawText, LabelWords: in.LabelWords}
+	if in.Ordinal != nil {
+		if ref.Ordinal = *in.Ordinal; ref.Ordinal == 0 {
+			return out, refuse("ordinal is 0: 1 is the oldest, -1 the newest, or leave it out")
+		}
+	}
+	return once(ctx, c, in, func(tx *store.Tx) (resolveOut, error) {
+		q, replyTo, err := c.contextQuery(ctx, tx.Reader, contextIn{ReplyToMessageID: in.ReplyToMessageID})
+		if err != nil {
+			return resolveOut{}, err
+		}
+		q.Kinds, q.Max, ref.ReplyTo = kinds, contextobjects.DefaultResults, replyTo
+		res, err := c.Services.Objects.Resolve(ctx, tx.Reader, q, ref)
+		if err != nil {
+			return resolveOut{}, err
+		}
+		if res.Outcome == contextobjects.NotFound && replyTo != 0 && len(in.LabelWords) == 0 && in.Ordinal == nil {
+			if err := c.resolveMessage(ctx, tx, q, replyTo, &res); err != nil {
+				return resolveOut{}, err
+			}
+		}
+		if res.Outcome == contextobjects.Resolved {
+			touched, err := c.Services.Objects.Activate(tx, contextobjects.ResolvedByResolver, *res.Matches[0].Object,
+				q.Now)
+			if err != nil {
+				return resolveOut{}, err
+			}
+			res.Matches[0].Object, res.Matches[0].Reasons = &touched, res.Matches[0].Reasons|msg.ActivatedByResolver
+		}
+		c.objectLog(q, res.Result).Info("reference resolved")
+		return describeResolution(q, res), nil
+	})
+}
+
+// resolveMessage takes the message that is answered, if it is of a kind that was asked for and nothing else is.
+func (c *Caller) resolveMessage(ctx context.Context, tx *store.Tx, q *contextobjects.Query, id int64,
+	res *contextobjects.Resolution) error {
+	m, err := tx.Message(ctx, id)
+	if err != nil || m == nil {
+		return err
+	}
+	o := contextobjects.Object{ChatJID: c.Turn.ChatJID, Topic: q.Topic, Kind: msg.ContextMessage, SourceMessageID: id,
+		CreatedBy: m.Sender}
+	if m.Direction == msg.Out {
+		o.Kind, o.CreatedBy, o.CreatedByBot = msg.ContextBotMessage, "", true
+	}
+	if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, o.Kind) {
+		return nil
+	}
+	*res = contextobjects.Resolution{Outcome: contextobjects.Resolved, Result: contextobjects.Result{
+		Matches: []contextobjects.Match{{Object: &o, Confidence: 1, Reasons: msg.SameReplyChain}},
+		Scope:   contextobjects.ScopeReplyChain, Found: 1}}
+	return nil
+}
+
+func describeResolution(q *contextobjects.Query, res contextobjects.Resolution) resolveOut {
+	all := describeMatches(q, res.Matches)
+	out := resolveOut{Result: string(res.Outcome), ScopeUsed: string(res.Scope), Truncated: res.Truncated}
+	if res.Outcome == contextobjects.Resolved {
+		out.Object = &all[0]
+	} else {
+		out.Candidates = all
+	}
+	return out
+}
+
+type activateIn struct {
+	Event           contextobjects.Event `json:"event" jsonschema:"what you have just done"`
+	Kind            contextobjects.Kind  `json:"kind" jsonschema:"what kind of object it is"`
+	SourceMessageID int64                `json:"source_message_id,omitempty" jsonschema:"the message of this chat that it is in"`
+	Label           string               `json:"label,omitempty" jsonschema:"a short title, in the words that users would use"`
+	URL             string               `json:"url,omitempty" jsonschema:"of an article or link; needed if there is no source_message_id"`
+}
+
+type activateOut struct {
+	ObjectID    string `json:"object_id" jsonschema:"its id in this chat"`
+	ActiveUntil int64  `json:"active_until" jsonschema:"unix milliseconds; far away for an open poll"`
+}
+
+func activateContextObject() Tool {
+	return define(Tool{
+		Name: "activate_context_object", Title: "Note what the conversation is about", Kind: Adds,
+		Description: "Notes that the conversation is now about an object, so that later messages can refer to it. Call it right after you have summarized an article, discussed a URL, " +
+			"looked into an image, video, voice message or document, used a summary again, or answered a follow-up about an object. " +
+			"Bad: an attachment that was merely handed over, an old link in the history, media of another topic, something mentioned in passing. Polls and reminders are noted by their own tools.",
+		Bounds: map[string]Bound{"event": OneOf(contextobjects.AgentEvents()...),
+			"kind": OneOf(msg.ContextKinds()...), "label": Text(0, maxUser),
+			"url": Text(0, contextobjects.MaxURL)},
+	}, activate)
+}
+
+func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, err error) {
+	event, kind := in.Event, in.Kind
+	if _, kinds := event.Rule(); !slices.Contains(kinds, kind) {
+		return out, refuse("%s is about none of kind %s: use one of %v", event, kind, kinds)
+	}
+	o := contextobjects.Object{ChatJID: c.Turn.ChatJID, Kind: kind, SourceMessageID: in.SourceMessageID,
+		Label: c.clean(in.Label), URL: c.clean(in.URL)}
+	if in.SourceMessageID == 0 {
+		u, err := url.Parse(in.URL)
+		if kind.TTL() != msg.ContextTTLMedium || err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+			u.Host == "" {
+			return out, refuse("give the source_message_id, or for an article, link or summary a url that begins with http:// or https://")
+		}
+		sum := sha256.Sum256([]byte(in.URL))
+		o.ID = string(kind) + ":" + hex.EncodeToString(sum[:8]) // a summary of an article is an object beside it
+	}
+	out, err = once(ctx, c, in, func(tx *store.Tx) (activateOut, error) {
+		if err := c.completeObject(ctx, tx, &o); err != nil {
+			return activateOut{}, err
+		}
+		stored, err := c.Services.Objects.Activate(tx, event, o, c.Services.now())
+		return activateOut{ObjectID: stored.ID, ActiveUntil: stored.ActiveUntil}, err
+	})
+	if err == nil {
+		c.Services.Log.Info("context object activated", "request", c.Request, "run", c.RunID, "turn", c.Turn.ID,
+			"chat", o.ChatJID, "topic", o.Topic, "reason", string(event), "ids", []string{out.ObjectID})
+	}
+	return out, err
+}
+
+// completeObject adds what the rows have of an object, and checks that its message is of the chat and topic.
+func (c *Caller) completeObject(ctx context.Context, tx *store.Tx, o *contextobjects.Object) error {
+	var err error
+	if o.Topic, _, err = contextTopic(ctx, tx.Reader, c.Turn); err != nil {
+		return err
+	}
+	if o.SourceMessageID == 0 {
+		return nil
+	}
+	m, err := c.ownMessage(ctx, tx.Reader, o.SourceMessageID)
+	if err != nil {
+		return err
+	}
+	if o.Kind.IsMedia() {
+		same, err := sameTopic(ctx, tx.Reader, c.Turn, m)
+		if err != nil {
+			return err
+		}
+		if !same {
+			return refuse("message %d is of another topic: its media is active there only", m.ID)
+		}
+	}
+	o.CreatedBy = m.Sender
+	if m.Direction == msg.Out {
+		o.CreatedBy, o.CreatedByBot = "", true
+	}
+	stored, err := rows.ContextObjectOf(ctx, tx.Reader, c.Turn.ChatJID, o.Kind, m.ID, c.Services.now())
+	if err != nil {
+		return err
+	}
+	switch own := o.Kind == msg.ContextPoll || o.Kind == msg.ContextReminder; {
+	case stored != nil:
+		o.ID, o.DueAt = stored.ID, stored.DueAt
+	case own:
+		return refuse("no %s of message %d is active: list it with its own tool, which makes it active", o.Kind, m.ID)
+	}
+	return nil
 }

@@ -2,7 +2,7 @@
 //
 // # How to add a tool
 //
-// A tool is one file, named after it: its input and output structs, whose fields have
+// A tool, or all of one subject, are a file: input and output structs, whose fields have
 // `json` and `jsonschema` tags (the latter is the description that the model reads), a
 // function that returns its [Tool] by [define], and its handler. Add the function to
 // [Registry], and run `go test ./gated/internal/tools -update` for docs/reference/tools.md.

@@ -103,6 +103,13 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	return f
 }
 
+// parallel is newFixture for a test that runs beside others.
+func parallel(t *testing.T) *fixture {
+	t.Helper()
+	t.Parallel()
+	return newFixture(t)
+}
+
 // reminder stores an active reminder of a group in a chat.
 func (f *fixture) reminder(folder, chat string) int64 {
 	f.t.Helper()
@@ -279,6 +286,21 @@ func (f *fixture) worksAs(access *Access, tool, arguments string) string {
 	}
 	return text
 }
+
+// shows calls a tool that must succeed, and checks what its result has, and by not has not.
+func (f *fixture) shows(tool, arguments string, parts ...string) {
+	f.t.Helper()
+	result := f.works(tool, arguments)
+	for _, part := range parts {
+		if text, without := strings.CutPrefix(part, notMark); strings.Contains(result, text) == without {
+			f.t.Errorf("%s %s: %s, which %q is about", tool, arguments, result, part)
+		}
+	}
+}
+
+const notMark = "not: "
+
+func not(part string) string { return notMark + part }
 
 // refused calls a tool that must refuse with a text.
 func (f *fixture) refused(tool, arguments, want string) {

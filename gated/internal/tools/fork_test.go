@@ -61,8 +61,7 @@ func newFakeRoutd(f *fixture) *fakeRoutd {
 }
 
 func TestEngagement_OpenAndEnd(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.write(func(tx *store.Tx) error { return tx.PutThread(msg.Thread{ChatJID: chat, ID: "33"}) })
 	want := fmt.Sprintf(`{"engaged":true,"engaged_until":%d,"folder":"acme"}`, f.clock.UnixMilli()+1000)
 	for range 2 {
@@ -104,21 +103,6 @@ func TestEngagement_TopicOfTheTurn_MeansItsPlace(t *testing.T) {
 		}
 		f.refused("disengage", `{"jid":"OWN_CHAT","topic":"#no name"}`, "is not valid: write # and a name")
 	}
-}
-
-func TestEngagement_Refusals(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	for _, tool := range []string{"engage", "disengage"} {
-		f.refused(tool, `{"jid":"OWN_CHAT"}`, "topic")
-		f.refused(tool, `{"topic":""}`, "jid")
-		f.refused(tool, `{"jid":"nowhere","topic":""}`, "out of reach")
-		f.refused(tool, `{"jid":"OWN_CHAT","topic":"deploy"}`, `has no thread "deploy": give the place of <turn>, which is "" here`)
-		f.refused(tool, `{"jid":"FOREIGN_CHAT","topic":""}`, "out of reach")
-	}
-	f.routd.down = true
-	f.refused("engage", `{"jid":"OWN_CHAT","topic":""}`, "try again later")
-	f.refused("disengage", `{"jid":"OWN_CHAT","topic":""}`, "try again later")
 }
 
 // answered stores a delivered answer of the fixture's turn, in a place.
@@ -192,8 +176,7 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 		{"discord:5", "9", "9", "9#fix", "9", false},
 	} {
 		t.Run(tt.chat+" "+tt.topic, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
+			f := parallel(t)
 			f.in(tt.chat, tt.thread, tt.topic)
 			wrong := f.answered("Monday", "", "wrong-"+tt.chat+tt.thread)
 			f.answered("something newer", "", "newer")
@@ -249,8 +232,7 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 }
 
 func TestForkTopic_Refusals(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.works("fork_topic", `{"topic":"#correction","off_message_id":OWN_MESSAGE}`)
 	for arguments, want := range map[string]string{
 		`{"topic":"#correction","off_message_id":OWN_MESSAGE}`: "exists already",
@@ -274,8 +256,7 @@ func TestForkTopic_Refusals(t *testing.T) {
 
 // TestForkTopic_MessageOfAnotherTopic_IsRefused forks off messages of the same chat and thread.
 func TestForkTopic_MessageOfAnotherTopic_IsRefused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	const jid = "telegram:-5"
 	f.in(jid, "", "#deploy")
 	other := f.answered("Monday", "", "wrong-"+jid) // which the turn's message replies to
@@ -304,8 +285,7 @@ func TestSendMessage_ForkToParent(t *testing.T) {
 		{"web:acme", "", "#fix", "", "", ""},
 	} {
 		t.Run(tt.chat+" "+tt.topic, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
+			f := parallel(t)
 			f.in(tt.chat, tt.thread, tt.topic)
 			f.fork(folder, tt.topic, func(fork *msg.Fork) { fork.OwnThread = strings.HasPrefix(tt.chat, "discord") })
 			f.works("send_message", fmt.Sprintf(`{"text":"it is Tuesday","topic":%q}`, tt.parent))
@@ -321,8 +301,7 @@ func TestSendMessage_ForkToParent(t *testing.T) {
 
 // In a Slack thread, the answer to the parent ends the fork: later messages are for the parent.
 func TestSendMessage_ForkInSlackThread_EndsIt(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.in("slack:C5", "1.2", "1.2#fix")
 	f.fork(folder, "1.2#fix")
 	ended := func() bool { return f.forkOf("1.2#fix").EndedAt != 0 }
@@ -344,8 +323,7 @@ func TestSendMessage_ForkInSlackThread_EndsIt(t *testing.T) {
 }
 
 func TestForkTopic_Names_AreNotUsedAgain(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.in("telegram:-5", "", "")
 	f.answered("Monday", "", "wrong")
 	fork := func(want string) {
@@ -380,8 +358,7 @@ func TestForkTopic_Names_AreNotUsedAgain(t *testing.T) {
 
 // As long as forks are ended, there may be any number of them.
 func TestForkTopic_OpenForks_AreLimited(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.in("slack:C5", "", "")
 	newFork := func(n int) string {
 		f.clock = f.clock.Add(time.Second)
@@ -406,8 +383,7 @@ func TestForkTopic_OpenForks_AreLimited(t *testing.T) {
 }
 
 func TestForkTopic_ThreadWithConversation_Refused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.in("slack:C5", "", "")
 	fork := fmt.Sprintf(`{"off_message_id":%d}`, f.answered("Monday", "", "1.5").ID)
 	f.works("fork_topic", fork)
@@ -448,8 +424,7 @@ func TestForkTopic_TurnOfAnotherGroup(t *testing.T) {
 
 // The fork of a group that no route of the chat leads to, such as one called by @name.
 func TestDisengage_ForkWithoutWindow_Ends(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	there := func(fork *msg.Fork) { fork.ChatJID = foreignChat }
 	f.fork("acme/eng", "#fix", there)
 	f.fork("other", "#fix2", there)

@@ -36,8 +36,7 @@ func (f *fixture) notices() (n int) {
 }
 
 func TestDelegate_Row_HasTheTurnsAddress(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.works("delegate", `{"folder":"acme/eng","prompt":"fix it, the password is hunter2 <internal>secret</internal>"}`)
 	rows := f.forwarded()
 	if len(rows) != 1 {
@@ -56,20 +55,8 @@ func TestDelegate_Row_HasTheTurnsAddress(t *testing.T) {
 	}
 }
 
-func TestDelegate_NoGroupBelow_IsRefusedWithTheChoice(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.refused("delegate", `{"folder":"acme/nosuch","prompt":"hi"}`, "choose one of acme/eng")
-	f.refused("delegate", `{"folder":"acme","prompt":"hi"}`, "not a group below yours")
-	f.refused("delegate", `{"folder":"acme/eng","prompt":"<internal>x</internal>"}`, "prompt is empty")
-	if rows := f.forwarded(); len(rows) != 0 {
-		t.Errorf("%d rows", len(rows))
-	}
-}
-
 func TestEscalate_FromAChild_AsksTheNearestGroupAbove(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	_, turn, access := f.startRun("acme/no/deep", "telegram:-9", "hi")
 	f.worksAs(access, "escalate", `{"prompt":"may I?"}`)
 	rows := f.forwarded()
@@ -125,8 +112,7 @@ func (f *fixture) startTurn(m *msg.Message, turn *msg.Turn) (*msg.Turn, *Access)
 }
 
 func TestDelegate_InATurnThatAnswersAGroup_AnswerGoesToThatGroup(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.worksAs(f.escalatedTurn(), "delegate", `{"folder":"acme/no/deep","prompt":"look it up"}`)
 	rows := f.forwarded()
 	got := rows[len(rows)-1]
@@ -136,8 +122,7 @@ func TestDelegate_InATurnThatAnswersAGroup_AnswerGoesToThatGroup(t *testing.T) {
 }
 
 func TestForward_Loop_EndsAtTheDepthWithOneNotice(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	deep := f.delegatedTurn(msg.MaxDelegationDepth)
 	for range 3 {
 		for tool, arguments := range map[string]string{
@@ -152,8 +137,7 @@ func TestForward_Loop_EndsAtTheDepthWithOneNotice(t *testing.T) {
 }
 
 func TestForward_Storm_EndsWithOneNotice(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	for i := range msg.MaxDelegations {
 		f.works([]string{"delegate", "inject_message"}[i%2], []string{
 			fmt.Sprintf(`{"folder":"acme/eng","prompt":"part %d"}`, i), fmt.Sprintf(`{"chat_jid":"OWN_CHAT","content":"part %d"}`, i),
@@ -168,12 +152,9 @@ func TestForward_Storm_EndsWithOneNotice(t *testing.T) {
 }
 
 func TestInjectMessage_Row_IsLikeAUsers(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.works("inject_message", `{"chat_jid":"OWN_CHAT","content":"go on","topic":"#deploy","sender_name":"Nightly"}`)
 	f.works("inject_message", `{"chat_jid":"group:acme/eng","content":"go on"}`)
-	f.refused("inject_message", `{"chat_jid":"acme","content":"go on"}`, "no address of a chat")
-	f.refused("inject_message", `{"chat_jid":"OWN_CHAT","content":"go on","topic":"4711"}`, "no thread")
 	rows := f.forwarded()
 	if len(rows) != 2 {
 		t.Fatalf("%d rows", len(rows))

@@ -54,10 +54,10 @@ func Text(least, most int) Bound {
 }
 
 // OneOf is a bound of a text to words.
-func OneOf(words ...string) Bound {
+func OneOf[T ~string](words ...T) Bound {
 	return func(s *jsonschema.Schema) {
 		for _, word := range words {
-			s.Enum = append(s.Enum, word)
+			s.Enum = append(s.Enum, string(word))
 		}
 	}
 }
@@ -66,9 +66,6 @@ func OneOf(words ...string) Bound {
 func Number(least, most float64) Bound {
 	return func(s *jsonschema.Schema) { s.Minimum, s.Maximum = &least, &most }
 }
-
-// Clamped marks a number that has no bounds, since the tool takes the nearest one that it can use.
-func Clamped() Bound { return func(*jsonschema.Schema) {} }
 
 // List is a bound of a list's length.
 func List(least, most int) Bound {
@@ -106,15 +103,6 @@ func Registry() []Tool {
 		disengage(),
 		forkTopic(),
 	}
-}
-
-// names are the words of a list of a package's own.
-func names[T ~string](words []T) []string {
-	all := make([]string, len(words))
-	for i, word := range words {
-		all[i] = string(word)
-	}
-	return all
 }
 
 // define completes a tool by its handler. Its schemas are those of In and Out, and

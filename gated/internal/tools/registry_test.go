@@ -52,8 +52,7 @@ func TestTools_Example_WorksAndIsLogged(t *testing.T) {
 }
 
 func TestTools_TokenOfNoLiveRun_IsUnauthorized(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	_, _, ended := f.startRun("acme/no/deep", "telegram:-8", "hi")
 	ended.Close()
 	own := f.access.Token()
@@ -126,24 +125,116 @@ func namesOthers(s *jsonschema.Schema) (names []string) {
 	return names
 }
 
-// TestTools_ArgumentsThatDoNotFit_AreNamed: a refusal says which argument is wrong and what it may be.
-func TestTools_ArgumentsThatDoNotFit_AreNamed(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	for _, tt := range []struct{ tool, arguments, want string }{
-		{"engage", `{"jid":"OWN_CHAT"}`, `the arguments must have "topic"`},
-		{"engage", `{"jid":"x","topic":""}`, "jid must have at least 3 characters"},
-		{"engage", `{"jid":"OWN_CHAT","topic":7}`, "topic must be of type string"},
-		{"engage", `{"jid":"OWN_CHAT","topic":"","thread":"x"}`, `the arguments must not have "thread"`},
-		{"engage", `{"jid":"OWN_CHAT","topic":"` + strings.Repeat("x", 500) + `"}`, "topic must have at most 200 characters"},
-		{"poll_create", `{"question":"lunch?","options":["pizza"]}`, "options must have at least 2 entries"},
-		{"poll_create", `{"question":"lunch?","options":["pizza",""]}`, "options[] must not be empty"},
-		{"broadcast", `{"text":""}`, "text must not be empty"},
+// TestTools_WrongUse_SaysWhatToDo: a refusal names the argument that is wrong and what it may be, and nothing is done.
+func TestTools_WrongUse_SaysWhatToDo(t *testing.T) {
+	f := parallel(t)
+	before := f.written()
+	for _, tt := range []struct {
+		tool  string
+		calls map[string]string // arguments → what the refusal has
+	}{
+		{"engage", map[string]string{
+			`{"jid":"OWN_CHAT"}`:                         `the arguments must have "topic"`,
+			`{"topic":""}`:                               `the arguments must have "jid"`,
+			`{"jid":"x","topic":""}`:                     "jid must have at least 3 characters",
+			`{"jid":"OWN_CHAT","topic":7}`:               "topic must be of type string",
+			`{"jid":"OWN_CHAT","topic":"","thread":"x"}`: `the arguments must not have "thread"`,
+			`{"jid":"OWN_CHAT","topic":"` + strings.Repeat("x", 500) + `"}`: "topic must have at most 200 characters",
+			`{"jid":"nowhere","topic":""}`:                                  "out of reach",
+			`{"jid":"OWN_CHAT","topic":"deploy"}`:                           `has no thread "deploy": give the place of <turn>, which is "" here`,
+			`{"jid":"FOREIGN_CHAT","topic":""}`:                             "out of reach",
+		}},
+		{"disengage", map[string]string{
+			`{"jid":"OWN_CHAT"}`:                  `the arguments must have "topic"`,
+			`{"topic":""}`:                        `the arguments must have "jid"`,
+			`{"jid":"nowhere","topic":""}`:        "out of reach",
+			`{"jid":"OWN_CHAT","topic":"deploy"}`: `has no thread "deploy": give the place of <turn>, which is "" here`,
+			`{"jid":"FOREIGN_CHAT","topic":""}`:   "out of reach",
+		}},
+		{"broadcast", map[string]string{`{"text":""}`: "text must not be empty"}},
+		{"send_message", map[string]string{
+			`{"text":"<think>only thoughts</think>"}`: "nothing is sent",
+			`{"text":"x","topic":"78"}`:               "no thread",
+			`{"text":"x","topic":"#not valid"}`:       "not valid",
+		}},
+		{"edit_message", map[string]string{`{"message_id":OWN_ANSWER,"text":"<think>hm</think>"}`: "text is empty"}},
+		{"reset_session", map[string]string{`{}`: "groupFolder"}},
+		{"search_messages", map[string]string{
+			`{"text":"   "}`:                     "blank",
+			`{"text":"needle","before":"12"}`:    "is not the next of an earlier result",
+			`{"text":"needle","before":"12-"}`:   "is not the next of an earlier result",
+			`{"text":"needle","before":"-"}`:     "is not the next of an earlier result",
+			`{"text":"needle","before":"a-b"}`:   "is not the next of an earlier result",
+			`{"text":"needle","before":"-1-2"}`:  "is not the next of an earlier result",
+			`{"text":"needle","before":"1-2-3"}`: "is not the next of an earlier result",
+		}},
+		{"ask_user", map[string]string{
+			`{"question":"?","options":["a"]}`:     "options",
+			`{"question":"?","options":["a","a"]}`: "option 2 is the same as another one",
+		}},
+		{"poll_create", map[string]string{
+			`{"question":"lunch?","options":["pizza"]}`:                               "options must have at least 2 entries",
+			`{"question":"lunch?","options":["pizza",""]}`:                            "options[] must not be empty",
+			`{"question":" ","options":["a","b"]}`:                                    "question: is empty",
+			`{"question":"` + strings.Repeat("😀", 151) + `","options":["a","b"]}`:     "take 300",
+			`{"question":"q","options":["a","a"]}`:                                    "same as another",
+			`{"question":"q","options":["a"," "]}`:                                    "option 2 is empty",
+			`{"question":"q","options":["a","` + strings.Repeat("x", 101) + `"]}`:     "take 100",
+			`{"question":"q","options":["a","b"],"closes_at":"tomorrow"}`:             "is no time",
+			`{"question":"q","options":["a","b"],"closes_at":"2001-01-01T00:00:00Z"}`: "in the past",
+			`{"question":"q","options":["a","b"],"closes_at":"2025-11-15T00:00:00Z"}`: "a year",
+		}},
+		{"poll_close", map[string]string{`{"poll_id":4711}`: "poll_list"}},
+		{"reminder_create", map[string]string{
+			`{"kind":"text","body":"late","due_at":"2023-11-01T09:00:00Z"}`: "has passed: it is 2023-11-14",
+			`{"kind":"text","body":"often","cron":"* * * * *"}`:             "every 10 minutes at most",
+			`{"kind":"text","body":"when"}`:                                 "Give due_at",
+		}},
+		{"activate_context_object", map[string]string{
+			`{"event":"poll_created","kind":"poll","source_message_id":OWN_MESSAGE}`:        "event",
+			`{"event":"media_inspected","kind":"article","source_message_id":OWN_MESSAGE}`:  "use one of",
+			`{"event":"followup_attached","kind":"poll","source_message_id":OWN_MESSAGE}`:   "list it with its own tool",
+			`{"event":"url_discussed","kind":"song","source_message_id":OWN_MESSAGE}`:       "kind must be one of article link",
+			`{"event":"url_discussed","kind":"link","url":"javascript:alert(1)"}`:           "begins with http",
+			`{"event":"media_inspected","kind":"media.image","url":"https://example.org/"}`: "give the source_message_id",
+		}},
+		{"list_active_context_objects", map[string]string{
+			`{"allowed_kinds":["song"]}`:      "allowed_kinds[] must be one of article link",
+			`{"include_inactive_debug":true}`: "include_inactive_debug",
+		}},
+		{delegateName, map[string]string{
+			`{"folder":"acme/nosuch","prompt":"hi"}`:                  "choose one of acme/eng",
+			`{"folder":"acme","prompt":"hi"}`:                         "not a group below yours",
+			`{"folder":"acme/eng","prompt":"<internal>x</internal>"}`: "prompt is empty",
+		}},
+		{injectName, map[string]string{
+			`{"chat_jid":"acme","content":"go on"}`:                        "no address of a chat",
+			`{"chat_jid":"OWN_CHAT","content":"go on","topic":"4711"}`:     "no thread",
+			`{"chat_jid":"OWN_CHAT","content":"/stop"}`:                    "are for users",
+			`{"chat_jid":"OWN_CHAT","content":"/new go on"}`:               "are for users",
+			`{"chat_jid":"OWN_CHAT","content":"/approve ABCD-1234 main"}`:  "are for users",
+			`{"chat_jid":"OWN_CHAT","content":"@eng"}`:                     "are for users",
+			`{"chat_jid":"OWN_CHAT","content":"@eng do it"}`:               "are for users",
+			`{"chat_jid":"OWN_CHAT","content":"@"}`:                        "are for users",
+			`{"chat_jid":"OWN_CHAT","content":" @eng"}`:                    "are for users",
+			"{\"chat_jid\":\"OWN_CHAT\",\"content\":\"\u2003@eng do it\"}": "are for users",
+		}},
 	} {
-		text, isError := f.call(tt.tool, tt.arguments)
-		if !isError || !strings.HasPrefix(text, tt.want) || strings.Contains(text, "validating") {
-			t.Errorf("%s %.80s: %v %q, want %q", tt.tool, tt.arguments, isError, text, tt.want)
+		for arguments, want := range tt.calls {
+			text, isError := f.call(tt.tool, arguments)
+			if !isError || !strings.Contains(text, want) || strings.Contains(text, "validating") {
+				t.Errorf("%s %.80s: %v %q, want %q", tt.tool, arguments, isError, text, want)
+			}
 		}
+	}
+	if after := f.written(); after != before {
+		t.Errorf("rows before: %s\nafter: %s", before, after)
+	}
+	f.shows("list_active_context_objects", `{}`, `"objects":[]`)
+	f.shows("resolve_reference_target", `{}`, `"result":"not_found"`)
+	f.routd.down = true
+	for _, tool := range []string{"engage", "disengage"} {
+		f.refused(tool, `{"jid":"OWN_CHAT","topic":""}`, "try again later")
 	}
 }
 
@@ -254,15 +345,17 @@ func checkSchema(t *testing.T, tool Tool, path string, s *jsonschema.Schema, bou
 	}
 }
 
+// clamped are numbers without bounds: the tool takes the nearest one that it can use, or the id of a message.
+var clamped = []string{"current_message_id", "reply_to_message_id", "source_message_id", "max_results", "limit"}
+
 func checkBounds(t *testing.T, tool Tool, at string, s *jsonschema.Schema) {
 	t.Helper()
-	_, named := tool.Bounds[at]
 	switch {
 	case s.Type == "string" && s.MaxLength == nil && s.Enum == nil:
 		t.Errorf("the text %s has no longest length", at)
 	case s.Type == "array" && s.MaxItems == nil:
 		t.Errorf("the list %s has no longest length", at)
-	case (s.Type == "integer" || s.Type == "number") && !named:
+	case (s.Type == "integer" || s.Type == "number") && (s.Minimum == nil || s.Maximum == nil) && !slices.Contains(clamped, at):
 		t.Errorf("the number %s has no bounds", at)
 	case s.Type == "array" && s.Items.Type == "string" && s.Items.MaxLength == nil && s.Items.Enum == nil:
 		t.Errorf("texts of %s have no longest length", at)
@@ -270,8 +363,7 @@ func checkBounds(t *testing.T, tool Tool, at string, s *jsonschema.Schema) {
 }
 
 func TestServer_ToolsList_IsTheRegistry(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	session := storetest.Must(f.client(f.access.Token()))(t)
 	list := storetest.Must(session.ListTools(t.Context(), &mcp.ListToolsParams{}))(t)
 	var got, want []string

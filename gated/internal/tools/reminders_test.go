@@ -19,8 +19,7 @@ func (f *fixture) ownReminders() []*msg.Reminder {
 }
 
 func TestReminderCreate_Reminder_FiresInItsZoneAndIsActive(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	out := f.works("reminder_create", `{"kind":"text","body":"stand-up","due_at":"2023-11-15T09:00:00","time_zone":"Europe/Berlin"}`)
 	if !strings.Contains(out, `"next_at":"2023-11-15T09:00:00+01:00"`) {
 		t.Errorf("result %s", out)
@@ -30,17 +29,11 @@ func TestReminderCreate_Reminder_FiresInItsZoneAndIsActive(t *testing.T) {
 	if made.Folder != folder || made.CreatedBy != "telegram:7" || time.UnixMilli(made.NextSlot).UTC().Hour() != 8 || f.changes != 1 {
 		t.Errorf("%+v, %d changes", made, f.changes)
 	}
-	if list := f.works("list_active_context_objects", `{"allowed_kinds":["reminder"]}`); !strings.Contains(list, "activated_by_reminder_create") || !strings.Contains(list, "future_reminder") {
-		t.Errorf("active: %s", list)
-	}
-	f.refused("reminder_create", `{"kind":"text","body":"late","due_at":"2023-11-01T09:00:00Z"}`, "has passed: it is 2023-11-14")
-	f.refused("reminder_create", `{"kind":"text","body":"often","cron":"* * * * *"}`, "every 10 minutes at most")
-	f.refused("reminder_create", `{"kind":"text","body":"when"}`, "Give due_at")
+	f.shows("list_active_context_objects", `{"allowed_kinds":["reminder"]}`, "activated_by_reminder_create", "future_reminder")
 }
 
 func TestReminderCreate_TooManyForAChat_IsRefused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	for range reminders.MaxPerChat - len(f.ownReminders()) {
 		f.reminder(folder, chat)
 	}
@@ -48,8 +41,7 @@ func TestReminderCreate_TooManyForAChat_IsRefused(t *testing.T) {
 }
 
 func TestReminderUpdateAndCancel_OwnReminder_Change(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.works("reminder_update", `{"id":OWN_REMINDER,"cron":"0 7 * * *"}`)
 	if r := f.ownReminders()[0]; r.Cron != "0 7 * * *" || r.Body != "stand-up" || time.UnixMilli(r.NextSlot).UTC().Hour() != 7 || f.changes != 1 {
 		t.Errorf("%+v, %d changes", r, f.changes)
@@ -62,8 +54,7 @@ func TestReminderUpdateAndCancel_OwnReminder_Change(t *testing.T) {
 }
 
 func TestReminderList_OtherGroupsOfTheChat_AreLeftOut(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.reminder("other", chat)
 	f.reminder("acme/eng", chat)
 	if list := f.works("reminder_list", `{}`); strings.Count(list, `"body"`) != 2 {
@@ -75,8 +66,7 @@ func TestReminderList_OtherGroupsOfTheChat_AreLeftOut(t *testing.T) {
 }
 
 func TestBroadcast_AllChats_ReachesThoseOfTheGroupAtTheTopLevel(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.write(func(tx *store.Tx) error {
 		for _, jid := range []string{chat, foreignChat} {
 			if err := tx.PutChat(jid, msg.ChatGroup, "", 1); err != nil {
@@ -117,15 +107,12 @@ func (f *fixture) forum() (jid, post string) {
 
 // A forum takes messages in its posts alone: a call that would write outside of them is refused.
 func TestForum_OutsideOfPosts_IsRefused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	jid, post := f.forum()
 	f.refused("broadcast", `{"text":"hi","chats":["`+jid+`"]}`, "leave it out")
 	f.refused("inject_message", `{"chat_jid":"`+jid+`","content":"hi"}`, "give the id of a post")
 	f.works("inject_message", `{"chat_jid":"`+jid+`","content":"hi","topic":"`+post+`"}`)
-	if out := f.works("broadcast", `{"text":"hi"}`); !strings.Contains(out, `"left_out":["`+jid+`"]`) {
-		t.Errorf("broadcast to all chats: %s", out)
-	}
+	f.shows("broadcast", `{"text":"hi"}`, `"left_out":["`+jid+`"]`)
 	if m := f.last(); m.ChatJID == jid || m.Sender != msg.AgentSender(folder) {
 		t.Errorf("the broadcast is %+v", m)
 	}

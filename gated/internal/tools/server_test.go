@@ -80,8 +80,7 @@ func TestServer_InternalError_IsLoggedNotShown(t *testing.T) {
 }
 
 func TestServer_Calls_AreCountedByToolAndOutcome(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.works("send_message", `{"text":"x"}`)
 	f.refused("send_message", `{"text":"x","y":1}`, "y")
 	f.refused("reset_session", `{"groupFolder":"other"}`, "out of reach")
@@ -107,8 +106,7 @@ func TestServer_Calls_AreCountedByToolAndOutcome(t *testing.T) {
 }
 
 func TestServer_Log_HasNoArguments(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.works("send_message", `{"text":"the launch code"}`)
 	f.refused("send_message", `{"text":"the launch code","x":1}`, "x")
 	if log := f.log.String(); strings.Contains(log, "launch") || strings.Contains(log, f.access.Token()) {
@@ -117,8 +115,7 @@ func TestServer_Log_HasNoArguments(t *testing.T) {
 }
 
 func TestServer_ForeignOriginOrHost_IsForbidden(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	for name, c := range map[string]struct {
 		change func(*http.Request)
 		want   int
@@ -140,8 +137,7 @@ func TestServer_ForeignOriginOrHost_IsForbidden(t *testing.T) {
 }
 
 func TestServer_TooLargeBody_IsRefused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	arguments := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
 	if status := f.post("send_message", arguments, f.access.Token()); status < 400 || status >= 500 {
 		t.Errorf("status %d", status)
@@ -195,8 +191,7 @@ func TestServer_ManyCalls_AreBoundedPerRun(t *testing.T) {
 
 // Some models send null for arguments that they leave out.
 func TestServer_NullArgument_IsLeftOut(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.works("send_message", `{"text":"the word null","topic":null}`)
 	f.refused("send_message", `{"text":null}`, "text")
 	f.refused("send_message", `{"text":"x","other":1,"topic":null}`, "other")
@@ -205,8 +200,7 @@ func TestServer_NullArgument_IsLeftOut(t *testing.T) {
 
 // Methods of capabilities that the server does not declare are unknown: there is no empty list of them.
 func TestServer_UndeclaredMethods_AreUnknown(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	for _, method := range []string{
 		"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "resources/subscribe",
 		"completion/complete", "logging/setLevel", "nonsense", "tools/nonsense", "sampling/createMessage",
@@ -248,8 +242,7 @@ func TestServer_ManySearches_AreBoundedForAllRuns(t *testing.T) {
 }
 
 func TestServer_RefusedArguments_AreNotRepeatedWhole(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	long := strings.Repeat("é", 30_000)
 	for _, arguments := range []string{
 		`{"text":"` + strings.Repeat("x", 2*maxText) + `"}`,

@@ -31,8 +31,7 @@ func (f *fixture) withChats(n int) {
 
 // The calls of a turn may store a bounded number of bytes over all tools, also if the turn is tried again.
 func TestVolume_TurnStoresMuch_FurtherCallsAreRefused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	big := strings.Repeat("<\U0001F600>", maxText/4)
 	calls := []struct{ tool, arguments string }{
 		{"send_message", `{"text":"%d%s"}`}, {"edit_message", `{"message_id":OWN_ANSWER,"text":"%d%s"}`}, {"delegate", `{"folder":"acme/eng","prompt":"%d%s"}`},
@@ -55,8 +54,7 @@ func TestVolume_TurnStoresMuch_FurtherCallsAreRefused(t *testing.T) {
 }
 
 func TestVolume_Broadcast_CountsAsOftenAsItHasChats(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.withChats(40)
 	f.refused("broadcast", `{"text":"`+strings.Repeat("x", maxText)+`"}`, tooMuch)
 	text := `{"text":"` + strings.Repeat("x", maxTurnBytes/90) + `%d"}`
@@ -77,8 +75,7 @@ func (f *fixture) nextTurn() {
 
 // The limit is the group's, whatever its turns, and is that of the rows.
 func TestBroadcast_MoreThanTheLimitWithinAnHour_IsRefused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+	f := parallel(t)
 	f.withChats(1)
 	for range maxBroadcasts {
 		f.works("broadcast", `{"text":"news"}`)

@@ -10,6 +10,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // question stores a question of a running turn, whose message is delivered with an id, "" for one that is being sent.
@@ -65,24 +66,18 @@ func pressOf(a *msg.Ask, option int) string { return msg.Press{Ask: a.ID, Option
 
 func (h *harness) stateOf(a *msg.Ask) string {
 	h.t.Helper()
-	now, err := h.st.Ask(h.t.Context(), a.ID)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	now := storetest.Must(h.st.Ask(h.t.Context(), a.ID))(h.t)
 	return strings.TrimSpace(fmt.Sprint(now.State, " ", now.Option, " ", now.AnsweredBy))
 }
 
 func TestAnswer_Press_ClosesTheQuestionOnce(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	a := h.question(dm, "77", msg.Who{Everyone: true})
 	first, second := h.press(dm, "77", "telegram:1", pressOf(a, 2)), h.press(dm, "77", "telegram:1", pressOf(a, 1))
 	h.step()
 	h.is(first, "observed/chosen ")
 	h.is(second, "dropped/choice_late ")
-	third := h.press(dm, "77", "telegram:1", pressOf(a, 1))
-	h.step()
-	h.is(third, "dropped/choice_late ")
+	h.ends(h.press(dm, "77", "telegram:1", pressOf(a, 1)), "dropped/choice_late ")
 	if got := h.stateOf(a); got != "answered Deny telegram:1" {
 		t.Errorf("the question is %s", got)
 	}
@@ -92,50 +87,38 @@ func TestAnswer_Press_ClosesTheQuestionOnce(t *testing.T) {
 }
 
 func TestAnswer_PressThatDoesNotCount_IsDroppedWithAReason(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	only := msg.Who{Senders: []string{"telegram:1"}, Label: "Ann"}
 	a, other := h.question("telegram:-5", "77", only), h.question("telegram:-6", "78", only)
 	denied, foreign := h.press("telegram:-5", "77", "telegram:2", pressOf(a, 1)), h.press("telegram:-5", "77", "telegram:1", pressOf(other, 1))
 	copied := h.press("telegram:-5", "99", "telegram:1", pressOf(a, 1))
 	h.step()
 	h.is(denied, "dropped/choice_denied ")
-	h.is(foreign, "dropped/choice_unknown ")
-	h.is(copied, "dropped/choice_unknown ")
+	h.are("dropped/choice_unknown ", foreign, copied)
 	for _, content := range []string{pressOf(a, 3), pressOf(a, 0), `{"ask":999,"option":1}`, "nonsense", ""} {
-		m := h.press("telegram:-5", "77", "telegram:1", content)
-		h.step()
-		h.is(m, "dropped/choice_unknown ")
+		h.ends(h.press("telegram:-5", "77", "telegram:1", content), "dropped/choice_unknown ")
 	}
 	if got := h.stateOf(a) + h.stateOf(other); got != "openopen" {
 		t.Errorf("the questions are %s", got)
 	}
 	late := h.question("telegram:-5", "79", only, func(q *rows.Question) { q.ExpiresAt = 1 })
-	m := h.press("telegram:-5", "79", "telegram:1", pressOf(late, 1))
-	h.step()
-	h.is(m, "dropped/choice_late ")
+	h.ends(h.press("telegram:-5", "79", "telegram:1", pressOf(late, 1)), "dropped/choice_late ")
 }
 
 // A user may press before the adapter has stored the id of the message; foreign adapters name the option.
 func TestAnswer_Press_OtherForms(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	sending := h.question(dm, "", msg.Who{Everyone: true})
-	early := h.press(dm, "123", "telegram:1", pressOf(sending, 1))
-	h.step()
-	h.is(early, "observed/chosen ")
+	h.ends(h.press(dm, "123", "telegram:1", pressOf(sending, 1)), "observed/chosen ")
 	for id, content := range map[string]string{"81": "2", "82": "allow once"} {
 		h.question(dm, id, msg.Who{Everyone: true})
-		m := h.press(dm, id, "telegram:1", content)
-		h.step()
-		h.is(m, "observed/chosen ")
+		h.ends(h.press(dm, id, "telegram:1", content), "observed/chosen ")
 	}
 }
 
 // The adapter may store the id of the message while the press is read, between any two reads.
 func TestAnswer_IDIsStoredMeanwhile_PressCounts(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	for n := range 40 {
 		chat, id := fmt.Sprint("telegram:5", n), fmt.Sprint(500+n)
 		a := h.question(chat, "", msg.Who{Everyone: true})
@@ -159,8 +142,7 @@ func TestAnswer_IDIsStoredMeanwhile_PressCounts(t *testing.T) {
 }
 
 func TestAnswer_Text_IsRecognisedWhereItIsClear(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	ann := msg.Who{Senders: []string{"telegram:1"}, Label: "Ann"}
 	inDM, inGroup := h.question(dm, "77", ann), h.question("telegram:-5", "78", ann)
 	by := func(sender, chat, text, replyTo string) *msg.Message {
@@ -188,8 +170,7 @@ func TestAnswer_Text_IsRecognisedWhereItIsClear(t *testing.T) {
 
 // A text from before a question does not answer it, even if it comes later.
 func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.put("hello", in(dm)) // makes the chat
 	h.step()
 	waiting := h.put("1", in(dm))
@@ -208,8 +189,7 @@ func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
 
 // A number below something else that the bot has said may be about that. The option's text and a reply are clear.
 func TestAnswer_NumberBelowMoreOfTheBot_IsOrdinaryText(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	for n, tt := range []struct {
 		source, text, replyTo string
 		chosen                bool
@@ -241,8 +221,7 @@ func TestAnswer_NumberBelowMoreOfTheBot_IsOrdinaryText(t *testing.T) {
 
 // A number that is the caption of a file, or stands below a quoted post of another chat, is for the agent.
 func TestAnswer_NumberWithFileOrQuote_IsOrdinaryText(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.put("hello", in(dm)) // makes the chat
 	h.step()
 	a := h.question(dm, "77", msg.Who{Everyone: true}, func(q *rows.Question) { q.PayloadHash = "sha256:1" })
@@ -257,16 +236,14 @@ func TestAnswer_NumberWithFileOrQuote_IsOrdinaryText(t *testing.T) {
 			t.Errorf("with %s the row is %s/%s, the question %s", name, got.Disposition, got.Reason, h.stateOf(a))
 		}
 	}
-	reply := h.take("1", in(dm), func(m *msg.Message) { m.ReplyToID, m.Quote = "77", "Allow once" })
-	h.is(reply, "observed/chosen ")
+	h.is(h.take("1", in(dm), func(m *msg.Message) { m.ReplyToID, m.Quote = "77", "Allow once" }), "observed/chosen ")
 }
 
 func stopOf(turn int64) string { return msg.Press{Stop: turn, Text: msg.StopLabel}.JSON() }
 
 // Slack's users reply in threads: a text there by the user of its only open question may answer it.
 func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	const chat, thread = "slack:C1", "9.1"
 	ann := msg.Who{Senders: []string{"slack:U1"}, Label: "Ann"}
 	ask := func(id, hash string) *msg.Ask {
@@ -292,8 +269,7 @@ func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
 
 // The press of a Stop button ends its turn, once, as long as the turn has not ended, and nothing else.
 func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	asked, bobs := h.put("queued"), h.put("#other queued", from("telegram:8"))
 	h.step()
 	turn := h.row(asked.ID).TurnID
@@ -326,16 +302,13 @@ func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 	h.turnIs(turn, msg.TurnCancelled)
 	next := h.put("the next one")
 	h.wait(2 * maxHold)
-	late := h.press(dm, "77", "telegram:1", stopOf(turn))
-	h.step()
-	h.is(late, "dropped/stop_late ")
+	h.ends(h.press(dm, "77", "telegram:1", stopOf(turn)), "dropped/stop_late ")
 	h.turnIs(h.row(next.ID).TurnID, msg.TurnQueued)
 }
 
 // A question about a budget is open for a day: texts do not answer it meanwhile, but for the words of its button.
 func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	budget := h.question(dm, "77", msg.Who{Senders: []string{"telegram:77"}, Label: "operators"}, func(q *rows.Question) {
 		q.AskID, q.Options = rows.BudgetScope{Folder: "q77", Day: "2026-11-23"}.AskID(1), []string{"Raise it", "No"}
 	})
@@ -363,8 +336,7 @@ func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
 
 // A text that matches an option, but doesn't say which question it answers, does not wait behind the question.
 func TestAnswer_TextThatMisses_SaysSo(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	ann := msg.Who{Senders: []string{"telegram:7"}, Label: "Ann"}
 	for _, jid := range []string{dm, "telegram:-5", "telegram:-6"} {
 		h.question(jid, "1", ann)
@@ -395,8 +367,7 @@ func TestAnswer_TextThatMisses_SaysSo(t *testing.T) {
 }
 
 func TestAnswer_DeletedQuestion_Ends(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	a, other := h.question("telegram:-5", "1", msg.Who{Everyone: true}), h.question("telegram:-6", "2", msg.Who{Everyone: true})
 	h.put("", in("telegram:-5"), verb(msg.VerbDelete), func(m *msg.Message) { m.TargetID = "1" })
 	h.put("", in("telegram:-5"), verb(msg.VerbDelete), func(m *msg.Message) { m.TargetID = "2" }) // of another chat

@@ -11,6 +11,7 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // poll stores an open poll of a chat, whose message is delivered with an id.
@@ -45,16 +46,11 @@ func (h *harness) vote(chat, target, voter, v, content string) *msg.Message {
 
 func (h *harness) tally(p *msg.StoredPoll) *msg.PollResult {
 	h.t.Helper()
-	result, err := factrows.PollResult(h.t.Context(), h.st.Reader, p)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return result
+	return storetest.Must(factrows.PollResult(h.t.Context(), h.st.Reader, p))(h.t)
 }
 
 func TestBallot_Votes_AreCountedWithoutATurn(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	p := h.poll(dm, "77", false)
 	byTarget := h.vote(dm, "77", "telegram:1", msg.VerbVote, `{"options":[2]}`)
 	byRow := h.vote(dm, "", "telegram:2", msg.VerbVote, fmt.Sprintf(`{"options":[3],"row":%d}`, p.MessageID))
@@ -69,17 +65,14 @@ func TestBallot_Votes_AreCountedWithoutATurn(t *testing.T) {
 	if turns := h.dispatched(); len(turns) != 0 {
 		t.Errorf("turns: %v", turns)
 	}
-	withdrawn := h.vote(dm, "77", "telegram:1", msg.VerbVote, `{"options":[]}`)
-	h.step()
-	h.is(withdrawn, "observed/vote ")
+	h.ends(h.vote(dm, "77", "telegram:1", msg.VerbVote, `{"options":[]}`), "observed/vote ")
 	if got := h.tally(p); got.Voters != 1 || got.Counts[0] != 0 {
 		t.Errorf("after a withdrawal: %+v", got)
 	}
 }
 
 func TestBallot_ThatDoesNotCount_IsDroppedWithAReason(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	p := h.poll(dm, "77", false)
 	elsewhere := h.poll("telegram:-9", "78", false)
 	tests := map[*msg.Message]string{
@@ -96,9 +89,7 @@ func TestBallot_ThatDoesNotCount_IsDroppedWithAReason(t *testing.T) {
 		h.is(m, want)
 	}
 	h.write(func(tx *store.Tx) error { return rows.ClosePoll(tx, p.ID, h.clock.UnixMilli()-1) })
-	late := h.vote(dm, "77", "telegram:1", msg.VerbVote, `{"options":[2]}`)
-	h.step()
-	h.is(late, "dropped/poll_closed ")
+	h.ends(h.vote(dm, "77", "telegram:1", msg.VerbVote, `{"options":[2]}`), "dropped/poll_closed ")
 	if got := h.tally(p); got.Voters != 0 {
 		t.Errorf("counted: %+v", got)
 	}
@@ -106,8 +97,7 @@ func TestBallot_ThatDoesNotCount_IsDroppedWithAReason(t *testing.T) {
 
 // The poll is still open in the rows: gated was down, and its closer has not looked yet.
 func TestBallot_AfterClosesAt_DoesNotCount(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	closes := h.clock.UnixMilli() + 1000
 	p := h.poll(dm, "77", false, func(p *msg.StoredPoll) { p.Poll.ClosesAt = closes })
 	cast := func(voter string, at, arrived int64) *msg.Message {
@@ -135,11 +125,8 @@ func TestBallot_AfterClosesAt_DoesNotCount(t *testing.T) {
 
 // Votes of strangers in an unknown chat leave no chat behind, and ask for no request.
 func TestBallot_UnknownChat_MakesNoChat(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	m := h.vote("telegram:4711", "99", "telegram:4711", msg.VerbVote, `{"options":[2]}`)
-	h.step()
-	h.is(m, "dropped/poll_unknown ")
+	h := parallel(t)
+	h.ends(h.vote("telegram:4711", "99", "telegram:4711", msg.VerbVote, `{"options":[2]}`), "dropped/poll_unknown ")
 	if c, err := h.st.Chat(t.Context(), "telegram:4711"); c != nil || err != nil {
 		t.Errorf("the chat: %+v, %v", c, err)
 	}
@@ -149,15 +136,10 @@ func TestBallot_UnknownChat_MakesNoChat(t *testing.T) {
 }
 
 func TestBallot_PlatformClosesPoll_StoresItsResult(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	p := h.poll(dm, "77", false)
-	end := h.vote(dm, "77", "telegram:1", msg.VerbPollEnd, `{"result":{"counts":[0,5,1],"voters":6}}`)
-	h.step()
-	h.is(end, "observed/poll_end ")
-	again := h.vote(dm, "77", "telegram:1", msg.VerbPollEnd, `{}`)
-	h.step()
-	h.is(again, "dropped/poll_closed ")
+	h.ends(h.vote(dm, "77", "telegram:1", msg.VerbPollEnd, `{"result":{"counts":[0,5,1],"voters":6}}`), "observed/poll_end ")
+	h.ends(h.vote(dm, "77", "telegram:1", msg.VerbPollEnd, `{}`), "dropped/poll_closed ")
 	got, err := rows.Poll(t.Context(), h.st.Reader, p.ID)
 	if err != nil || got.State != msg.PollClosed || got.EndPending || got.Poll.Result == nil || got.Poll.Result.Voters != 6 {
 		t.Errorf("%+v, %v", got, err)
@@ -165,8 +147,7 @@ func TestBallot_PlatformClosesPoll_StoresItsResult(t *testing.T) {
 }
 
 func TestBallot_SlackReactions_AreVotes(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	const channel = "slack:C1"
 	p := h.poll(channel, "1700.1", false)
 	react := func(emoji string) *msg.Message {

@@ -120,7 +120,8 @@ func (s *calls) complete(ctx context.Context, p decide.AskService) {
 				err = s.storeAnswer(ctx, m, o)
 			}
 			if err == nil {
-				s.log.serviceAnswered(m, &o.Decision)
+				d := &o.Decision
+				s.log.decided(m.ID, m.ChatJID, d.Disposition, d.Reason, d.RoutedTo, 0)
 			}
 		}
 		if err == nil || errors.Is(err, store.ErrStale) {

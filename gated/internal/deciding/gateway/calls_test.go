@@ -3,13 +3,16 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
 )
 
 // readItems reads a request to routd and leaves its body to be read again.
@@ -45,8 +48,7 @@ func hanging(t *testing.T, hang chan struct{}) string {
 }
 
 func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(toDaemon)
 	var texts []string
 	answers := make(chan struct{})
@@ -70,15 +72,13 @@ func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
 	h.is(h.take("/ping"), "command/command ")
 	close(answers)
 	h.finishCalls()
-	h.is(first, "routed/daemon daemon:crm")
-	h.is(second, "routed/daemon daemon:crm")
+	h.are("routed/daemon daemon:crm", first, second)
 	diff(t, "rows", texts, []string{"one", "two"})
 	diff(t, "replies", append(h.replies(first), h.replies(second)...), []string{"noted one", "noted two"})
 }
 
 func TestDaemon_Unknown_DropsTheRow(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(toDaemon)
 	m := h.take("one")
 	h.finishCalls()
@@ -89,8 +89,7 @@ func TestDaemon_Unknown_DropsTheRow(t *testing.T) {
 }
 
 func TestStatus_IsAnsweredByItsService(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.g.calls.to.Dashd = serve(t, func(w http.ResponseWriter, r *http.Request) {
 		httpx.JSON(w, http.StatusOK, map[string]string{"text": r.URL.Path + " of " + r.URL.Query().Get("chat_jid")})
 	})
@@ -98,4 +97,87 @@ func TestStatus_IsAnsweredByItsService(t *testing.T) {
 	h.finishCalls()
 	h.is(m, "command/command ")
 	diff(t, "replies", h.replies(m), []string{"/status of " + dm})
+}
+
+// A /stop leaves rows and turns of other threads and chats alone.
+func TestStop_OtherThreadsAndChats_GoOn(t *testing.T) {
+	t.Parallel()
+	const forum = "telegram:-5"
+	inThread := func(id string) func(*msg.Message) {
+		return func(m *msg.Message) { m.ChatJID, m.ThreadID, m.Verb = forum, id, msg.VerbMention }
+	}
+	h := newHarness(t)
+	places := map[string]func(*msg.Message){"": inThread(""), "7": inThread("7"), "8": inThread("8"), "another chat": in("telegram:-6")}
+	for at := range places {
+		if at == "another chat" {
+			continue
+		}
+		t.Run("in thread "+at, func(t *testing.T) {
+			turns, held := map[string]*msg.Message{}, map[string]*msg.Message{}
+			h.routd.route(nil)
+			for place, put := range places {
+				turns[place] = h.put("queued", put)
+			}
+			h.step()
+			h.routd.route(quietly)
+			for place, put := range places {
+				held[place] = h.put("held", put, verb(msg.VerbMessage))
+			}
+			h.step()
+			stop := h.take("/stop", places[at], verb(msg.VerbMessage))
+			diff(t, "replies", h.replies(stop), []string{"stopped"})
+			h.wait(2 * maxHold)
+			for place := range places {
+				state, fate := msg.TurnQueued, "routed/route main"
+				if place == at {
+					state, fate = msg.TurnCancelled, "dropped/stopped "
+				}
+				h.is(held[place], fate)
+				h.turnIs(h.row(turns[place].ID).TurnID, state)
+			}
+		})
+	}
+}
+
+// asks writes a command of an operator, as a reply to a message, and returns the only answer.
+func (h *harness) asks(text, replyTo string, change ...func(*msg.Message)) string {
+	h.t.Helper()
+	m := h.take(text, append([]func(*msg.Message){from("telegram:9"), func(m *msg.Message) { m.ReplyToID = replyTo }}, change...)...)
+	h.finishCalls()
+	h.is(m, "command/command ")
+	all := h.replies(m)
+	if len(all) != 1 {
+		h.t.Fatalf("%s: %d answers: %q", text, len(all), all)
+	}
+	return all[0]
+}
+
+func TestWhy_AsAReply_TellsWhatBecameOfTheMessage(t *testing.T) {
+	h := parallel(t)
+	asked := h.take("the secret text")
+	answer := &msg.Message{ChatJID: dm, Direction: msg.Out, Source: msg.SourceAgent, Content: "an answer", TurnID: h.row(asked.ID).TurnID,
+		Timestamp: 1, ReceivedAt: h.clock.UnixMilli(), OutState: msg.OutQueued}
+	h.write(func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(answer); err != nil {
+			return err
+		}
+		if err := tx.ClaimOutbound(answer.ID, 1, h.clock.UnixMilli()); err != nil {
+			return err
+		}
+		return tx.PutDelivery(store.Delivery{MessageID: answer.ID, State: msg.OutSent, PlatformID: "sent1"}, h.clock.UnixMilli())
+	})
+	for text, replyTo := range map[string]string{"/why": asked.PlatformID, fmt.Sprintf("/why %d", asked.ID): "", fmt.Sprintf("/why #%d", asked.ID): "sent1"} {
+		got := h.asks(text, replyTo)
+		for _, want := range []string{fmt.Sprintf("Message %d, ", asked.ID), fmt.Sprintf("row %d decided: routed, ", asked.ID), fmt.Sprintf("row %d part 0: sent, platform id sent1", answer.ID)} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in:\n%s", text, want, got)
+			}
+		}
+		if strings.Contains(got, "secret text") || strings.Contains(got, "an answer") {
+			t.Errorf("it repeats messages:\n%s", got)
+		}
+	}
+	if got := h.asks("/why", "sent1"); !strings.HasPrefix(got, fmt.Sprintf("Message %d, ", answer.ID)) || !strings.Contains(got, "sent by agent") {
+		t.Errorf("about an answer:\n%s", got)
+	}
 }

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"testing"
+	"time"
 
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -49,8 +51,7 @@ func TestTakenBack(t *testing.T) {
 		"into words with a slash": {[]string{"hi"}, msg.VerbEdit, "/etc is a folder", nil, "routed/route main", [][]string{{"/etc is a folder"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			var first *msg.Message
 			for i, text := range tt.rows {
 				if m := h.put(text); i == 0 {
@@ -59,8 +60,7 @@ func TestTakenBack(t *testing.T) {
 			}
 			h.step()
 			h.restart()
-			change := h.take(tt.text, verb(tt.verb), on(first), tt.change)
-			h.is(change, "dropped/edit_applied ")
+			h.is(h.take(tt.text, verb(tt.verb), on(first), tt.change), "dropped/edit_applied ")
 			h.is(first, tt.want)
 			diff(t, "turns", h.open(), tt.left)
 			if len(h.agents.changed) == 0 {
@@ -74,18 +74,14 @@ func TestTakenBack(t *testing.T) {
 func (h *harness) open() (all [][]string) {
 	h.t.Helper()
 	h.agents.turns = nil
-	turns, err := storetest.OpenTurns(h.t.Context(), h.st.Reader)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	turns := storetest.Must(storetest.OpenTurns(h.t.Context(), h.st.Reader))(h.t)
 	h.agents.turns = turns
 	return h.dispatched()
 }
 
 // TestTakenBack_Begun: once an agent has the turn, changes are notes. The deletion of all that was asked cancels it.
 func TestTakenBack_Begun(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	m := h.take("hi")
 	turn := h.begin()
 	edit := h.take("hello", verb(msg.VerbEdit), on(m))
@@ -109,8 +105,7 @@ func TestTakenBack_Begun(t *testing.T) {
 
 // TestEdit_WithoutAChange_IsDropped: an edit of something that only apps show is no news to the agent, however often it comes.
 func TestEdit_WithoutAChange_IsDropped(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	m := h.take("hi")
 	h.begin()
 	h.is(h.take("hello", verb(msg.VerbEdit), func(m *msg.Message) { m.TargetID = "none" }), "dropped/edit_orphan ")
@@ -119,4 +114,42 @@ func TestEdit_WithoutAChange_IsDropped(t *testing.T) {
 	} {
 		h.is(h.take(tt.text, verb(msg.VerbEdit), on(m)), tt.want)
 	}
+}
+
+// TestDeletion_EndsContextObjects: those of a message, of the row that was made from it, and of an answer; others stay.
+func TestDeletion_EndsContextObjects(t *testing.T) {
+	h := parallel(t)
+	ttls := contextobjects.TTLs{Medium: time.Hour, Media: time.Hour, Short: time.Hour, PollGrace: time.Hour, Max: time.Hour}
+	objects := &contextobjects.Objects{Weights: contextobjects.DefaultWeights(), TTLs: ttls}
+	h.g.cfg.Objects = objects
+	seen, prefixed, kept := h.put("see the picture"), h.put("#plans see the plan"), h.put("stay")
+	h.step()
+	made, err := h.st.DerivedFrom(t.Context(), prefixed.ID)
+	if err != nil || len(made) != 1 {
+		t.Fatal(made, err)
+	}
+	poll := h.poll(dm, "77", false)
+	h.write(func(tx *store.Tx) error {
+		for _, o := range []contextobjects.Object{
+			{Kind: msg.ContextImage, SourceMessageID: seen.ID}, {Kind: msg.ContextMessage, SourceMessageID: seen.ID},
+			{Kind: msg.ContextArticle, SourceMessageID: made[0].ID}, {Kind: msg.ContextBotMessage, SourceMessageID: poll.MessageID},
+			{Kind: msg.ContextMessage, SourceMessageID: kept.ID},
+		} {
+			o.ChatJID = dm
+			if _, err := objects.Activate(tx, contextobjects.FollowupAttached, o, h.clock.UnixMilli()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	h.put("", verb(msg.VerbDelete), on(seen))
+	h.put("", verb(msg.VerbDelete), on(prefixed))
+	h.put("", verb(msg.VerbDelete), func(m *msg.Message) { m.TargetID = "77" })
+	h.take("changed", verb(msg.VerbEdit), on(kept))
+	found := storetest.Must(objects.Lookup(t.Context(), h.st.Reader, &contextobjects.Query{ChatJID: dm, Max: 20, Now: h.clock.UnixMilli()}))(t)
+	var left []string
+	for _, m := range found.Matches {
+		left = append(left, m.Object.ID)
+	}
+	diff(t, "objects", left, []string{msg.ContextObjectID(msg.ContextMessage, kept.ID)})
 }

@@ -311,7 +311,7 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 	for _, e := range p.effects {
 		switch e := e.(type) {
 		case decide.Decide:
-			g.log.decision(chat, &e)
+			g.log.decided(e.Row, chat, e.Disposition, e.Reason, e.RoutedTo, 0)
 			g.meter.decided.WithLabelValues(string(e.Disposition), string(e.Reason)).Inc()
 			if e.Reason == msg.ReasonBadRow {
 				g.log.Error("row dropped: it cannot be handled", "row", e.Row, "chat", chat, "err", e.Error)

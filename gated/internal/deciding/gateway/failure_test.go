@@ -73,8 +73,7 @@ func poisonBehindRowsThatWait(t *testing.T, count int) {
 	held := h.put("held", in("telegram:2"), from("telegram:patient"))
 	h.put("poison", in("telegram:2"))
 	h.retry()
-	h.is(waiting[0], "")
-	h.is(held, "")
+	h.are("", waiting[0], held)
 	h.is(poison, "dropped/bad_row ")
 	h.is(after, "routed/route main")
 	h.wait(time.Minute)
@@ -83,8 +82,7 @@ func poisonBehindRowsThatWait(t *testing.T, count int) {
 }
 
 func TestPanic_WhileReadingARow_CostsThatRow(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	r := decide.Row{Message: &msg.Message{ID: 1}}
 	if err := h.g.reader.ofRow(&r, func() error { panic("no") }); err != nil || !strings.HasPrefix(r.Problem, "panic: no\n") {
 		t.Errorf("%v, %q", err, r.Problem)
@@ -95,8 +93,7 @@ func TestPanic_WhileReadingARow_CostsThatRow(t *testing.T) {
 }
 
 func TestPanic_WhileStoringARow_CostsThatRow(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	m := h.put("hi")
 	h.g.cursor = m.ID
 	for range maxRowFailures { // each pass has an effect about a row that was not read
@@ -111,21 +108,18 @@ func TestPanic_WhileStoringARow_CostsThatRow(t *testing.T) {
 }
 
 func TestPanic_OfTheAgents_StopsNoOtherChat(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.agents.panics = true
 	one, two := h.put("one"), h.put("two", in("telegram:2"))
 	h.step()
-	h.is(one, "routed/route main")
-	h.is(two, "routed/route main")
+	h.are("routed/route main", one, two)
 	if !strings.Contains(h.log.String(), "panic after decisions were stored") {
 		t.Errorf("log:\n%s", h.log.String())
 	}
 }
 
 func TestSweep_RowUndecidedByHand_IsFound(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	m := h.take("hi")
 	h.exec(fmt.Sprintf(`UPDATE messages SET disposition = NULL, reason = NULL, decided_at = NULL, decision_seq = NULL, turn_id = NULL WHERE id = %d`, m.ID))
 	h.step()
@@ -136,8 +130,7 @@ func TestSweep_RowUndecidedByHand_IsFound(t *testing.T) {
 }
 
 func TestSweep_ChatThatWaits_IsReadAgainFromTimeToTime(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	m := h.take("hi")
 	h.routd.route(quietly)
 	h.take("held")
@@ -151,8 +144,7 @@ func TestSweep_ChatThatWaits_IsReadAgainFromTimeToTime(t *testing.T) {
 }
 
 func TestMovedChat_PokedRightAfterAnotherLook_IsNoticed(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	const soon = 20 * time.Second // after another look: a busy machine may take more than lookEvery for what follows
 	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = 2 * soon.Milliseconds() })
 	m := h.take("held")
@@ -175,8 +167,7 @@ func TestMovedChat_PokedRightAfterAnotherLook_IsNoticed(t *testing.T) {
 }
 
 func TestMovedChat_HeldRows_AreReleasedInTheNewOne(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(quietly)
 	m := h.take("held")
 	h.write(func(tx *store.Tx) error { return chatmove.Move(tx, dm, "telegram:-1001", h.clock.UnixMilli()) })
@@ -189,8 +180,7 @@ func TestMovedChat_HeldRows_AreReleasedInTheNewOne(t *testing.T) {
 }
 
 func TestRestart_NewRows_AreNotBehindChatsThatWait(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(unrouted)
 	for chat := range 2 * passChats {
 		h.put("hello?", in(fmt.Sprintf("telegram:%d", 1000+chat)))
@@ -207,8 +197,7 @@ func TestRestart_NewRows_AreNotBehindChatsThatWait(t *testing.T) {
 }
 
 func TestStatus_ServiceHangs_CallsAreBounded(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	hang := make(chan struct{})
 	slow := hanging(t, hang)
 	h.g.calls.to.Dashd.Base = slow
@@ -230,8 +219,7 @@ func TestStatus_ServiceHangs_CallsAreBounded(t *testing.T) {
 }
 
 func TestStop_UnderWay_RowsItCoversAreNotDecided(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	covered := h.put("before the /stop")
 	h.exec(fmt.Sprintf(`INSERT INTO stops (chat_jid, before_message, through_turn, created_at) VALUES ('%s', %d, 0, 1)`, dm, covered.ID+1))
 	after := h.take("after it")
@@ -240,8 +228,7 @@ func TestStop_UnderWay_RowsItCoversAreNotDecided(t *testing.T) {
 }
 
 func TestPanic_OfTheLoop_StateIsDerivedAgain(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(quietly)
 	m := h.take("held")
 	h.g.waits.add(h.g.waits.chat("telegram:2"))

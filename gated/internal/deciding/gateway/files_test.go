@@ -7,6 +7,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor has a photo that came along with "@bot what is this?", and one that
@@ -23,8 +24,7 @@ func TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor(t *testing.T) {
 		"of a sender without access": {store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			photo := h.put("", func(m *msg.Message) {
 				m.PendingFiles, m.Attachments = 1, []msg.Attachment{{Name: "a.jpg", Ref: "r"}}
 			})
@@ -41,10 +41,7 @@ func TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor(t *testing.T) {
 				return
 			}
 			ready := func() int {
-				lanes, err := rows.FilesReady(t.Context(), h.st.Reader)
-				if err != nil {
-					t.Fatal(err)
-				}
+				lanes := storetest.Must(rows.FilesReady(t.Context(), h.st.Reader))(t)
 				return len(lanes)
 			}
 			if ready() != 0 {
@@ -61,15 +58,13 @@ func TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor(t *testing.T) {
 }
 
 func TestFiles_OfATurn_AreWanted(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	pending := func(m *msg.Message) {
 		m.Attachments, m.PendingFiles = []msg.Attachment{{Name: "a.jpg", Ref: "f1"}}, 1
 	}
 	m, prefixed, next := h.put("look", pending), h.put("@eng look", pending), h.put("and this")
 	h.step()
-	h.is(m, "routed/route main")
-	h.is(next, "routed/route main")
+	h.are("routed/route main", m, next)
 	rows, err := h.st.DerivedFrom(t.Context(), prefixed.ID)
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("derived %v, %v", rows, err)
@@ -85,5 +80,63 @@ func TestFiles_OfATurn_AreWanted(t *testing.T) {
 	seen := h.take("seen", pending)
 	if h.row(seen.ID).FilesWanted {
 		t.Error("the file of an observed row is wanted")
+	}
+}
+
+func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
+	t.Parallel()
+	voice := func(m *msg.Message) {
+		m.Attachments = []msg.Attachment{{Name: "v.ogg", MIME: "audio/ogg", Path: "media/1"}, {Name: "a.png", MIME: "image/png", Path: "media/2"}}
+	}
+	for name, c := range map[string]struct {
+		config string
+		change func(*msg.Message)
+		want   int
+	}{
+		"voice":                  {`{"transcribe":"whisper {file}"}`, voice, 1},
+		"still to be downloaded": {`{"transcribe":"whisper {file}"}`, func(m *msg.Message) { voice(m); m.PendingFiles = 1 }, 1},
+		"no audio":               {`{"transcribe":"whisper {file}"}`, func(*msg.Message) {}, 0},
+		"not switched on":        {`{}`, voice, 0},
+		"what it cannot read":    {`{"transcribe":"whisper"}`, voice, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := parallel(t)
+			h.configure("main", c.config)
+			m := h.take("listen", c.change)
+			wanted, err := rows.WantedTranscripts(t.Context(), h.st.Reader, 10)
+			if err != nil || len(wanted) != c.want {
+				t.Fatalf("wanted %+v, %v", wanted, err)
+			}
+			ready, err := rows.FilesReady(t.Context(), h.st.Reader)
+			if err != nil || len(ready) != 0 {
+				t.Errorf("turns that wait for nothing more: %v, %v", ready, err)
+			}
+			if c.want == 0 {
+				return
+			}
+			if w := wanted[0]; w.MessageID != m.ID || w.N != 1 || w.Folder != "main" || !w.TurnWaits || w.File.Path != "media/1" {
+				t.Errorf("wanted %+v", w)
+			}
+			h.write(func(tx *store.Tx) error {
+				stored, err := rows.EndTranscript(tx, wanted[0].ID, "words", "", 1)
+				if err == nil && !stored {
+					t.Error("not stored")
+				}
+				return err
+			})
+			h.write(func(tx *store.Tx) error {
+				stored, err := rows.EndTranscript(tx, wanted[0].ID, "other", "", 1)
+				if stored {
+					t.Error("stored twice")
+				}
+				return err
+			})
+			if m.PendingFiles > 0 {
+				return
+			}
+			if ready, err = rows.FilesReady(t.Context(), h.st.Reader); err != nil || len(ready) != 1 {
+				t.Errorf("turns that wait for nothing more: %v, %v", ready, err)
+			}
+		})
 	}
 }

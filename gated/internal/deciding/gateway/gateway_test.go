@@ -13,6 +13,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func diff(t *testing.T, what string, got, want any) {
@@ -23,8 +24,7 @@ func diff(t *testing.T, what string, got, want any) {
 }
 
 func TestMessage_Routed_BecomesATurn(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.is(h.take("hi"), "routed/route main")
 	diff(t, "turns", h.dispatched(), [][]string{{"hi"}})
 	if n := len(h.g.waits.chats); n != 0 {
@@ -33,8 +33,7 @@ func TestMessage_Routed_BecomesATurn(t *testing.T) {
 }
 
 func TestGate_Reactions_AreHeldAndThenObserved(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Reason = msg.ReasonToSticky })
 	first, second := h.put("👍", verb(msg.VerbReaction)), h.put("👎", verb(msg.VerbReaction))
 	h.step()
@@ -45,8 +44,7 @@ func TestGate_Reactions_AreHeldAndThenObserved(t *testing.T) {
 	h.wait(maxHold - time.Second)
 	h.is(first, "")
 	h.wait(time.Second)
-	h.is(first, "observed/reaction_only main")
-	h.is(second, "observed/reaction_only main")
+	h.are("observed/reaction_only main", first, second)
 	diff(t, "turns", h.dispatched(), [][]string(nil))
 }
 
@@ -54,8 +52,7 @@ func TestGate_Reactions_AreHeldAndThenObserved(t *testing.T) {
 func quietly(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = 5000 }
 
 func TestGate_Restart_IsRebuiltFromTheRows(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.Threshold = 1000 })
 	m := h.take("one")
 	h.wait(maxHold / 2)
@@ -74,8 +71,7 @@ func unrouted(_ routeapi.Item, a *routeapi.Answer) {
 }
 
 func TestUnrouted_AddressedToTheBot_WaitsForARoute(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(unrouted)
 	m := h.take("hi", verb(msg.VerbMention))
 	h.is(m, "")
@@ -128,14 +124,12 @@ func TestReplay_OfAnEvent_IsAnsweredAtTheOriginal(t *testing.T) {
 }
 
 func TestSticky_BareToken_PinsWhatFollows(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	before, token, after := h.put("before"), h.put("#deploy"), h.put("after")
 	h.step()
 	h.is(token, "sticky/sticky_topic ")
 	diff(t, "replies", h.replies(token), []string{"topic → deploy"})
-	h.is(before, "routed/route main")
-	h.is(after, "routed/route main")
+	h.are("routed/route main", before, after)
 	var topics []string
 	for _, turn := range h.agents.turns {
 		topics = append(topics, turn.Topic)
@@ -148,8 +142,7 @@ func TestSticky_BareToken_PinsWhatFollows(t *testing.T) {
 }
 
 func TestSticky_Group_IsResolvedFromTheChatsHome(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.is(h.take("@eng"), "sticky/sticky_group ")
 	chat, err := h.st.Chat(t.Context(), dm)
 	if err != nil || chat.StickyGroup != "main/eng" {
@@ -159,8 +152,7 @@ func TestSticky_Group_IsResolvedFromTheChatsHome(t *testing.T) {
 }
 
 func TestRoutdDown_RowsWait_CommandsGoOn(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.down.Store(true)
 	m := h.take("hi")
 	ping, fresh, web := h.put("/ping"), h.put("/new more"), h.put("hi", in("web:main"))
@@ -197,8 +189,7 @@ func TestRoutdDown_Probed_ChatsThatWaitAreNotReadAgain(t *testing.T) {
 }
 
 func TestStale_IsObserved_WithOneNotice(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	for _, notices := range [][]string{{decide.OfflineNotice}, nil} {
 		m := h.take("hi", func(m *msg.Message) { m.Timestamp -= (25 * time.Hour).Milliseconds() })
 		h.is(m, "observed/stale main")
@@ -208,8 +199,7 @@ func TestStale_IsObserved_WithOneNotice(t *testing.T) {
 }
 
 func TestForwarded_DelegationRunsInTheGroupAndAnswersTheOrigin(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.take("hi")
 	root := h.agents.turns[0]
 	h.dispatched()
@@ -241,10 +231,7 @@ func TestForwarded_DelegationRunsInTheGroupAndAnswersTheOrigin(t *testing.T) {
 
 func (h *harness) exec(query string) {
 	h.t.Helper()
-	db, err := sql.Open("sqlite3", h.path)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	db := storetest.Must(sql.Open("sqlite3", h.path))(h.t)
 	defer db.Close()
 	if _, err := db.ExecContext(h.t.Context(), query); err != nil {
 		h.t.Fatal(err)
@@ -252,8 +239,7 @@ func (h *harness) exec(query string) {
 }
 
 func TestRowDecidedByAnotherWriter_IsNotDispatched(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	m := h.put("late")
 	h.g.runOnce(h.t.Context())         // asks routd
 	h.write(func(tx *store.Tx) error { // between the read and the commit
@@ -262,4 +248,30 @@ func TestRowDecidedByAnotherWriter_IsNotDispatched(t *testing.T) {
 	h.step()
 	diff(t, "turns", h.dispatched(), [][]string(nil))
 	h.is(m, "dropped/stopped ")
+}
+
+// A backlog of reactions is longer than a page and than a turn. It is folded again after a restart.
+func TestGate_ReactionBacklog_OneTurnRestObserved(t *testing.T) {
+	h := parallel(t)
+	const count = 1000
+	rows := h.putMany(count, func(_ int, m *msg.Message) { m.Verb, m.Content, m.TargetID = msg.VerbReaction, "👍", "p0" })
+	h.step()
+	h.are("", rows[0], rows[count-1])
+
+	h.clock = h.clock.Add(maxHold)
+	h.restart()
+	h.step()
+	h.wait(maxHold)
+
+	turns := h.dispatched()
+	if len(turns) != 1 || len(turns[0]) > msg.MaxTurnRows {
+		t.Fatalf("%d turns, want one of at most %d rows", len(turns), msg.MaxTurnRows)
+	}
+	for i, m := range rows {
+		want := "observed/reaction_overflow main"
+		if i >= count-len(turns[0]) {
+			want = "routed/route main"
+		}
+		h.is(m, want)
+	}
 }

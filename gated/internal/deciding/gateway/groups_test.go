@@ -11,6 +11,7 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store/storetest"
 )
 
 // album makes a row one of a group, with a picture.
@@ -46,8 +47,7 @@ func TestGroup_Prefix_HoldsForAllRows(t *testing.T) {
 		"a caption without one":      {[]string{"look", "#fix", "@eng x"}, "", "main", []string{"look", "#fix", "@eng x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			var rows []*msg.Message
 			for _, text := range tt.texts {
 				rows = append(rows, h.put(text, album))
@@ -57,10 +57,7 @@ func TestGroup_Prefix_HoldsForAllRows(t *testing.T) {
 			if turns := h.agents.turns; len(turns) != 1 || turns[0].Topic != tt.topic || turns[0].Folder != tt.to {
 				t.Fatalf("turns %+v, want one in %q of %s\n%s", turns, tt.topic, tt.to, h.log.String())
 			}
-			taken, err := factrows.TurnMessages(t.Context(), h.st.Reader, h.agents.turns[0].ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			taken := storetest.Must(factrows.TurnMessages(t.Context(), h.st.Reader, h.agents.turns[0].ID))(t)
 			for i, m := range taken {
 				if len(m.Attachments) != 1 || m.Attachments[0].Name != rows[i].Attachments[0].Name {
 					t.Errorf("row %d of the turn has the files %+v", i, m.Attachments)
@@ -75,8 +72,7 @@ func TestGroup_Prefix_HoldsForAllRows(t *testing.T) {
 }
 
 func TestGroup_NewWithText_AsksAboutAllRows(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	before := h.put("before", func(m *msg.Message) { m.GroupKey = "other" }) // held, too
 	first := h.take("", album)
 	head := h.put("/new describe", album)
@@ -89,8 +85,7 @@ func TestGroup_NewWithText_AsksAboutAllRows(t *testing.T) {
 		h.is(m, "command/grouped main")
 	}
 	h.is(head, "command/command main")
-	h.is(before, "routed/route main")
-	h.is(after, "routed/route main")
+	h.are("routed/route main", before, after)
 	diff(t, "turns", h.dispatched(), [][]string{{"before"}, {"", "describe", ""}, {"after"}})
 	late := h.put("", album)
 	h.wait(time.Second)
@@ -127,8 +122,7 @@ func TestGroup_Command(t *testing.T) {
 }
 
 func TestGroup_CommandOfIgnoredSender_IsDropped(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) {
 		a.Action, a.Target, a.Reason, a.Folder = routeapi.Builtin, "builtin:drop", msg.ReasonBuiltinDrop, ""
 	})
@@ -139,8 +133,7 @@ func TestGroup_CommandOfIgnoredSender_IsDropped(t *testing.T) {
 }
 
 func TestGroup_EditOfHeldCaption_MentionsTheBot(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.forMentions()
 	caption := h.put("look", album)
 	h.take("", album)
@@ -151,8 +144,7 @@ func TestGroup_EditOfHeldCaption_MentionsTheBot(t *testing.T) {
 }
 
 func TestGroup_LateRow_FollowsItsHead(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.forMentions()
 	head := h.put("#fix these", album, verb(msg.VerbMention))
 	h.wait(time.Second)
@@ -173,8 +165,7 @@ func TestGroup_LateRow_FollowsItsHead(t *testing.T) {
 }
 
 func TestGroup_OtherSender_DoesNotFollow(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.forMentions()
 	h.put("look", album, verb(msg.VerbMention))
 	other := h.put("", album, from("telegram:8"))

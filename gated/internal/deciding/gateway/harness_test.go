@@ -63,6 +63,13 @@ func newHarness(t *testing.T) *harness {
 	return h
 }
 
+// parallel is newHarness for a test that runs beside others.
+func parallel(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	return newHarness(t)
+}
+
 // restart replaces the gateway by one that knows only the database.
 func (h *harness) restart() {
 	h.t.Helper()
@@ -201,14 +208,26 @@ func (h *harness) is(m *msg.Message, want string) {
 	}
 }
 
+// are is is for several rows.
+func (h *harness) are(want string, rows ...*msg.Message) {
+	h.t.Helper()
+	for _, m := range rows {
+		h.is(m, want)
+	}
+}
+
+// ends makes the passes that a row needs, and checks how it was decided.
+func (h *harness) ends(m *msg.Message, want string) {
+	h.t.Helper()
+	h.step()
+	h.is(m, want)
+}
+
 // dispatched takes the turns handed to the agents so far: the texts of each.
 func (h *harness) dispatched() (all [][]string) {
 	h.t.Helper()
 	for _, t := range h.agents.turns {
-		rows, err := factrows.TurnMessages(h.t.Context(), h.st.Reader, t.ID)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		rows := storetest.Must(factrows.TurnMessages(h.t.Context(), h.st.Reader, t.ID))(h.t)
 		var texts []string
 		for _, m := range rows {
 			texts = append(texts, m.Content)
@@ -222,10 +241,7 @@ func (h *harness) dispatched() (all [][]string) {
 // replies are the texts that the gateway wrote itself about a row.
 func (h *harness) replies(m *msg.Message) (all []string) {
 	h.t.Helper()
-	rows, err := factrows.OwnReplies(h.t.Context(), h.st.Reader, m)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	rows := storetest.Must(factrows.OwnReplies(h.t.Context(), h.st.Reader, m))(h.t)
 	for _, r := range rows {
 		all = append(all, r.Content)
 	}

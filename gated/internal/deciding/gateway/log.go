@@ -7,7 +7,6 @@ import (
 
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // rowLog is a log that also has the steps of a message's life.
@@ -59,22 +58,12 @@ func (log rowLog) waiting(chat string, e *decide.Wait) {
 	}
 }
 
-func (log rowLog) decision(chat string, e *decide.Decide) {
-	if log.steps() {
-		log.decided(e.Row, chat, e.Disposition, e.Reason, e.RoutedTo, 0)
-	}
-}
-
-func (log rowLog) serviceAnswered(m *msg.Message, d *store.Decision) {
-	if log.steps() {
-		log.decided(m.ID, m.ChatJID, d.Disposition, d.Reason, d.RoutedTo, 0)
-	}
-}
-
 func (log rowLog) decided(row int64, chat string, disposition msg.Disposition, reason msg.Reason, folder string,
 	turn int64) {
-	log.Debug("row decided", "row", row, "chat", chat, "disposition", disposition, "reason", reason, "folder", folder,
-		"turn", turn)
+	if log.steps() {
+		log.Debug("row decided", "row", row, "chat", chat, "disposition", disposition, "reason", reason, "folder",
+			folder, "turn", turn)
+	}
 }
 
 func (log rowLog) turnStored(t storedTurn, chat string) {

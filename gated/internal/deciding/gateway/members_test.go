@@ -59,8 +59,7 @@ func TestAccess_SenderNotAdmitted_IsDropped(t *testing.T) {
 		{name: "name of a listed sender", change: func(m *msg.Message) { m.SenderName = "telegram:42" }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			for _, folder := range []string{"main", "main/eng"} {
 				h.configure(folder, `{"access":["telegram:42"]}`)
 			}
@@ -79,9 +78,7 @@ func TestAccess_SenderNotAdmitted_IsDropped(t *testing.T) {
 				t.Errorf("chat %+v, %v", c, err)
 			}
 
-			pressed := h.press(dm, "77", "telegram:1", stopOf(turn))
-			h.step()
-			h.is(pressed, "dropped/no_access ")
+			h.ends(h.press(dm, "77", "telegram:1", stopOf(turn)), "dropped/no_access ")
 
 			operator := h.put(tt.text, tt.change, from("telegram:9"))
 			h.wait(2 * maxHold)
@@ -94,8 +91,7 @@ func TestAccess_SenderNotAdmitted_IsDropped(t *testing.T) {
 
 // TestAccess_ConfigChanged_CountsAtOnce: the rights of members are kept in memory.
 func TestAccess_ConfigChanged_CountsAtOnce(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	for _, tt := range []struct{ config, want string }{
 		{`{"access":["telegram:7"]}`, "routed/route main"}, {`{"access":["telegram:43"]}`, "dropped/no_access "},
 	} {
@@ -130,8 +126,7 @@ func TestMembers_ByConfig(t *testing.T) {
 		{`{"pin":"operators"}`, `{}`, "telegram:9", "#fix", "sticky/sticky_topic "},
 	} {
 		t.Run(strings.Join([]string{tt.home, tt.eng, tt.sender, tt.text}, " "), func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			h.configure("main", tt.home)
 			h.configure("main/eng", tt.eng)
 			h.is(h.take(tt.text, from(tt.sender)), tt.want)
@@ -141,8 +136,7 @@ func TestMembers_ByConfig(t *testing.T) {
 
 // TestAccess_SenderRemoved_EditIsNotShown: an edit is a way to the next prompt.
 func TestAccess_SenderRemoved_EditIsNotShown(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	m := h.take("hi")
 	h.begin()
 	h.configure("main", `{"access":[]}`)
@@ -155,8 +149,7 @@ func TestAccess_SenderRemoved_EditIsNotShown(t *testing.T) {
 // TestStop_SenderWithoutGroup_StopsNothing: the routes are for others, such as those
 // that a route names by sender.
 func TestStop_SenderWithoutGroup_StopsNothing(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
 		if it.Sender != "telegram:42" {
 			unrouted(it, a)
@@ -171,26 +164,22 @@ func TestStop_SenderWithoutGroup_StopsNothing(t *testing.T) {
 }
 
 func TestStop_RoutdDown_SenderWithoutTurns_Waits(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure("main", `{"access":["telegram:42"]}`)
 	h.take("hi", from("telegram:42"))
 	h.routd.down.Store(true)
 	h.take("notices that routd is down")
 	own, stop, status := h.put("/stop", from("telegram:42")), h.put("/stop"), h.put("/status")
 	h.step()
-	h.is(stop, "")
-	h.is(status, "")
+	h.are("", stop, status)
 	h.is(own, "command/command ")
 	h.routdBack()
-	h.is(stop, "dropped/no_access ")
-	h.is(status, "dropped/no_access ")
+	h.are("dropped/no_access ", stop, status)
 }
 
 // TestConfigInvalid_EditsAndCommands_LoggedOncePerText: a sender may repeat them as often as it likes.
 func TestConfigInvalid_EditsAndCommands_LoggedOncePerText(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	logged := func() int { return strings.Count(h.log.String(), "group has an invalid configuration") }
 	m := h.take("hi")
 	use := func() {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -35,10 +36,7 @@ func TestMeter_Gates_CountHeldRowsAndHowLong(t *testing.T) {
 	if n := testutil.ToFloat64(m.held); n != 0 {
 		t.Errorf("%v rows held, not 0", n)
 	}
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := storetest.Must(reg.Gather())(t)
 	for _, f := range families {
 		if h := f.GetMetric()[0].GetHistogram(); f.GetName() == "arizuko_gate_hold_seconds" && (h.GetSampleCount() != 2 || h.GetSampleSum() != 15) {
 			t.Errorf("%d releases after %v s, not 2 after 10 and 5", h.GetSampleCount(), h.GetSampleSum())
@@ -67,5 +65,28 @@ arizuko_rows_waiting_oldest_seconds{state="undecided"} 40
 `), "arizuko_rows_waiting", "arizuko_rows_waiting_oldest_seconds")
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDebugLines_LevelInfo_CostNothing: where the steps are not logged, a
+// message pays for a look at the level and no more.
+func TestDebugLines_LevelInfo_CostNothing(t *testing.T) {
+	l := rowLog{slog.New(slog.DiscardHandler)}
+	m := &msg.Message{ID: 1, ChatJID: "telegram:1"}
+	turn := storedTurn{turn: &msg.Turn{ID: 3}}
+	b := &batch{Facts: decide.Facts{Rows: []decide.Row{{Message: m}}}}
+	q, hold, wait := &lookup{}, &decide.Hold{}, &decide.Wait{}
+	for name, line := range map[string]func(){
+		"woken":    func() { l.woken(7, "telegram:1") },
+		"loaded":   func() { l.loaded(b) },
+		"resolved": func() { l.resolved(q) },
+		"held":     func() { l.held("telegram:1", hold) },
+		"waits":    func() { l.waiting("telegram:1", wait) },
+		"decided":  func() { l.decided(1, "telegram:1", msg.Routed, msg.ReasonRoute, "main", 0) },
+		"turn":     func() { l.turnStored(turn, "telegram:1") },
+	} {
+		if n := testing.AllocsPerRun(100, line); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
 	}
 }

@@ -58,8 +58,7 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprint("restarts ", restarts), func(t *testing.T) {
-			t.Parallel()
-			h, o := withOnbod(t)
+			h, o := parallelOnbod(t)
 			h.write(func(tx *store.Tx) error { return tx.PutChat(dm, msg.ChatDM, "Ada", 1) })
 			one := h.put("one", func(m *msg.Message) { m.SenderName = "Ada L." })
 			two := h.take("two")
@@ -91,14 +90,12 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 }
 
 func TestUnknownChat_NewRowAfterApproval_WaitsForParkedOnes(t *testing.T) {
-	t.Parallel()
-	h, _ := withOnbod(t)
+	h, _ := parallelOnbod(t)
 	one := h.take("one")
 	h.parked(one)
 	h.routd.route(nil) // no poke comes
 	two := h.take("two")
-	h.is(one, "routed/route main")
-	h.is(two, "routed/route main")
+	h.are("routed/route main", one, two)
 	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
 }
 
@@ -140,8 +137,7 @@ func TestUnknownChat_NotConnected_RowsAreDropped(t *testing.T) {
 		"impossible": {"", string(apierr.BadRequest), "dropped/bad_row ", "dropped/bad_row ", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h, o := withOnbod(t)
+			h, o := parallelOnbod(t)
 			if tt.end == "" {
 				o.set(tt.answer)
 			}
@@ -169,14 +165,12 @@ func TestUnknownChat_NotConnected_RowsAreDropped(t *testing.T) {
 
 // TestUnknownChat_Flood_CostsOneCall: of thousands of rows fifty wait.
 func TestUnknownChat_Flood_CostsOneCall(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
+	h, o := parallelOnbod(t)
 	const flood = 3000
 	rows := h.putMany(flood, func(int, *msg.Message) {})
 	h.step()
 	h.parked(rows[0], rows[49])
-	h.is(rows[50], "dropped/onboarding_full ")
-	h.is(rows[flood-1], "dropped/onboarding_full ")
+	h.are("dropped/onboarding_full ", rows[50], rows[flood-1])
 	h.is(h.take("later"), "dropped/onboarding_full ")
 	if n := len(o.calls()); n != 1 || len(h.g.waits.chats) != 0 {
 		t.Errorf("%d calls, %d chats in memory", n, len(h.g.waits.chats))
@@ -189,8 +183,7 @@ func TestUnknownChats_OnbodDown_NoStorm(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []apierr.Kind{apierr.Unavailable, apierr.Internal, apierr.Unauthorized, apierr.NotFound, "nginx", "tls"} {
 		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			h, o := withOnbod(t)
+			h, o := parallelOnbod(t)
 			h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
 				if it.ChatJID != "telegram:2" {
 					unrouted(it, a)
@@ -234,8 +227,7 @@ func TestUnknownChats_OnbodDown_NoStorm(t *testing.T) {
 }
 
 func TestUnknownChat_OnbodDown_RouteAddedByHand_ResolvesIt(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
+	h, o := parallelOnbod(t)
 	o.set(string(apierr.Unavailable))
 	one := h.take("one")
 	h.is(one, "")
@@ -252,8 +244,7 @@ func TestUnknownChat_OnbodDown_RouteAddedByHand_ResolvesIt(t *testing.T) {
 
 // TestUnknownChats_OnbodHangs_OthersGoOn: onbod accepts the call and never answers.
 func TestUnknownChats_OnbodHangs_OthersGoOn(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
+	h, o := parallelOnbod(t)
 	o.hang = make(chan struct{})
 	h.g.calls.to.Dashd = serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		httpx.JSON(w, http.StatusOK, map[string]string{"text": "fine"})
@@ -279,8 +270,7 @@ func TestUnknownChats_OnbodHangs_OthersGoOn(t *testing.T) {
 }
 
 func TestUnknownChat_Stop_DropsParkedRows(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
+	h, o := parallelOnbod(t)
 	one := h.take("one")
 	h.parked(one)
 	stop := h.take("/stop")
@@ -304,14 +294,12 @@ func TestUnknownChat_Stop_DropsParkedRows(t *testing.T) {
 }
 
 func TestUnknownChat_Edits_ChangeParkedRows(t *testing.T) {
-	t.Parallel()
-	h, _ := withOnbod(t)
+	h, _ := parallelOnbod(t)
 	one, two, three := h.put("one"), h.put("two"), h.put("three")
 	h.step()
 	edit := h.take("one!", verb(msg.VerbEdit), on(one))
 	gone := h.take("", verb(msg.VerbDelete), on(two))
-	h.is(edit, "dropped/edit_applied ")
-	h.is(gone, "dropped/edit_applied ")
+	h.are("dropped/edit_applied ", edit, gone)
 	h.is(two, "dropped/deleted ")
 	h.parked(one, three)
 	h.routd.route(nil)
@@ -320,8 +308,7 @@ func TestUnknownChat_Edits_ChangeParkedRows(t *testing.T) {
 }
 
 func TestUnknownChat_Moved_ParkedRowsGoAlong(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
+	h, o := parallelOnbod(t)
 	const from, to = "telegram:-1", "telegram:-1001"
 	one := h.take("one", in(from), verb(msg.VerbMention))
 	h.parked(one)
@@ -338,8 +325,7 @@ func TestUnknownChat_Moved_ParkedRowsGoAlong(t *testing.T) {
 }
 
 func TestUnknownChat_RouteToOnbod_NeedsNoDaemons(t *testing.T) {
-	t.Parallel()
-	h, o := withOnbod(t)
+	h, o := parallelOnbod(t)
 	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) {
 		a.Action, a.Folder, a.Home, a.Target, a.RouteID, a.Reason = routeapi.Daemon, "", "", "daemon:onbod", 7, msg.ReasonDaemon
 	})
@@ -352,8 +338,7 @@ func TestUnknownChat_RouteToOnbod_NeedsNoDaemons(t *testing.T) {
 // TestParkedChats_Many_CostLittle: thousands of chats that wait hold nothing but their
 // address in memory, and a change of the routes takes up those that it is about.
 func TestParkedChats_Many_CostLittle(t *testing.T) {
-	t.Parallel()
-	h, _ := withOnbod(t)
+	h, _ := parallelOnbod(t)
 	const chats = 2000
 	rows := h.putMany(chats, func(n int, m *msg.Message) {
 		m.Sender = fmt.Sprint("telegram:", 1000+n)

@@ -52,8 +52,7 @@ func (h *harness) expect(got, want string) {
 }
 
 func TestOperatorCode_MakesOneOperator_AtOnce(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.expect(h.says("/why 1"), refused)
 	code := h.openCode()
 	m, after := h.put("/operator "+strings.ToLower(code)), h.put("/why 1")
@@ -104,8 +103,7 @@ func TestOperatorCode_NotInGroupsLateOrGuessed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			code := h.openCode()
 			try(h, code)
 			h.expect(h.says("/operator "+code), wrongCode)
@@ -116,8 +114,7 @@ func TestOperatorCode_NotInGroupsLateOrGuessed(t *testing.T) {
 
 // A stranger alone cannot end the code that another user is about to write.
 func TestOperatorCode_OneStranger_DoesNotEndIt(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	code := h.openCode()
 	for i := range 2 * codes.MaxTries {
 		h.says(fmt.Sprintf("/operator AAAA-AAAA-AA%d", 22+i%70), by("telegram:666"))
@@ -128,8 +125,7 @@ func TestOperatorCode_OneStranger_DoesNotEndIt(t *testing.T) {
 
 // Two chats whose rows are decided in one pass cannot use one code twice.
 func TestOperatorCode_TwoAtOnce_OneOperator(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	code := h.openCode()
 	a, b := h.put("/operator "+code), h.put("/operator "+code, by("telegram:8"))
 	h.step()
@@ -142,8 +138,7 @@ func TestOperatorCode_TwoAtOnce_OneOperator(t *testing.T) {
 
 // An open question to operators is for those of now: who became one may answer it, who was removed may not.
 func TestOperatorCode_OpenQuestions_AreForOperatorsOfNow(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.take("run it", in("telegram:-5"))
 	var ask *msg.Ask
 	h.write(func(tx *store.Tx) (err error) {

@@ -11,6 +11,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // newRated has a main group in which a sender may have so many turns an hour, and has had the first one.
@@ -46,8 +47,7 @@ func (h *harness) rated(count int, change ...func(*msg.Message)) (routed int, no
 
 // TestRate_Restart_CountsGoOn: the counts are those of the rows.
 func TestRate_Restart_CountsGoOn(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure("main", `{"rate":3}`)
 	steps := []struct {
 		wait    time.Duration
@@ -66,8 +66,7 @@ func TestRate_Restart_CountsGoOn(t *testing.T) {
 }
 
 func TestRate_WithinTheHour_OneNotice(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure("main", `{"rate":1}`)
 	for i, want := range []int{1, 0, 0, 1} {
 		if _, notices := h.rated(3); len(notices) != want {
@@ -80,8 +79,7 @@ func TestRate_WithinTheHour_OneNotice(t *testing.T) {
 
 // TestRate_ChatsOfOnePass_ShareTheCount: a turn of one chat is missing to the next.
 func TestRate_ChatsOfOnePass_ShareTheCount(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure("main", `{"rate":3}`)
 	var rows []*msg.Message
 	for chat := range 5 {
@@ -103,8 +101,7 @@ func TestRate_ChatsOfOnePass_ShareTheCount(t *testing.T) {
 
 // TestRate_NoLimit_NothingIsCounted, nor is it for groups between which rows are delegated.
 func TestRate_NoLimit_NothingIsCounted(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure("main", `{"rate":0}`)
 	if routed, _ := h.rated(100); routed != 100 {
 		t.Errorf("%d turns", routed)
@@ -115,8 +112,7 @@ func TestRate_NoLimit_NothingIsCounted(t *testing.T) {
 }
 
 func TestRate_CountsAgeOut(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure("main", `{"rate":2}`)
 	h.rated(5)
 	h.clock = h.clock.Add(121 * time.Minute)
@@ -129,8 +125,7 @@ func TestRate_CountsAgeOut(t *testing.T) {
 // TestRates_AnyTraffic_CountsAreThoseOfRows: the counts in memory are those that a start
 // would read from the rows, and no sender has more turns within the hour than the rate.
 func TestRates_AnyTraffic_CountsAreThoseOfRows(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure("main", `{"rate":7}`)
 	random := rand.New(rand.NewPCG(1, 2))
 	senders := []string{"telegram:7", "telegram:8", "telegram:42"}
@@ -164,10 +159,7 @@ func (h *harness) compareRates(senders []string) {
 	now := h.g.now()
 	read := newRates(h.st)
 	for _, sender := range senders {
-		got, err := h.g.rates.quota(h.t.Context(), "main", sender, 7, now)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		got := storetest.Must(h.g.rates.quota(h.t.Context(), "main", sender, 7, now))(h.t)
 		want, err := read.quota(h.t.Context(), "main", sender, 7, now)
 		if err != nil || got != want {
 			h.t.Fatalf("%s has %+v, by the rows %+v, %v", sender, got, want, err)
@@ -209,8 +201,7 @@ func TestRates_ClockSetBack_IgnoresWhatIsAhead(t *testing.T) {
 
 // The limit of commands is that of the rows: a restart changes nothing, and other senders and chats have their own.
 func TestCommands_Flood_OthersAreAnswered(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	count := func(rows []*msg.Message) (fates map[string]int, notices int) {
 		fates = map[string]int{}
 		for _, m := range rows {
@@ -259,4 +250,48 @@ func TestRates_TurnStoredByAnother_IsCounted(t *testing.T) {
 	})
 	h.g.Recount("main")
 	h.is(h.take("#fix go"), "dropped/rate_limit ")
+}
+
+// TestGateway_WorkOfAnAgent_IsThatOfItsOrigin: a group's access and rate are asked for the sender whose request an agent
+// works on, also after a restart.
+func TestGateway_WorkOfAnAgent_IsThatOfItsOrigin(t *testing.T) {
+	h := parallel(t)
+	h.take("hi")
+	root := h.agents.turns[0].ID
+	h.configure("main/eng", `{"access":["telegram:5","telegram:6"],"rate":2}`)
+	work := func(payer string) *msg.Message {
+		return h.put("do it", func(m *msg.Message) {
+			m.PlatformID, m.ChatJID, m.Sender, m.OnBehalfOf = "", "group:main/eng", "agent:main", payer
+			m.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Delegation, RootTurnID: root, Depth: 1, Folder: "main", ChatJID: dm}
+		})
+	}
+	first, stranger, second := work("telegram:5"), work("telegram:7"), work("telegram:5")
+	h.step()
+	h.is(first, "routed/delegated main/eng")
+	h.is(stranger, "dropped/no_access ")
+	h.is(second, "routed/delegated main/eng")
+	h.restart()
+	third, other := work("telegram:5"), work("telegram:6")
+	h.step()
+	h.is(third, "dropped/rate_limit ")
+	h.is(other, "routed/delegated main/eng")
+}
+
+// TestGateway_InjectedToken_ElsewhereIsText also has the injected row's access: that of its origin.
+func TestGateway_InjectedToken_ElsewhereIsText(t *testing.T) {
+	h := parallel(t)
+	h.take("hi")
+	root := h.agents.turns[0].ID
+	h.configure("main", `{"access":["telegram:1"]}`)
+	inject := func(chat, payer, text string) *msg.Message {
+		return h.put(text, func(m *msg.Message) {
+			m.PlatformID, m.ChatJID, m.Sender, m.OnBehalfOf = "", chat, "agent:main", payer
+			m.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Injection, RootTurnID: root, Depth: 1, Folder: "main"}
+		})
+	}
+	own, other, command, stranger := inject(dm, "telegram:1", "#mine"), inject("telegram:2", "telegram:1", "#evil"), inject("telegram:2", "telegram:1", "/new"), inject(dm, "telegram:66", "hi")
+	h.step()
+	h.is(own, "sticky/sticky_topic ")
+	h.are("routed/route main", other, command)
+	h.is(stranger, "dropped/no_access ")
 }

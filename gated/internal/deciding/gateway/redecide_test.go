@@ -28,10 +28,7 @@ func (h *harness) redecide() redecided.Check {
 		}
 		return res.Items, o
 	}
-	check, err := Redecide(h.t.Context(), cfg, h.st.Reader, resolve, 0, 1000)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check := storetest.Must(Redecide(h.t.Context(), cfg, h.st.Reader, resolve, 0, 1000))(h.t)
 	return check
 }
 
@@ -67,8 +64,7 @@ func (h *harness) sendAll() {
 const msg24h = 24 * 3600_000
 
 func TestRedecide_NothingHasChanged_AllAsStored(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.sendAll()
 	got := h.redecide()
 	if got.Different != 0 || got.Same < 12 || got.NotCompared[notByItself] != 1 {
@@ -94,8 +90,7 @@ func TestRedecide_DecidedOtherwise_NamesRowAndReason(t *testing.T) {
 		"gate":   {func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = 5000 }, `{}`, "decided 0s after it came, now held for 5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			h.is(h.take("hello"), "routed/route main")
 			h.routd.route(tc.answer)
 			h.write(func(tx *store.Tx) error { return storetest.SetConfig(tx, "main", []byte(tc.config)) })
@@ -113,8 +108,7 @@ func TestRedecide_DecidedOtherwise_NamesRowAndReason(t *testing.T) {
 }
 
 func TestRedecide_PinnedSince_IsNoDifference(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
 		if it.StickyGroup != "" && it.Folder == "" && !it.HomeOnly {
 			a.Folder, a.Home, a.Reason = it.StickyGroup, it.StickyGroup, msg.ReasonToSticky

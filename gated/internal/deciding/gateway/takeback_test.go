@@ -85,8 +85,7 @@ func TestTakenBack_Sequences(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			tt.do(h)
 			diff(t, "open", h.open(), tt.want)
 		})
@@ -125,8 +124,7 @@ func TestTakenBack_OtherFile(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			h.configure("main", `{"transcribe":"whisper {file}"}`)
 			m := tt(h)
 			h.take("beside it", func(m *msg.Message) { m.GroupKey = "album:1" })
@@ -164,8 +162,7 @@ func TestTakenBack_VoiceNote_TranscriptFollows(t *testing.T) {
 		"edited, into another group": {msg.VerbEdit, "@eng hear", 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			for _, folder := range []string{"main", "main/eng"} {
 				h.configure(folder, `{"transcribe":"whisper {file}"}`)
 			}

@@ -63,8 +63,7 @@ func (h *harness) chooses(calls *[]string, all []choose) {
 }
 
 func TestAgent_OperatorSwitches(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	calls := h.withAgents()
 	h.CheckAgent = func(_ context.Context, name string) error {
 		if name == "gemini" {
@@ -86,8 +85,7 @@ func TestAgent_OperatorSwitches(t *testing.T) {
 }
 
 func TestAgent_Member_SeesAndDoesNotSwitch(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	calls := h.withAgents()
 	member := func(m *msg.Message) { m.Sender = "telegram:7" }
 	if got := h.asks("/agent", "", member); got != "The agent of this group is default.\nAgents: default, codex, gemini." {
@@ -101,8 +99,7 @@ func TestAgent_Member_SeesAndDoesNotSwitch(t *testing.T) {
 }
 
 func TestAgent_WithoutChoice_SaysWhy(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	if got := h.asks("/agent", ""); got != "The agent of this group is default. There is no other: AGENTS names none." {
 		t.Errorf("no agents: %q", got)
 	}
@@ -120,8 +117,7 @@ func TestAgent_WithoutChoice_SaysWhy(t *testing.T) {
 }
 
 func TestAgent_RoutdDown_SaysThatNothingIsChanged(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}}
 	if got := h.asks("/agent codex", ""); got != choiceDown {
 		t.Errorf("%q", got)
@@ -129,8 +125,7 @@ func TestAgent_RoutdDown_SaysThatNothingIsChanged(t *testing.T) {
 }
 
 func TestModel_ShowsAndChooses(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	calls := h.withAgents()
 	h.chooses(calls, []choose{
 		{"/model", "No model is selected: the agent uses its default. " + noModelsKnown, ""},
@@ -151,8 +146,7 @@ func TestModel_ShowsAndChooses(t *testing.T) {
 
 // Names of models are an agent's: they are shown as they are, and a short one does not hide another's id.
 func TestModel_ManyAndOddNames(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	calls := h.withAgents()
 	offered := agentproto.Models{Models: []agentproto.Model{
 		{ID: "one", Name: "two"}, {ID: "TWO"}, {ID: "two", Name: "[free](http://evil.example)"}, {ID: "opus[1m]", Name: "**Opus**"},

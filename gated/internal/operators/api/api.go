@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
-
-	"arizuko/gated/internal/rows"
 
 	"github.com/go-chi/chi/v5"
 
+	"arizuko/gated/internal/endpoint"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -44,33 +43,21 @@ type API struct {
 
 // Mount adds the routes. The router must check the bearer secret.
 func (a API) Mount(r chi.Router) {
-	r.Get("/v1/agents", answer(http.StatusOK, func(*http.Request) (any,
-		error) {
+	r.Get("/v1/agents", endpoint.Handler(http.StatusOK, func(*http.Request) (any, error) {
 		return map[string]any{"agents": a.Names}, nil
 	}))
-	r.Get("/v1/turns", answer(http.StatusOK, a.list))
-	r.Get("/v1/turns/{id}", answer(http.StatusOK, a.show))
-	r.Get("/v1/turns/{id}/context", answer(http.StatusOK, a.context))
-	r.Post("/v1/turns/{id}/retry", answer(http.StatusAccepted, a.retry))
-	r.Post("/v1/turns/{id}/cancel", answer(http.StatusAccepted, a.cancel))
-	r.Post("/v1/asks/{id}/answer", answer(http.StatusAccepted, a.answerAsk))
-	r.Post("/v1/messages/{id}/replay", answer(http.StatusAccepted, a.replay))
-	r.Post("/v1/messages/replay", answer(http.StatusAccepted, a.replayAll))
-	r.Get("/v1/messages/lost", answer(http.StatusOK, a.lost))
-	r.Post("/v1/operators/code", answer(http.StatusCreated, a.makeOperatorCode))
-	r.Post("/v1/operators/remove", answer(http.StatusOK, a.removeOperator))
-	r.Get("/v1/spend", answer(http.StatusOK, a.spend))
-}
-
-func answer(status int, handle func(*http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		v, err := handle(r)
-		if err != nil {
-			httpx.Error(w, err)
-			return
-		}
-		httpx.JSON(w, status, v)
-	}
+	r.Get("/v1/turns", endpoint.Handler(http.StatusOK, a.list))
+	r.Get("/v1/turns/{id}", endpoint.Handler(http.StatusOK, a.show))
+	r.Get("/v1/turns/{id}/context", endpoint.Handler(http.StatusOK, a.context))
+	r.Post("/v1/turns/{id}/retry", endpoint.Handler(http.StatusAccepted, a.retry))
+	r.Post("/v1/turns/{id}/cancel", endpoint.Handler(http.StatusAccepted, a.cancel))
+	r.Post("/v1/asks/{id}/answer", endpoint.Handler(http.StatusAccepted, a.answerAsk))
+	r.Post("/v1/messages/{id}/replay", endpoint.Handler(http.StatusAccepted, a.replay))
+	r.Post("/v1/messages/replay", endpoint.Handler(http.StatusAccepted, a.replayAll))
+	r.Get("/v1/messages/lost", endpoint.Handler(http.StatusOK, a.lost))
+	r.Post("/v1/operators/code", endpoint.Handler(http.StatusCreated, a.makeOperatorCode))
+	r.Post("/v1/operators/remove", endpoint.Handler(http.StatusOK, a.removeOperator))
+	r.Get("/v1/spend", endpoint.Handler(http.StatusOK, a.spend))
 }
 
 func (a API) list(r *http.Request) (any, error) {
@@ -82,32 +69,21 @@ func (a API) list(r *http.Request) (any, error) {
 	}
 	turns, err := a.Store.Turns(r.Context(), store.TurnList{State: state, ChatJID: r.URL.Query().Get("chat"),
 		Limit: listLimit})
-	if err != nil {
-		return nil, busy(err)
-	}
-	if turns == nil {
-		turns = []*msg.Turn{}
-	}
-	return map[string]any{"turns": turns}, nil
+	return map[string]any{"turns": append([]*msg.Turn{}, turns...)}, err
 }
 
-func (a API) show(r *http.Request) (any, error) {
-	return a.turn(r)
-}
+func (a API) show(r *http.Request) (any, error) { return a.turn(r) }
 
 func (a API) turn(r *http.Request) (*msg.Turn, error) {
-	id, err := pathID(r)
+	id, err := endpoint.ID(r)
 	if err != nil {
 		return nil, err
 	}
 	t, err := a.Store.Turn(r.Context(), id)
-	if err != nil {
-		return nil, busy(err)
+	if err == nil && t == nil {
+		err = apierr.New(apierr.NotFound, "no turn %d", id)
 	}
-	if t == nil {
-		return nil, apierr.New(apierr.NotFound, "no turn %d", id)
-	}
-	return t, nil
+	return t, err
 }
 
 // context is the prompt of a turn that has started, made again from the rows.
@@ -121,20 +97,16 @@ func (a API) context(r *http.Request) (any, error) {
 			t.ID)
 	}
 	text, err := a.Context(r.Context(), t.ID)
-	if err != nil {
-		return nil, busy(err)
-	}
-	return map[string]string{"prompt": text}, nil
+	return map[string]string{"prompt": text}, err
 }
 
 func (a API) retry(r *http.Request) (any, error) {
 	t, err := a.change(r, "retry turn", "failed and cancelled turns, and those that wait for a time, can be retried",
 		rows.ReviveTurn)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		a.Agents.Retry(t)
 	}
-	a.Agents.Retry(t)
-	return t, nil
+	return t, err
 }
 
 func (a API) cancel(r *http.Request) (any, error) {
@@ -151,11 +123,10 @@ func (a API) cancel(r *http.Request) (any, error) {
 		}
 		return rows.PutNotice(tx, before, "(No answer: an operator has cancelled this.)", a.Now().UnixMilli())
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		a.Agents.Cancel(before)
 	}
-	a.Agents.Cancel(before)
-	return t, nil
+	return t, err
 }
 
 // change makes one change to a turn, records it and returns the turn as it is then.
@@ -175,12 +146,9 @@ func (a API) change(r *http.Request, what, rule string, verb func(*store.Tx, int
 			a.Now().UnixMilli())
 	})
 	if errors.Is(err, store.ErrStale) {
-		return nil, apierr.New(apierr.Conflict, "turn %d is %s: %s", before.ID, before.State, rule)
+		err = apierr.New(apierr.Conflict, "turn %d is %s: %s", before.ID, before.State, rule)
 	}
-	if err != nil {
-		return nil, busy(err)
-	}
-	return t, nil
+	return t, err
 }
 
 // lost lists the outbound rows that were not delivered, or may not have been.
@@ -194,24 +162,5 @@ func (a API) lost(r *http.Request) (any, error) {
 		since = a.Now().Add(-age).UnixMilli()
 	}
 	list, err := rows.LostRows(r.Context(), a.Store.Reader, since, r.URL.Query().Get("chat"), listLimit)
-	if err != nil {
-		return nil, busy(err)
-	}
-	if list == nil {
-		list = []rows.Lost{}
-	}
-	return map[string]any{"messages": list}, nil
-}
-
-func pathID(r *http.Request) (int64, error) {
-	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
-	if err != nil || id <= 0 {
-		return 0, apierr.New(apierr.BadRequest, "%q is not an id", chi.URLParam(r, "id"))
-	}
-	return id, nil
-}
-
-// busy turns a database error into one that asks the client to retry.
-func busy(err error) error {
-	return apierr.New(apierr.Unavailable, "the database is not available right now: %w", err)
+	return map[string]any{"messages": append([]rows.Lost{}, list...)}, err
 }

@@ -45,10 +45,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	path := storetest.Path(t)
-	db, err := sql.Open("sqlite3", "file:"+path+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Must(sql.Open("sqlite3", "file:"+path+"?mode=ro"))(t)
 	t.Cleanup(func() { db.Close() })
 	r := &fixture{t: t, st: storetest.OpenAt(t, path, nil), db: db, agents: &agents{}}
 	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
@@ -127,10 +124,7 @@ func (r *fixture) move(t *msg.Turn, state msg.TurnState) {
 // stored is the turn as it is now.
 func (r *fixture) stored(t *msg.Turn) *msg.Turn {
 	r.t.Helper()
-	now, err := r.st.Turn(r.t.Context(), t.ID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	now := storetest.Must(r.st.Turn(r.t.Context(), t.ID))(r.t)
 	return now
 }
 
@@ -199,10 +193,7 @@ func TestContext(t *testing.T) {
 // audit is the log of changes, oldest first.
 func (r *fixture) audit() (all []string) {
 	r.t.Helper()
-	rows, err := r.db.Query(`SELECT at || ' ' || who || ' ' || what || ' ' || detail FROM audit ORDER BY id`)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	rows := storetest.Must(r.db.Query(`SELECT at || ' ' || who || ' ' || what || ' ' || detail FROM audit ORDER BY id`))(r.t)
 	defer rows.Close()
 	for rows.Next() {
 		var line string
@@ -345,10 +336,7 @@ func (r *fixture) decide(m *msg.Message, d msg.Disposition) {
 
 func (r *fixture) message(id int64) *msg.Message {
 	r.t.Helper()
-	m, err := r.st.Message(r.t.Context(), id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	m := storetest.Must(r.st.Message(r.t.Context(), id))(r.t)
 	return m
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"arizuko/gated/internal/codes"
+	"arizuko/gated/internal/endpoint"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
@@ -20,7 +22,7 @@ const operatorName = "an operator"
 // answerAsk answers an open question in the place of those whom it is for: operators may answer each one, such as one
 // whose asker has left.
 func (a API) answerAsk(r *http.Request) (any, error) {
-	id, err := pathID(r)
+	id, err := endpoint.ID(r)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +38,7 @@ func (a API) answerAsk(r *http.Request) (any, error) {
 		return err
 	})
 	if err != nil {
-		return nil, refusal(err)
+		return nil, err
 	}
 	a.Agents.AskEnded()
 	if msg.IsBudget(ended.AskID) {
@@ -90,4 +92,29 @@ func endOf(a *msg.Ask) string {
 		return "its turn ended without an answer"
 	}
 	return "it has expired"
+}
+
+// makeOperatorCode makes the one-time code by which a user becomes an operator. The one before ends.
+func (a API) makeOperatorCode(r *http.Request) (any, error) {
+	code, now := codes.New(), a.Now().UnixMilli()
+	stored := &rows.OperatorCode{Hash: codes.Hash(code), By: httpx.By(r), ExpiresAt: now + codes.Life.Milliseconds()}
+	err := a.Store.Write(r.Context(), func(tx *store.Tx) error { return rows.PutOperatorCode(tx, stored, now) })
+	return map[string]any{"code": code, "expires_at": stored.ExpiresAt}, err
+}
+
+// removeOperator removes an operator who was made by a code. Those of OPERATORS stay.
+func (a API) removeOperator(r *http.Request) (any, error) {
+	body, err := httpx.Decode[struct {
+		Sender string `json:"sender"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	err = a.Store.Write(r.Context(), func(tx *store.Tx) error {
+		return rows.RemoveOperator(tx, body.Sender, httpx.By(r), a.Now().UnixMilli())
+	})
+	if errors.Is(err, store.ErrStale) {
+		err = apierr.New(apierr.NotFound, "%.80q did not become an operator by a code", body.Sender)
+	}
+	return map[string]string{"removed": body.Sender}, err
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"arizuko/gated/internal/endpoint"
 	"arizuko/pkg/apierr"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
@@ -20,7 +21,7 @@ const maxReplays = 200
 // replay copies a message: an inbound copy is decided again, an outbound copy of one that failed or was cancelled is
 // sent. A message that was replayed already is copied once more only if the request says again=true.
 func (a API) replay(r *http.Request) (any, error) {
-	id, err := pathID(r)
+	id, err := endpoint.ID(r)
 	if err != nil {
 		return nil, err
 	}
@@ -31,10 +32,7 @@ func (a API) replay(r *http.Request) (any, error) {
 		}
 		return tx.PutAudit(httpx.By(r), "replay", fmt.Sprintf("message %d as %d", id, copied), a.Now().UnixMilli())
 	})
-	if err != nil {
-		return nil, refusal(err)
-	}
-	return map[string]int64{"id": copied}, nil
+	return map[string]int64{"id": copied}, err
 }
 
 // replayed is a message and its copy, or why it has none.
@@ -78,18 +76,7 @@ func (a API) replayAll(r *http.Request) (any, error) {
 		detail := fmt.Sprintf("%d messages: %s", len(done), strings.Join(done, " "))
 		return tx.PutAudit(httpx.By(r), "replay", detail, a.Now().UnixMilli())
 	})
-	if err != nil {
-		return nil, refusal(err)
-	}
-	return map[string]any{"messages": all}, nil
-}
-
-// refusal is an error for the client: the request is refused, or the database is not available.
-func refusal(err error) error {
-	if refused := (*apierr.Error)(nil); errors.As(err, &refused) {
-		return refused
-	}
-	return busy(err)
+	return map[string]any{"messages": all}, err
 }
 
 // copyMessage inserts a copy of a message and returns its id. The error is an apierr.Error if there is nothing to copy.

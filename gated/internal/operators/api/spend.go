@@ -50,7 +50,7 @@ func (a API) spend(r *http.Request) (any, error) {
 	}
 	days, err := factrows.ListSpend(r.Context(), a.Store.Reader, factrows.ByDay, list)
 	if err != nil {
-		return nil, busy(err)
+		return nil, err
 	}
 	answer := Spend{From: list.From, To: list.To, By: q.Get("by"), Lines: []SpendLine{}}
 	lines := days
@@ -68,7 +68,7 @@ func (a API) spend(r *http.Request) (any, error) {
 		return nil, apierr.New(apierr.BadRequest, "by=%.40q is none of day, group, chat", answer.By)
 	}
 	if err != nil {
-		return nil, busy(err)
+		return nil, err
 	}
 	for _, l := range lines {
 		answer.Lines = append(answer.Lines, SpendLine{l.Name, l.Turns, l.Input, l.Output, l.CostUSD})

@@ -12,6 +12,7 @@ import (
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestSpend_ByDayGroupAndChat_IsListed(t *testing.T) {
@@ -37,10 +38,7 @@ func TestSpend_ByDayGroupAndChat_IsListed(t *testing.T) {
 		"?by=chat&folder=no":                 {day(29), day(0), "chat", []SpendLine{}, SpendLine{}},
 		"?from=" + day(30) + "&to=" + day(1): {day(30), day(1), "day", []SpendLine{{day(30), 1, 10, 1, 100}, {day(29), 1, 10, 1, 4}}, SpendLine{"", 2, 20, 2, 104}},
 	} {
-		body, err := json.Marshal(r.expect("GET", "/v1/spend"+query, 200))
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := storetest.Must(json.Marshal(r.expect("GET", "/v1/spend"+query, 200)))(t)
 		var got Spend
 		if err := json.Unmarshal(body, &got); err != nil {
 			t.Fatal(err)

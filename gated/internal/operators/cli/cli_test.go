@@ -4,11 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/gated/internal/operators/api"
+	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/timed/broadcasts"
 	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/apierr"
@@ -120,80 +128,121 @@ func TestCommands_GatedNotRunning_SaysHowToStartIt(t *testing.T) {
 	}
 }
 
-// fake answers as gated: two pages of reminders, one of them with text that is to steer a terminal.
+// fake answers as gated, with texts that are to steer a terminal, and notes the requests.
 func fake(t *testing.T) (url string, requests *[]string) {
 	t.Helper()
 	requests = new([]string)
+	list := func(w http.ResponseWriter, name string, lines any) {
+		httpx.JSON(w, http.StatusOK, map[string]any{name: lines})
+	}
 	pages := map[string][]reminders.Line{
 		"": {{ID: 3, State: msg.ReminderCancelled, Error: "no\x1b[2J route", Kind: msg.ReminderText, Folder: "main", ChatJID: "telegram:-1", Body: strings.Repeat("ä", 61), LastRow: 12}},
 		"3": {{ID: 4, State: msg.ReminderActive, Cron: "30 9 * * *", TimeZone: "UTC", Kind: msg.ReminderPrompt, Folder: "main", ChatJID: "telegram:-1",
-			Body: "a\nb\tc", NextSlot: 1_790_000_000_000}},
+			Body: "a\nb\tc", NextSlot: slot}},
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body any
-		_ = json.NewDecoder(r.Body).Decode(&body)
-		text, _ := json.Marshal(body)
-		*requests = append(*requests, r.Method+" "+r.URL.Path+" "+string(text))
-		switch query := r.URL.Query(); {
-		case r.URL.Path == broadcasts.Path:
-			httpx.JSON(w, http.StatusAccepted, broadcasts.Sent{Key: "k1", Chats: []string{"telegram:-1", "web:\x07main"}, MessageIDs: []int64{8, 9}})
-		case r.Method == http.MethodPost:
+		body, _ := io.ReadAll(r.Body)
+		*requests = append(*requests, strings.TrimSpace(r.Method+" "+r.URL.String()+" by "+httpx.By(r)+" "+string(body)))
+		q, path := r.URL.Query(), r.URL.Path
+		turn := msg.Turn{ID: 12, Folder: "main", ChatJID: "telegram:-1\x1b[2J", State: msg.TurnQueued}
+		used := api.Spend{From: "2026-10-25", To: "2026-11-23", By: q.Get("by"), Lines: []api.SpendLine{}}
+		switch {
+		case path == broadcasts.Path:
+			httpx.JSON(w, http.StatusAccepted, broadcasts.Sent{Key: "k1", Chats: []string{"telegram:-1", "web:\x07main"}, MessageIDs: []int64{8, 9}, LeftOut: []string{"discord:\x075"}})
+		case path == reminders.Path && q.Get("chat") != "":
+			list(w, "reminders", []reminders.Line{})
+		case path == reminders.Path:
+			list(w, "reminders", pages[q.Get("after")])
+		case strings.HasPrefix(path, reminders.Path+"/8"):
+			httpx.JSON(w, http.StatusOK, reminders.Line{})
+		case strings.HasPrefix(path, reminders.Path):
 			httpx.Error(w, apierr.New(apierr.Conflict, "reminder 7 is done"))
-		case query.Get("chat") != "":
-			httpx.JSON(w, http.StatusOK, map[string]any{"reminders": []reminders.Line{}})
+		case path == "/v1/messages/9/replay":
+			httpx.Error(w, apierr.New(apierr.Conflict, "message 9 is sent"))
+		case strings.HasSuffix(path, "/replay"):
+			httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": 40})
+		case path == "/v1/messages/lost" && q.Get("chat") != "":
+			list(w, "messages", []rows.Lost{})
+		case path == "/v1/messages/lost":
+			list(w, "messages", []rows.Lost{{ID: 7, ChatJID: "telegram:-1", State: msg.OutFailed, Class: msg.Permanent, Error: "no\x1b[2J chat", Parts: 2, Sent: 1, NoticeID: 8, Content: "a\nb"}})
+		case path == "/v1/turns/12/retry":
+			httpx.JSON(w, http.StatusAccepted, turn)
+		case path == "/v1/turns/12/cancel":
+			turn.State = msg.TurnCancelled
+			httpx.JSON(w, http.StatusAccepted, turn)
+		case path == "/v1/spend" && q.Get("folder") == "":
+			used.Lines = []api.SpendLine{{Name: "telegram:\x1b[2J1", Turns: 2, Input: 1000, Output: 30, CostUSD: 1.25}, {Name: "web:main", Turns: 1}}
+			used.Total = api.SpendLine{Turns: 3, Input: 1000, Output: 30, CostUSD: 1.25}
+			httpx.JSON(w, http.StatusOK, used)
+		case path == "/v1/spend":
+			httpx.JSON(w, http.StatusOK, used)
 		default:
-			httpx.JSON(w, http.StatusOK, map[string]any{"reminders": pages[query.Get("after")]})
+			httpx.Error(w, apierr.New(apierr.Conflict, "turn 13 is done: it has ended already"))
 		}
 	}))
 	t.Cleanup(srv.Close)
 	return srv.URL, requests
 }
 
-func TestReminders_List_PrintsAllPages(t *testing.T) {
+const slot = 1_790_000_000_000
+
+func TestCommands_AskGated_PrintItsAnswer(t *testing.T) {
 	t.Parallel()
 	url, requests := fake(t)
-	code, stdout, stderr := run(t, at(url), "reminders", "list", "--folder", "main")
-	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if code != daemon.ExitOK || stderr != "" || len(lines) != 3 || len(*requests) != 3 || strings.ContainsAny(stdout, "\x1b\t") {
-		t.Fatalf("exit %d, %d requests, prints %q, says %q", code, len(*requests), stdout, stderr)
-	}
-	for i, words := range [][]string{
-		{"ID", "STATE", "NEXT", "REPEATS", "TEXT"},
-		{"3", "cancelled (no?[2J route)", "-", "once", "text", "12", strings.Repeat("ä", 60) + "…"},
-		{"4", "active", "2026-09-2", "30 9 * * * UTC", "prompt", "a?b?c"},
+	listed := "GET /v1/reminders?%schat=&folder=main&state=active by cli"
+	for _, tt := range []struct {
+		line, out, problem string
+		asked              []string
+	}{
+		{"broadcast --chats telegram:-1,web:main --key k1 down at 5", "row 8 to telegram:-1\nrow 9 to web:?main\nnone to discord:?5, a forum: messages there are in posts\n", "",
+			[]string{`POST /v1/broadcasts by cli {"folder":"","chats":["telegram:-1","web:main"],"text":"down at 5","by":"local:operator","key":"k1"}`}},
+		{"reminders list --folder main", "ID STATE NEXT REPEATS KIND FOLDER CHAT LAST ROW TEXT\n" +
+			"3 cancelled (no?[2J route) - once text main telegram:-1 12 " + strings.Repeat("ä", 60) + "…\n" +
+			"4 active " + time.UnixMilli(slot).Format(time.DateTime) + " 30 9 * * * UTC prompt main telegram:-1 - a?b?c\n", "",
+			[]string{fmt.Sprintf(listed, ""), fmt.Sprintf(listed, "after=3&"), fmt.Sprintf(listed, "after=4&")}},
+		{"reminders --chat telegram:-9", "no reminders\n", "", []string{"GET /v1/reminders?chat=telegram%3A-9&folder=&state=active by cli"}},
+		{"reminders cancel 7", "", "gated: reminder 7 is done\n", []string{`POST /v1/reminders/7/cancel by cli {"by":"local:operator"}`}},
+		{"reminders cancel 8", "reminder 8 is cancelled\n", "", []string{`POST /v1/reminders/8/cancel by cli {"by":"local:operator"}`}},
+		{"lost", "ID STATE CLASS ENDED SENT CHAT THREAD NOTICE COPY ERROR TEXT\n7 failed permanent - 1 of 2 telegram:-1 8 - no?[2J chat a?b\n", "",
+			[]string{"GET /v1/messages/lost?chat=&since=168h by cli"}},
+		{"lost --chat telegram:-2", "no lost messages\n", "", []string{"GET /v1/messages/lost?chat=telegram%3A-2&since=168h by cli"}},
+		{"lost resend 7 9", "message 7 is sent again as 40\n", "gated: message 9: message 9 is sent\n", []string{"POST /v1/messages/7/replay by cli", "POST /v1/messages/9/replay by cli"}},
+		{"retry 12", "turn 12 of main in telegram:-1?[2J is queued\n", "", []string{"POST /v1/turns/12/retry by cli"}},
+		{"cancel 12", "turn 12 of main in telegram:-1?[2J is cancelled\n", "", []string{"POST /v1/turns/12/cancel by cli"}},
+		{"cancel 13", "", "gated: turn 13 is done: it has ended already\n", []string{"POST /v1/turns/13/cancel by cli"}},
+		{"replay 34", "message 34 is copied as 40: `gated why 40` says what becomes of it\n", "", []string{"POST /v1/messages/34/replay by cli"}},
+		{"replay --again 34", "message 34 is copied as 40: `gated why 40` says what becomes of it\n", "", []string{"POST /v1/messages/34/replay?again=true by cli"}},
+		{"spend --by chat --from 2026-10-25", "CHAT TURNS TOKENS READ TOKENS WRITTEN US DOLLARS\ntelegram:?[2J1 2 1000 30 1.2500\nweb:main 1 0 0 0.0000\ntotal 3 1000 30 1.2500\n", "",
+			[]string{"GET /v1/spend?by=chat&folder=&from=2026-10-25&to= by cli"}},
+		{"spend --folder acme", "no agent has reported what it used from 2026-10-25 to 2026-11-23\n", "", []string{"GET /v1/spend?by=day&folder=acme&from=&to= by cli"}},
 	} {
-		for _, word := range words {
-			if !strings.Contains(lines[i], word) {
-				t.Errorf("line %q is without %q", lines[i], word)
-			}
+		*requests = nil
+		code, out, problem := run(t, at(url), strings.Fields(tt.line)...)
+		want := daemon.ExitOK
+		if tt.problem != "" {
+			want = daemon.ExitFailure
+		}
+		if code != want || problem != tt.problem || strings.ContainsAny(out, "\x1b\t") {
+			t.Errorf("%s: exit %d, prints %q, says %q", tt.line, code, out, problem)
+		}
+		if diff := cmp.Diff(tt.out, spaces.ReplaceAllString(out, " ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.line, diff)
+		}
+		if diff := cmp.Diff(tt.asked, *requests); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.line, diff)
 		}
 	}
-	if _, stdout, _ := run(t, at(url), "reminders", "--chat", "telegram:-9"); stdout != "no reminders\n" {
-		t.Errorf("without any it prints %q", stdout)
-	}
 }
 
-func TestReminders_CancelRefused_SaysWhy(t *testing.T) {
-	t.Parallel()
-	url, requests := fake(t)
-	code, stdout, stderr := run(t, at(url), "reminders", "cancel", "7")
-	if code != daemon.ExitFailure || stdout != "" || stderr != "gated: reminder 7 is done\n" {
-		t.Errorf("exit %d, prints %q, says %q", code, stdout, stderr)
-	}
-	if want := `POST /v1/reminders/7/cancel {"by":"local:operator"}`; len(*requests) != 1 || (*requests)[0] != want {
-		t.Errorf("asked %q, want %q", *requests, want)
-	}
-}
+// spaces are those between the columns of a table.
+var spaces = regexp.MustCompile(" +")
 
-func TestBroadcast_PrintsTheRows(t *testing.T) {
+func TestSpend_JSON_IsWhatGatedAnswers(t *testing.T) {
 	t.Parallel()
-	url, requests := fake(t)
-	code, stdout, stderr := run(t, at(url), "broadcast", "--chats", "telegram:-1,web:main", "--key", "k1", "down", "at 5")
-	if code != daemon.ExitOK || stderr != "" || stdout != "row 8 to telegram:-1\nrow 9 to web:?main\n" {
-		t.Errorf("exit %d, prints %q, says %q", code, stdout, stderr)
-	}
-	want := `POST /v1/broadcasts {"by":"local:operator","chats":["telegram:-1","web:main"],"folder":"","key":"k1","text":"down at 5"}`
-	if len(*requests) != 1 || (*requests)[0] != want {
-		t.Errorf("asked %q, want %q", *requests, want)
+	url, _ := fake(t)
+	code, stdout, _ := run(t, at(url), "spend", "--json")
+	var got api.Spend
+	if err := json.Unmarshal([]byte(stdout), &got); code != daemon.ExitOK || err != nil || got.Total.CostUSD != 1.25 || len(got.Lines) != 2 {
+		t.Errorf("exit %d, %v, prints %s", code, err, stdout)
 	}
 }

@@ -8,15 +8,20 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-chi/chi/v5"
+
 	"arizuko/gated/internal/chats"
+	"arizuko/gated/internal/endpoint"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -68,7 +73,7 @@ func New(st *store.Store, all *chats.Chats, log *slog.Logger, now func() time.Ti
 }
 
 // Send stores a broadcast and its rows. The same key again returns the result of the first request, or completes it.
-// Errors have a kind of package apierr.
+// Errors have a kind of package apierr, but for those of the database.
 func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 	if err := check(&r); err != nil {
 		return nil, err
@@ -76,7 +81,7 @@ func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 	key := "request:" + cmp.Or(r.Key, rand.Text())
 	stored, err := rows.BroadcastByKey(ctx, b.st.Reader, key)
 	if err != nil {
-		return nil, busy(err)
+		return nil, err
 	}
 	var leftOut []string
 	if stored == nil {
@@ -85,14 +90,14 @@ func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 			return nil, err
 		}
 		if err := b.put(ctx, &rows.Broadcast{Key: key, Text: r.Text, CreatedBy: r.By, Chats: jids}, true); err != nil {
-			return nil, busy(err)
+			return nil, err
 		}
 	}
 	if err := b.complete(ctx, key); err != nil {
-		return nil, busy(err)
+		return nil, err
 	}
 	if stored, err = rows.BroadcastByKey(ctx, b.st.Reader, key); err != nil {
-		return nil, busy(err)
+		return nil, err
 	}
 	if stored.Text != r.Text {
 		return nil, apierr.New(apierr.Conflict, "key %q was used for a broadcast with another text", r.Key)
@@ -137,7 +142,7 @@ func (b *Broadcasts) targets(ctx context.Context, r *Request) (jids, leftOut []s
 		}
 	}
 	if _, without, err := rows.TopLevels(ctx, b.st.Reader, jids); err != nil {
-		return nil, nil, busy(err)
+		return nil, nil, err
 	} else if len(without) > 0 {
 		return nil, nil, apierr.New(apierr.BadRequest,
 			"%.200s: a forum takes messages in its posts alone: leave it out", strings.Join(without, ", "))
@@ -148,7 +153,7 @@ func (b *Broadcasts) targets(ctx context.Context, r *Request) (jids, leftOut []s
 func (b *Broadcasts) ofGroup(ctx context.Context, folder string) (jids, leftOut []string, err error) {
 	group, err := b.st.Group(ctx, folder)
 	if err != nil {
-		return nil, nil, busy(err)
+		return nil, nil, err
 	}
 	if group == nil {
 		return nil, nil, apierr.New(apierr.NotFound, "no group %.80q", folder)
@@ -163,7 +168,7 @@ func (b *Broadcasts) ofGroup(ctx context.Context, folder string) (jids, leftOut 
 	}
 	switch {
 	case err != nil:
-		return nil, nil, busy(err)
+		return nil, nil, err
 	case len(jids) == 0 && len(leftOut) > 0:
 		return nil, nil, apierr.New(apierr.NotFound,
 			"group %s has only forums, which take messages in their posts alone", folder)
@@ -177,7 +182,7 @@ func (b *Broadcasts) ofGroup(ctx context.Context, folder string) (jids, leftOut 
 func (b *Broadcasts) known(ctx context.Context, jid string) (string, error) {
 	present, err := b.st.Address(ctx, jid)
 	if err != nil {
-		return "", busy(err)
+		return "", err
 	}
 	platform, room := msg.SplitJID(present)
 	if platform == "" || room == "" || platform == msg.PlatformGroup {
@@ -185,12 +190,12 @@ func (b *Broadcasts) known(ctx context.Context, jid string) (string, error) {
 	}
 	chat, err := b.st.Chat(ctx, present)
 	if err != nil {
-		return "", busy(err)
+		return "", err
 	}
 	if chat == nil && platform == msg.PlatformWeb {
 		group, err := b.st.Group(ctx, room)
 		if err != nil {
-			return "", busy(err)
+			return "", err
 		}
 		if group != nil {
 			return present, nil
@@ -301,7 +306,16 @@ func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
 	return nil
 }
 
-// busy turns a database error into one that asks the client to retry.
-func busy(err error) error {
-	return apierr.New(apierr.Unavailable, "the database is not available right now: %w", err)
+// Path is the endpoint of gated that sends a broadcast.
+const Path = "/v1/broadcasts"
+
+// Mount adds the endpoint. The router must check the bearer secret.
+func (b *Broadcasts) Mount(r chi.Router) {
+	r.Post(Path, endpoint.Handler(http.StatusAccepted, func(r *http.Request) (any, error) {
+		request, err := httpx.Decode[Request](r)
+		if err != nil {
+			return nil, err
+		}
+		return b.Send(r.Context(), request)
+	}))
 }

@@ -1,8 +1,11 @@
 package broadcasts
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -65,10 +69,7 @@ func (h *harness) write(fn func(*store.Tx) error) {
 // sent are the chats of all outbound rows, in the order of the rows.
 func (h *harness) sent() (jids []string) {
 	h.t.Helper()
-	last, err := h.st.LastMessageID(h.t.Context())
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	last := storetest.Must(h.st.LastMessageID(h.t.Context()))(h.t)
 	for id := range last {
 		if m, err := h.st.Message(h.t.Context(), id+1); err != nil || m == nil || m.Source != msg.SourceBroadcast || m.ThreadID != "" ||
 			m.ReplyToID != "" || m.TurnID != 0 || m.OutState != msg.OutQueued {
@@ -84,14 +85,8 @@ func TestSend_Folder_ReachesItsChatsOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, "{}")
 	r := Request{Folder: "main", Text: "down at 5", By: "web:operator", Key: "k1"}
-	first, err := h.Send(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := h.Send(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := storetest.Must(h.Send(t.Context(), r))(t)
+	again := storetest.Must(h.Send(t.Context(), r))(t)
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("a repeated request gets another answer:\n%s", diff)
 	}
@@ -101,38 +96,6 @@ func TestSend_Folder_ReachesItsChatsOnce(t *testing.T) {
 	r.Text = "other"
 	if _, err := h.Send(t.Context(), r); apierr.KindOf(err) != apierr.Conflict {
 		t.Errorf("the key of another text gives %v", err)
-	}
-}
-
-func TestSend_Invalid_Refused(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, "{}")
-	ok := Request{Chats: []string{"telegram:-1"}, Text: "x", By: "op"}
-	for name, tc := range map[string]struct {
-		change func(*Request)
-		want   apierr.Kind
-	}{
-		"no text":          {func(r *Request) { r.Text = " \n" }, apierr.BadRequest},
-		"long text":        {func(r *Request) { r.Text = strings.Repeat("ä", MaxText+1) }, apierr.BadRequest},
-		"no target":        {func(r *Request) { r.Chats = nil }, apierr.BadRequest},
-		"two targets":      {func(r *Request) { r.Folder = "main" }, apierr.BadRequest},
-		"no sender":        {func(r *Request) { r.By = "" }, apierr.BadRequest},
-		"no address":       {func(r *Request) { r.Chats = []string{"x"} }, apierr.BadRequest},
-		"between groups":   {func(r *Request) { r.Chats = []string{"group:main"} }, apierr.BadRequest},
-		"unknown chat":     {func(r *Request) { r.Chats = []string{"telegram:-99"} }, apierr.NotFound},
-		"unknown web chat": {func(r *Request) { r.Chats = []string{"web:gone"} }, apierr.NotFound},
-		"unknown group":    {func(r *Request) { r.Chats, r.Folder = nil, "gone" }, apierr.NotFound},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := ok
-			tc.change(&r)
-			if _, err := h.Send(t.Context(), r); apierr.KindOf(err) != tc.want {
-				t.Errorf("%v, want %s", err, tc.want)
-			}
-		})
-	}
-	if got := h.sent(); len(got) > 0 {
-		t.Errorf("sent to %q", got)
 	}
 }
 
@@ -184,4 +147,110 @@ func TestAnnounce_NewSchema_TellsGroupsThatWantIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ask sends a request and returns the status and the answer.
+func (h *harness) ask(method, path, body string) (int, string) {
+	h.t.Helper()
+	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
+	h.Mount(router)
+	rec := httptest.NewRecorder()
+	router.ServeHTTP(rec, httptest.NewRequest(method, path, strings.NewReader(body)))
+	return rec.Code, rec.Body.String()
+}
+
+// body is a request with the fields of a good one, some of them changed; nil leaves one out.
+func body(t *testing.T, change map[string]any) string {
+	t.Helper()
+	fields := map[string]any{"chats": []string{"telegram:-1"}, "text": "down at 5", "by": "web:op"}
+	for name, value := range change {
+		if fields[name] = value; value == nil {
+			delete(fields, name)
+		}
+	}
+	text := storetest.Must(json.Marshal(fields))(t)
+	return string(text)
+}
+
+func TestAPI_BadRequest_IsRefusedAndSendsNothing(t *testing.T) {
+	t.Parallel()
+	h, path := harnessAt(t)
+	many := make([]string, MaxChats+1)
+	for i := range many {
+		many[i] = fmt.Sprint("telegram:-", i)
+	}
+	for name, tc := range map[string]struct {
+		method, body string
+		status       int
+		says         string
+	}{
+		"get":                {"GET", "", 400, "does not take GET"},
+		"unknown field":      {"POST", body(t, map[string]any{"thread": "7"}), 400, "thread"},
+		"wrong type":         {"POST", body(t, map[string]any{"chats": "telegram:-1"}), 400, "chats"},
+		"no text":            {"POST", body(t, map[string]any{"text": " \n"}), 400, "text is missing"},
+		"text too long":      {"POST", body(t, map[string]any{"text": strings.Repeat("ä", MaxText+1)}), 400, "4001 characters, at most 4000"},
+		"NUL in the text":    {"POST", body(t, map[string]any{"text": "a\x00b"}), 400, "without NUL"},
+		"no target":          {"POST", body(t, map[string]any{"chats": nil}), 400, "give a folder"},
+		"two targets":        {"POST", body(t, map[string]any{"folder": "main"}), 400, "give a folder"},
+		"too many chats":     {"POST", body(t, map[string]any{"chats": many}), 400, "10001 chats, at most 10000"},
+		"no operator":        {"POST", body(t, map[string]any{"by": nil}), 400, "by is missing"},
+		"operator too long":  {"POST", body(t, map[string]any{"by": strings.Repeat("x", maxBy+1)}), 400, "longer than 200 bytes"},
+		"key too long":       {"POST", body(t, map[string]any{"key": strings.Repeat("x", maxKey+1)}), 400, "key is longer than 200 bytes"},
+		"no address":         {"POST", body(t, map[string]any{"chats": []string{"-1"}}), 400, "write platform:room"},
+		"an empty address":   {"POST", body(t, map[string]any{"chats": []string{""}}), 400, "write platform:room"},
+		"unknown chat":       {"POST", body(t, map[string]any{"chats": []string{"telegram:-1", "telegram:-99"}}), 404, "telegram:-99"},
+		"between groups":     {"POST", body(t, map[string]any{"chats": []string{"group:main"}}), 400, "write platform:room"},
+		"unknown web chat":   {"POST", body(t, map[string]any{"chats": []string{"web:gone"}}), 404, "web:gone"},
+		"unknown group":      {"POST", body(t, map[string]any{"chats": nil, "folder": "gone"}), 404, "gone"},
+		"path as the folder": {"POST", body(t, map[string]any{"chats": nil, "folder": "../main"}), 404, "no group"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if status, answer := h.ask(tc.method, Path, tc.body); status != tc.status || !strings.Contains(answer, tc.says) {
+				t.Errorf("%d %.300s, want %d %s", status, answer, tc.status, tc.says)
+			}
+		})
+	}
+	if sent, who := h.sent(), storetest.Audit(t, path); len(sent)+len(who) != 0 {
+		t.Errorf("sent to %q, audit rows %q", sent, who)
+	}
+}
+
+func TestAPI_LongestText_IsSent(t *testing.T) {
+	t.Parallel()
+	h, _ := harnessAt(t)
+	if status, answer := h.ask("POST", Path, body(t, map[string]any{"text": strings.Repeat("ä", MaxText)})); status != http.StatusAccepted {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
+func TestAPI_Repeated_HasOneAuditRow(t *testing.T) {
+	t.Parallel()
+	h, path := harnessAt(t)
+	request := body(t, map[string]any{"chats": []string{"telegram:-2", "telegram:-1", "telegram:-2"}, "key": "k1"})
+	for range 2 {
+		status, answer := h.ask("POST", Path, request)
+		var got Sent
+		if err := json.Unmarshal([]byte(answer), &got); err != nil || status != http.StatusAccepted {
+			t.Fatalf("%d %s, %v", status, answer, err)
+		}
+		if diff := cmp.Diff(Sent{"k1", []string{"telegram:-2", "telegram:-1"}, []int64{1, 2}, nil}, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if status, answer := h.ask("POST", Path, body(t, map[string]any{"text": "other", "key": "k1"})); status != http.StatusConflict || !strings.Contains(answer, "another text") {
+		t.Errorf("the key of another text: %d %s", status, answer)
+	}
+	if diff := cmp.Diff([]string{"web:op: broadcast: 2 chats: down at 5"}, storetest.Audit(t, path)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// harnessAt is a harness on a file of the test.
+func harnessAt(t *testing.T) (h *harness, path string) {
+	t.Helper()
+	path = storetest.Path(t)
+	h = &harness{t: t, st: storetest.OpenAt(t, path, nil)}
+	h.Broadcasts = New(h.st, &chats.Chats{}, slog.New(slog.DiscardHandler), func() time.Time { return time.UnixMilli(1000) })
+	h.fill("{}")
+	return h, path
 }

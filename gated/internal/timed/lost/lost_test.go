@@ -78,10 +78,7 @@ func (f *fixture) noticed() (all []string) {
 			f.t.Fatal(err)
 		}
 	}
-	rows, err := rows.LostRows(f.t.Context(), f.st.Reader, 0, "", 100)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	rows := storetest.Must(rows.LostRows(f.t.Context(), f.st.Reader, 0, "", 100))(f.t)
 	for _, l := range rows {
 		if l.NoticeID == 0 {
 			continue

@@ -5,11 +5,18 @@ package polls
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/endpoint"
 	"arizuko/gated/internal/rows"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -123,4 +130,38 @@ func (c *Closer) endOne(ctx context.Context, p *msg.StoredPoll, now time.Time) e
 		_, err := rows.QueuePollEnd(tx, p.ID, now.UnixMilli())
 		return err
 	})
+}
+
+// Mount adds POST /v1/polls/{id}/close. The router must check the bearer secret.
+func (c *Closer) Mount(r chi.Router) {
+	r.Post("/v1/polls/{id}/close", endpoint.Handler(http.StatusOK, c.closeFor))
+}
+
+// closeFor closes an open poll for an operator.
+func (c *Closer) closeFor(r *http.Request) (any, error) {
+	id, err := endpoint.ID(r)
+	if err != nil {
+		return nil, err
+	}
+	p, err := rows.Poll(r.Context(), c.Store.Reader, id)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return nil, apierr.New(apierr.NotFound, "there is no poll %d", id)
+	}
+	now := c.Now().UnixMilli()
+	err = c.Store.Write(r.Context(), func(tx *store.Tx) error {
+		if err := rows.ClosePoll(tx, id, now); err != nil {
+			return err
+		}
+		if err := c.Objects.ClosePoll(tx, p.ChatJID, id, now, now); err != nil {
+			return err
+		}
+		return tx.PutAudit(httpx.By(r), "close poll", fmt.Sprintf("%d of %s in %s", id, p.Folder, p.ChatJID), now)
+	})
+	if errors.Is(err, store.ErrStale) {
+		err = apierr.New(apierr.Conflict, "poll %d is closed already", id)
+	}
+	return map[string]msg.PollState{"state": msg.PollClosed}, err
 }

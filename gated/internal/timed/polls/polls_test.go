@@ -1,12 +1,17 @@
 package polls
 
 import (
+	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/rows"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -158,5 +163,30 @@ func TestCloser_VotesBeforeTheEnd_AreWaitedFor(t *testing.T) {
 	h.clock = h.clock.Add(maxVotesDelay)
 	if got, n := h.step(p); got.EndPending || n != 1 {
 		t.Errorf("after %s: %+v, %d closings", maxVotesDelay, got, n)
+	}
+}
+
+func TestAPI_Close_ClosesOnce(t *testing.T) {
+	h := newHarness(t)
+	p := h.poll(time.Time{}, msg.OutSent)
+	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
+	h.c.Mount(router)
+	for _, tt := range []struct {
+		id     string
+		status int
+		words  string
+	}{
+		{"99", 404, "there is no poll 99"}, {"x", 400, "is not an id"}, {"0", 400, "is not an id"},
+		{fmt.Sprint(p.ID), 200, "closed"}, {fmt.Sprint(p.ID), 409, "is closed already"},
+	} {
+		rec := httptest.NewRecorder()
+		router.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/v1/polls/"+tt.id+"/close", nil))
+		if rec.Code != tt.status || !strings.Contains(rec.Body.String(), tt.words) {
+			t.Errorf("%s: %d %s", tt.id, rec.Code, rec.Body)
+		}
+	}
+	now, closings := h.step(p)
+	if now.State != msg.PollClosed || now.ClosedAt != h.clock.UnixMilli() || closings != 1 {
+		t.Errorf("the poll is %s at %d, and %d rows close its message", now.State, now.ClosedAt, closings)
 	}
 }

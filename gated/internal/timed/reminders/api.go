@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"arizuko/gated/internal/endpoint"
 	"arizuko/pkg/apierr"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
@@ -54,60 +55,39 @@ type Cancel struct {
 
 // Mount adds the endpoints. The router must check the bearer secret.
 func (s *Scheduler) Mount(r chi.Router) {
-	r.Get(Path, func(w http.ResponseWriter, r *http.Request) {
-		lines, err := s.list(r)
-		if err != nil {
-			httpx.Error(w, err)
-			return
-		}
-		httpx.JSON(w, http.StatusOK, map[string]any{"reminders": lines})
-	})
-	r.Post(Path+"/{id}/cancel", func(w http.ResponseWriter, r *http.Request) {
-		line, err := s.cancel(r)
-		if err != nil {
-			httpx.Error(w, err)
-			return
-		}
-		httpx.JSON(w, http.StatusOK, line)
-	})
+	r.Get(Path, endpoint.Handler(http.StatusOK, s.list))
+	r.Post(Path+"/{id}/cancel", endpoint.Handler(http.StatusOK, s.cancel))
 }
 
 // list answers with the reminders of a state, by default active: of a folder, of a chat, or of all groups; after an id.
-func (s *Scheduler) list(r *http.Request) ([]Line, error) {
+func (s *Scheduler) list(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	state, after, err := filter(query)
 	if err != nil {
 		return nil, err
 	}
-	var all []*msg.Reminder
-	switch folder, chat := query.Get("folder"), query.Get("chat"); {
-	case folder != "" && chat != "":
+	list := factrows.ReminderList{Folder: query.Get("folder"), State: state, After: after, Limit: listRows}
+	switch chat := query.Get("chat"); {
+	case list.Folder != "" && chat != "":
 		return nil, apierr.New(apierr.BadRequest, "give folder or chat, not both")
-	case folder != "":
-		all, err = factrows.Reminders(r.Context(), s.st.Reader,
-			factrows.ReminderList{Folder: folder, State: state, After: after, Limit: listRows})
 	case chat != "":
-		if chat, err = s.st.Address(r.Context(), chat); err == nil {
-			all, err = factrows.Reminders(r.Context(), s.st.Reader,
-				factrows.ReminderList{ChatJID: chat, State: state, After: after, Limit: listRows})
+		if list.ChatJID, err = s.st.Address(r.Context(), chat); err != nil {
+			return nil, err
 		}
-	case state == msg.ReminderActive:
-		all, err = factrows.Reminders(r.Context(), s.st.Reader, factrows.ReminderList{After: after, Limit: listRows})
-	default:
+	case list.Folder == "" && state != msg.ReminderActive:
 		return nil, apierr.New(apierr.BadRequest, "reminders that have ended are listed for a folder or a chat")
 	}
+	all, err := factrows.Reminders(r.Context(), s.st.Reader, list)
 	if err != nil {
-		return nil, busy(err)
+		return nil, err
 	}
-	lines := make([]Line, 0, len(all))
-	for _, reminder := range all {
-		line, err := s.line(r, reminder)
-		if err != nil {
-			return nil, busy(err)
+	lines := make([]Line, len(all))
+	for i, reminder := range all {
+		if lines[i], err = s.line(r, reminder); err != nil {
+			return nil, err
 		}
-		lines = append(lines, line)
 	}
-	return lines, nil
+	return map[string]any{"reminders": lines}, nil
 }
 
 func filter(query url.Values) (state msg.ReminderState, after int64, err error) {
@@ -138,25 +118,25 @@ func (s *Scheduler) line(r *http.Request, m *msg.Reminder) (Line, error) {
 }
 
 // cancel ends an active reminder for an operator.
-func (s *Scheduler) cancel(r *http.Request) (line Line, err error) {
-	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
-	if err != nil || id <= 0 {
-		return line, apierr.New(apierr.BadRequest, "%.40q is not an id", chi.URLParam(r, "id"))
+func (s *Scheduler) cancel(r *http.Request) (any, error) {
+	id, err := endpoint.ID(r)
+	if err != nil {
+		return nil, err
 	}
 	request, err := httpx.Decode[Cancel](r)
 	if err != nil {
-		return line, err
+		return nil, err
 	}
 	if strings.TrimSpace(request.By) == "" || len(request.By) > maxBy {
-		return line, apierr.New(apierr.BadRequest, "by is missing, or longer than %d bytes: it names the operator",
+		return nil, apierr.New(apierr.BadRequest, "by is missing, or longer than %d bytes: it names the operator",
 			maxBy)
 	}
 	before, err := factrows.Reminder(r.Context(), s.st.Reader, id)
 	if err != nil {
-		return line, busy(err)
+		return nil, err
 	}
 	if before == nil {
-		return line, apierr.New(apierr.NotFound, "no reminder %d", id)
+		return nil, apierr.New(apierr.NotFound, "no reminder %d", id)
 	}
 	err = s.st.Write(r.Context(), func(tx *store.Tx) error {
 		if err := s.endIn(tx, before, request.By, "", s.now()); err != nil {
@@ -166,16 +146,11 @@ func (s *Scheduler) cancel(r *http.Request) (line Line, err error) {
 			before.ChatJID, s.now())
 	})
 	if errors.Is(err, store.ErrStale) {
-		return line, apierr.New(apierr.Conflict, "reminder %d is %s", id, before.State)
+		return nil, apierr.New(apierr.Conflict, "reminder %d is %s", id, before.State)
 	}
 	if err != nil {
-		return line, busy(err)
+		return nil, err
 	}
 	before.State, before.NextSlot = msg.ReminderCancelled, 0
 	return s.line(r, before)
-}
-
-// busy turns a database error into one that asks the client to retry.
-func busy(err error) error {
-	return apierr.New(apierr.Unavailable, "the database is not available right now: %w", err)
 }

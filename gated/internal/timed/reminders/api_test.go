@@ -100,8 +100,7 @@ func TestAPI_Cancel_EndsItOnceWithAnAuditRow(t *testing.T) {
 }
 
 func TestAPI_List_FiltersAndPages(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.write(func(tx *store.Tx) error {
 		for i := range int64(listRows + 1) {
 			r := msg.Reminder{Folder: "main", ChatJID: chatJID, Kind: msg.ReminderText, Body: "x", TimeZone: "UTC", Missed: msg.MissedOne, DueAt: 1 + i, NextSlot: 1 + i}

@@ -19,15 +19,9 @@ type firedSlot struct{ reminder, slot, message int64 }
 // firedSlots are the slots that have fired, in the order of their messages.
 func firedSlots(t *testing.T, path string) (all []firedSlot) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Must(sql.Open("sqlite3", path))(t)
 	defer db.Close()
-	rows, err := db.Query("SELECT reminder_id, slot, ifnull(message_id, 0) FROM reminder_slots ORDER BY message_id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := storetest.Must(db.Query("SELECT reminder_id, slot, ifnull(message_id, 0) FROM reminder_slots ORDER BY message_id"))(t)
 	defer rows.Close()
 	for rows.Next() {
 		var f firedSlot

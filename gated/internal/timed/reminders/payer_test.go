@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -31,8 +32,7 @@ func (h *harness) notices() (texts []string) {
 }
 
 func TestScheduler_Prompt_TurnHasPayerRootAndDepth(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	root := h.put(msg.Reminder{Kind: msg.ReminderPrompt, DueAt: h.now.Add(time.Minute).UnixMilli(), CreatedBy: member})
 	h.at("2026-11-23T08:01:00Z")
 	first := h.turns()[0]
@@ -46,10 +46,7 @@ func TestScheduler_Prompt_TurnHasPayerRootAndDepth(t *testing.T) {
 		if err != nil || row.OnBehalfOf != member || row.Sender == member {
 			t.Errorf("row %+v, %v", row, err)
 		}
-		stored, err := h.st.Turn(t.Context(), turn.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stored := storetest.Must(h.st.Turn(t.Context(), turn.ID))(t)
 		got = append(got, fmt.Sprint(stored.RootTurnID, stored.Depth))
 	}
 	// One that repeats begins a chain at each slot.
@@ -60,8 +57,7 @@ func TestScheduler_Prompt_TurnHasPayerRootAndDepth(t *testing.T) {
 
 // TestScheduler_Storm_EndsAtTheRateWithOneNotice has more prompts at once than a sender may cause.
 func TestScheduler_Storm_EndsAtTheRateWithOneNotice(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure(`{"rate":3}`)
 	charged := 0
 	h.s.cfg.Charged = func(string) { charged++ }
@@ -92,8 +88,7 @@ func TestScheduler_Storm_EndsAtTheRateWithOneNotice(t *testing.T) {
 }
 
 func TestScheduler_Operator_HasNoRate(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.configure(`{"rate":1,"access":[]}`)
 	h.s.cfg.Operators = map[string]bool{member: true}
 	for range 3 {
@@ -106,8 +101,7 @@ func TestScheduler_Operator_HasNoRate(t *testing.T) {
 }
 
 func TestScheduler_SenderExcludedSince_ReminderEnds(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	theirs, old := h.put(msg.Reminder{Cron: "30 9 * * *", CreatedBy: member}), h.put(msg.Reminder{Cron: "30 9 * * *", CreatedBy: "agent:main"})
 	h.configure(`{"access":["telegram:1"]}`)
 	h.at("2026-11-23T08:30:00Z")
@@ -137,4 +131,108 @@ func TestFreeSlot(t *testing.T) {
 			t.Errorf("%+v: %d", tc, got)
 		}
 	}
+}
+
+// A reminder fires where it was made.
+func TestFiringMessages_Places(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		chat, thread, topic, place, surface string
+		kind                                msg.ChatKind
+	}{
+		"slack channel": {chat: "slack:C1", topic: "1700000000.000100", kind: msg.ChatChannel, surface: "slack-channel"},
+		"forum topic":   {chat: chatJID, thread: "33", topic: "33", kind: msg.ChatGroup, place: "33", surface: "telegram-topic"},
+		"pinned topic":  {chat: chatJID, thread: "33", topic: "#deploy", kind: msg.ChatGroup, place: "33", surface: "telegram-topic"},
+		"forum post":    {chat: "discord:1", thread: "2", topic: "2", kind: msg.ChatGroup, place: "2", surface: "discord-thread"},
+		"named topic":   {chat: chatJID, topic: "#standup", kind: msg.ChatGroup, place: "#standup", surface: "telegram-group"},
+	} {
+		r := &msg.Reminder{ID: 1, Folder: "main", ChatJID: tt.chat, ThreadID: tt.thread, Topic: tt.topic, Kind: msg.ReminderText, Body: "x"}
+		if m, _ := firingMessages(r, tt.kind, 1); m.ThreadID != tt.thread || m.Topic != tt.place {
+			t.Errorf("%s: the text is %+v", name, m)
+		}
+		r.Kind = msg.ReminderPrompt
+		if _, turn := firingMessages(r, tt.kind, 1); turn.ThreadID != tt.thread || turn.Place != tt.place || turn.Surface != tt.surface || turn.Topic != tt.topic {
+			t.Errorf("%s: the turn is %+v", name, turn)
+		}
+	}
+}
+
+// Three refusals, one after another, end a reminder that repeats, and its agent reads why.
+func TestScheduler_MessagesRefused_ReminderEnds(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		kind  msg.ReminderKind
+		class [3]msg.ErrorClass // of each day's message, "" for one that was sent
+		sent  int
+		state msg.ReminderState
+	}{
+		"text refused":       {msg.ReminderText, [3]msg.ErrorClass{msg.Permanent, msg.Permanent, msg.Permanent}, 3, msg.ReminderCancelled},
+		"prompt refused":     {msg.ReminderPrompt, [3]msg.ErrorClass{msg.Permanent, msg.Permanent, msg.Permanent}, 3, msg.ReminderCancelled},
+		"one sent":           {msg.ReminderText, [3]msg.ErrorClass{msg.Permanent, "", msg.Permanent}, 4, msg.ReminderActive},
+		"platform was away":  {msg.ReminderText, [3]msg.ErrorClass{msg.Permanent, msg.Expired, msg.Permanent}, 4, msg.ReminderActive},
+		"prompt: other fate": {msg.ReminderPrompt, [3]msg.ErrorClass{msg.Permanent, msg.Permanent, ""}, 4, msg.ReminderActive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := parallel(t)
+			r := h.put(msg.Reminder{Kind: tt.kind, Cron: "30 9 * * *"})
+			for day, class := range tt.class {
+				h.at(fmt.Sprintf("2026-11-%dT08:30:00Z", 23+day))
+				h.settle(h.answer(tt.kind), class)
+			}
+			h.at("2026-11-26T08:30:00Z")
+			if tt.kind == msg.ReminderPrompt && tt.state == msg.ReminderActive {
+				h.answer(tt.kind)
+			}
+			h.expect(tt.sent, tt.state, r)
+			facts, err := rows.ReadPromptFacts(t.Context(), h.st.Reader, &msg.Turn{Folder: "main", ChatJID: chatJID}, 0, 0)
+			if err != nil || facts.SystemWaits != (tt.state == msg.ReminderCancelled) {
+				t.Errorf("the group's next prompt: %+v, %v", facts, err)
+			}
+		})
+	}
+}
+
+// answer is the message of the slot that has just fired: that of a prompt answers it.
+func (h *harness) answer(kind msg.ReminderKind) *msg.Message {
+	h.t.Helper()
+	if kind == msg.ReminderText {
+		rows := h.sent()
+		return rows[len(rows)-1]
+	}
+	turns := h.turns()
+	m := &msg.Message{ChatJID: chatJID, Direction: msg.Out, Content: "done", TurnID: turns[len(turns)-1].ID, OutState: msg.OutQueued}
+	h.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	return m
+}
+
+// settle ends the delivery of a row, as failed if class is not "".
+func (h *harness) settle(m *msg.Message, class msg.ErrorClass) {
+	h.t.Helper()
+	d := store.Delivery{MessageID: m.ID, State: msg.OutSent}
+	if class != "" {
+		d.State, d.ErrorClass, d.Error = msg.OutFailed, class, "Cannot send messages in a voice channel"
+	}
+	h.write(func(tx *store.Tx) error {
+		if err := tx.ClaimOutbound(m.ID, 1, 1); err != nil {
+			return err
+		}
+		if err := tx.PutDelivery(d, 1); err != nil {
+			return err
+		}
+		return tx.SettleOutbound(m.ID, d.State, "")
+	})
+}
+
+// One made before reminders had threads.
+func TestScheduler_Forum_ReminderWithoutPostEnds(t *testing.T) {
+	h := parallel(t)
+	r := h.put(msg.Reminder{ChatJID: "discord:1", DueAt: h.now.Add(time.Hour).UnixMilli()})
+	h.write(func(tx *store.Tx) error {
+		if err := tx.PutThread(msg.Thread{ChatJID: r.ChatJID, ID: "2", Kind: "forum_post"}); err != nil {
+			return err
+		}
+		return tx.PutRoute(&msg.Route{Match: "chat_jid=" + r.ChatJID, Target: "main"})
+	})
+	h.at("2026-11-23T09:00:01Z")
+	h.expect(0, msg.ReminderCancelled, r)
 }

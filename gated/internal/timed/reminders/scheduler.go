@@ -10,12 +10,12 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/gated/internal/rows"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/rows"
+	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/metrics"
@@ -457,4 +457,28 @@ func newMeter(reg prometheus.Registerer, st *store.Store) *meter {
 		reg.MustRegister(m.fired, m.missed)
 	}
 	return m
+}
+
+// watchEvery is how often Watch looks.
+const watchEvery = 30 * time.Second
+
+// Watch reports overdue reminders until ctx ends. It looks beside Run, which may hang itself.
+func (s *Scheduler) Watch(ctx context.Context) error {
+	outage := store.NewOutage(s.log, "look for overdue reminders")
+	return outage.Repeat(ctx, watchEvery, func(ctx context.Context) error {
+		problems, err := s.overdue(ctx)
+		if err == nil {
+			s.cfg.Report(problems)
+		}
+		return err
+	})
+}
+
+// overdue names reminders that should have fired, for operators.
+func (s *Scheduler) overdue(ctx context.Context) (problems []string, err error) {
+	late, err := facts.OverdueReminders(ctx, s.st.Reader, s.now(), true)
+	for _, f := range late {
+		problems = append(problems, f.String())
+	}
+	return problems, err
 }

@@ -33,6 +33,13 @@ type harness struct {
 	dispatched []*msg.Turn // guarded by mu: read by turns
 }
 
+// parallel is newHarness for a test that runs beside others.
+func parallel(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	return newHarness(t)
+}
+
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	h := harnessOn(t, storetest.Open(t))
@@ -115,10 +122,7 @@ func (h *harness) at(clock string) {
 	h.t.Helper()
 	h.now = instant(h.t, clock)
 	for range 1000 {
-		wait, err := h.s.fireDue(h.t.Context())
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		wait := storetest.Must(h.s.fireDue(h.t.Context()))(h.t)
 		if wait > 0 {
 			return
 		}
@@ -129,15 +133,9 @@ func (h *harness) at(clock string) {
 // sent are the outbound rows of reminders.
 func (h *harness) sent() (rows []*msg.Message) {
 	h.t.Helper()
-	last, err := h.st.LastMessageID(h.t.Context())
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	last := storetest.Must(h.st.LastMessageID(h.t.Context()))(h.t)
 	for id := range last {
-		m, err := h.st.Message(h.t.Context(), id+1)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		m := storetest.Must(h.st.Message(h.t.Context(), id+1))(h.t)
 		if m != nil && m.Direction == msg.Out {
 			rows = append(rows, m)
 		}
@@ -147,18 +145,14 @@ func (h *harness) sent() (rows []*msg.Message) {
 
 func (h *harness) expect(sent int, state msg.ReminderState, r *msg.Reminder) {
 	h.t.Helper()
-	stored, err := factrows.Reminder(h.t.Context(), h.st.Reader, r.ID)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	stored := storetest.Must(factrows.Reminder(h.t.Context(), h.st.Reader, r.ID))(h.t)
 	if got := len(h.sent()); got != sent || stored.State != state {
 		h.t.Errorf("%d messages, the reminder is %s (%s), want %d and %s", got, stored.State, stored.Error, sent, state)
 	}
 }
 
 func TestScheduler_OneShot_FiresAtTopLevel(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	r := h.put(msg.Reminder{DueAt: h.now.Add(time.Hour).UnixMilli(), Topic: "77"})
 	h.at("2026-11-23T09:00:00Z")
 	m := h.sent()[0]
@@ -173,8 +167,7 @@ func TestScheduler_OneShot_FiresAtTopLevel(t *testing.T) {
 }
 
 func TestScheduler_Prompt_StoresBroadcastTurn(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.put(msg.Reminder{Kind: msg.ReminderPrompt, DueAt: h.now.Add(time.Hour).UnixMilli(), Topic: "#standup"})
 	h.at("2026-11-23T09:00:01Z")
 	if n := len(h.turns()); n != 1 {
@@ -231,8 +224,7 @@ func TestScheduler_Clock(t *testing.T) {
 			{"2027-11-23T08:30:00Z", 1, active}, {"2026-11-23T08:10:00Z", 1, active}, {"2026-11-23T08:30:00Z", 2, active}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			r := h.put(tc.reminder)
 			for _, step := range tc.steps {
 				if h.now = instant(t, step.clock); tc.down {
@@ -246,8 +238,7 @@ func TestScheduler_Clock(t *testing.T) {
 }
 
 func TestScheduler_ClockSetBack_NoSlotFiresTwice(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	r := h.daily()
 	h.at("2026-11-23T08:30:00Z")
 	h.expect(1, msg.ReminderActive, r)
@@ -273,8 +264,7 @@ func TestScheduler_ClockSetBack_NoSlotFiresTwice(t *testing.T) {
 }
 
 func TestScheduler_CrashAtAnyStep_FiresOnce(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	r := h.daily()
 	h.now = instant(t, "2026-11-23T08:30:00Z")
 	stale, err := factrows.Reminders(t.Context(), h.st.Reader, factrows.ReminderList{DueBy: h.now.UnixMilli(), Limit: 1})
@@ -319,8 +309,7 @@ func TestScheduler_ChatOfAnotherGroup_ReminderEndsByRoutesAlone(t *testing.T) {
 		"no group's, mentions are for another": {[]func(*store.Tx) error{drop, route("verb=mention", "ops")}, 0, msg.ReminderCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
+			h := parallel(t)
 			r := h.daily()
 			h.write(func(tx *store.Tx) error {
 				if _, err := tx.PutGroup(&msg.Group{Folder: "ops", Config: []byte("{}")}); err != nil {
@@ -338,8 +327,7 @@ func TestScheduler_ChatOfAnotherGroup_ReminderEndsByRoutesAlone(t *testing.T) {
 }
 
 func TestScheduler_BadRow_EndsAloneAndIsExplained(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	bad, good := h.daily(), h.daily()
 	bad.Cron, bad.UpdatedAt = "not a cron", 1
 	h.write(func(tx *store.Tx) error { return rows.UpdateReminder(tx, bad) })
@@ -354,8 +342,7 @@ func TestScheduler_BadRow_EndsAloneAndIsExplained(t *testing.T) {
 // TestScheduler_CronThatStoodStill_FiresAndOthersToo has a change of the clocks at midnight, which a library answers with
 // the time that it was asked about.
 func TestScheduler_CronThatStoodStill_FiresAndOthersToo(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.now = instant(t, "2027-04-29T20:00:00Z")
 	fridays, good := h.put(msg.Reminder{Cron: "0 * * * fri", TimeZone: "Africa/Cairo"}), h.put(msg.Reminder{Cron: "0 * * * *"})
 	h.at("2027-05-06T21:30:00Z")
@@ -364,8 +351,7 @@ func TestScheduler_CronThatStoodStill_FiresAndOthersToo(t *testing.T) {
 }
 
 func TestScheduler_PanicOverOne_EndsItAndSaysWhy(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	r := h.daily()
 	h.s.cfg.Chats = nil
 	h.at("2026-11-23T08:30:00Z")
@@ -376,8 +362,7 @@ func TestScheduler_PanicOverOne_EndsItAndSaysWhy(t *testing.T) {
 }
 
 func TestScheduler_Overdue_Named(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.daily()
 	for _, tc := range []struct{ clock, want string }{
 		{"2026-11-23T08:31:59Z", ""},
@@ -393,8 +378,7 @@ func TestScheduler_Overdue_Named(t *testing.T) {
 
 // TestScheduler_End_ObjectHasNoDueTime ends a reminder as one whose message the database refuses.
 func TestScheduler_End_ObjectHasNoDueTime(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.s.cfg.Objects = &contextobjects.Objects{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{Short: time.Hour, Max: 24 * time.Hour}}
 	r, id := h.daily(), ""
 	h.write(func(tx *store.Tx) error {
@@ -418,8 +402,7 @@ func TestScheduler_End_ObjectHasNoDueTime(t *testing.T) {
 }
 
 func TestScheduler_ManyDue_EachOnceInPages(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	const count = 3*page + 1
 	for range count {
 		h.daily()
@@ -431,8 +414,7 @@ func TestScheduler_ManyDue_EachOnceInPages(t *testing.T) {
 }
 
 func TestScheduler_Wait_IsUntilTheNextSlot(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
+	h := parallel(t)
 	h.daily()
 	for clock, want := range map[string]time.Duration{
 		"2026-11-23T08:00:00Z": maxWait, "2026-11-23T08:29:50Z": 10 * time.Second, "2026-11-23T08:29:59.999Z": time.Millisecond,

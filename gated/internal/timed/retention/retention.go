@@ -8,10 +8,9 @@ import (
 	"log/slog"
 	"time"
 
-	"arizuko/gated/internal/rows"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/chatmove"
 	"arizuko/pkg/store"
 )
@@ -202,5 +201,26 @@ func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
+	}
+}
+
+// purgeAudit deletes changes by operators: those beyond store.MaxAuditRows, and with Config.Days those that are older
+// than that, and than store.MinAuditDays.
+func (j *Job) purgeAudit(ctx context.Context, now time.Time) (total int, err error) {
+	before := int64(0)
+	if j.cfg.Days > 0 {
+		before = now.AddDate(0, 0, -max(j.cfg.Days, rows.MinAuditDays)).UnixMilli()
+	}
+	for {
+		deleted := 0
+		err := j.st.Write(ctx, func(tx *store.Tx) (err error) {
+			deleted, err = rows.PurgeAudit(tx, before, pageRows)
+			return err
+		})
+		total += deleted
+		if err != nil || deleted == 0 {
+			return total, err
+		}
+		j.pause(ctx, pagePause)
 	}
 }

@@ -95,19 +95,13 @@ func (h *harness) files() (names []string) {
 
 func (h *harness) purge() Counts {
 	h.t.Helper()
-	c, err := h.job.Purge(h.t.Context())
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	c := storetest.Must(h.job.Purge(h.t.Context()))(h.t)
 	return c
 }
 
 func (h *harness) stored(ids ...int64) (stored []int64) {
 	for _, id := range ids {
-		m, err := h.st.Message(h.t.Context(), id)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		m := storetest.Must(h.st.Message(h.t.Context(), id))(h.t)
 		if m != nil {
 			stored = append(stored, id)
 		}
