@@ -187,9 +187,6 @@ func (d *dashd) base() config.URL {
 
 // run serves until ctx ends. The first link is printed to out, and not logged.
 func (d *dashd) run(ctx context.Context, out io.Writer) error {
-	if err := d.chat.Files.Clean(); err != nil {
-		d.Log.Error("removing unfinished uploads failed; the next start retries", "err", err)
-	}
 	d.Heartbeat.Report(daemon.Connected, "")
 	if d.cfg.PrintLink {
 		fmt.Fprintf(out, "log in: %s\n", d.login.Link())

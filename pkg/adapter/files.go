@@ -179,15 +179,14 @@ func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path strin
 	if reserved <= 0 {
 		reserved = limit // the platform does not say
 	}
-	release, err := f.limits.reserve(ctx, m.ChatJID, reserved)
-	if err != nil {
+	if err := f.limits.reserve(ctx, m.ChatJID, reserved); err != nil {
 		return "", 0, nil, err
 	}
 	if path, size, err = f.download(ctx, m, i); err != nil {
-		release(0)
+		f.limits.release(m.ChatJID, reserved, 0)
 		return "", 0, nil, err
 	}
-	f.limits.shrink(m.ChatJID, reserved, size) // for the other files
+	f.limits.release(m.ChatJID, reserved-size, 0) // for the other files
 	return path, size, func() { f.limits.release(m.ChatJID, size, size) }, nil
 }
 
