@@ -110,11 +110,11 @@ func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now i
 			return err
 		}
 	}
-	return in.Cursor.write(tx, daemon)
+	return in.Cursor.Write(tx, daemon)
 }
 
-// write stores a bookmark; nil is none.
-func (c *Cursor) write(tx *store.Tx, daemon string) error {
+// Write stores a bookmark; nil is none.
+func (c *Cursor) Write(tx *store.Tx, daemon string) error {
 	switch {
 	case c == nil:
 		return nil
@@ -174,7 +174,7 @@ func (s *Shell) storeCursor(ctx context.Context, c *Cursor) error {
 	if c == nil {
 		return nil
 	}
-	return s.Store.Write(ctx, func(tx *store.Tx) error { return c.write(tx, s.Daemon) })
+	return s.Store.Write(ctx, func(tx *store.Tx) error { return c.Write(tx, s.Daemon) })
 }
 
 // event names the event for the log.
