@@ -386,13 +386,7 @@ func (b *backfill) storeCursors(ctx context.Context, s *adapter.Shell, values ma
 	return s.Retry(ctx, "storing bookmarks failed; retrying", func() error {
 		return b.store.Write(ctx, func(tx *store.Tx) error {
 			for key, value := range values {
-				if value == "" {
-					if err := tx.DeleteCursor(s.Daemon, key); err != nil {
-						return err
-					}
-					continue
-				}
-				if err := tx.PutCursor(s.Daemon, key, value); err != nil {
+				if err := (&adapter.Cursor{Key: key, Value: value}).Write(tx, s.Daemon); err != nil {
 					return err
 				}
 			}
