@@ -82,7 +82,7 @@ func (s *Sender) beginPreview(ctx context.Context, p *adapter.Preview) (ts strin
 			return "", err
 		}
 		if s.previews.refuseStreams(p.In, err) {
-			s.log().Warn("streams are refused; answers are shown by edits", "chat", p.In.ChatJID, "thread",
+			s.Log.Warn("streams are refused; answers are shown by edits", "chat", p.In.ChatJID, "thread",
 				p.In.ThreadID, "err", slackapi.Explain(err))
 		}
 	}
