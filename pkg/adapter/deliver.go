@@ -173,7 +173,7 @@ func (d *delivery) conditions(i int) conditions {
 // finderAndMarker returns how the platform can search for a part that may have arrived, and mark it; nil if it can't.
 func (d *delivery) finderAndMarker() (f Finder, m Marker) {
 	f, _ = d.shell.platform.(Finder)
-	if d.shell.Mark {
+	if d.shell.Resend == ResendMarked {
 		m, _ = d.shell.platform.(Marker)
 	}
 	return f, m

@@ -90,7 +90,7 @@ func (s *Shell) Run(ctx context.Context) error {
 		listening.Go(func() { s.keepConnected(ctx) })
 	}
 
-	poll, sweep, asleep := time.NewTicker(s.Poll), time.NewTicker(sweepInterval), time.NewTicker(asleepInterval)
+	poll, sweep, asleep := time.NewTicker(s.PollInterval), time.NewTicker(sweepInterval), time.NewTicker(asleepInterval)
 	defer poll.Stop()
 	defer sweep.Stop()
 	defer asleep.Stop()

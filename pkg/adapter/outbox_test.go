@@ -255,7 +255,7 @@ func TestOutbox_ChatMoves_LanesFollow(t *testing.T) {
 		first, second := r.out("t", "first"), r.out("t", "second")
 		waiting := r.out("u", "waiting")
 		r.platform.script("waiting", fails(failure(msg.Rate, 10*time.Second)))
-		r.start(func(o *Options) { o.Poll = time.Hour })
+		r.start(func(o *Options) { o.PollInterval = time.Hour })
 		synctest.Wait()
 		r.write(func(tx *store.Tx) error { return chatmove.Move(tx, room, to, 1) })
 		r.look()

@@ -31,7 +31,7 @@ func uploads(t *testing.T, st *store.Store, data string) *Uploads {
 	return NewUploads(New(&fake{}, Options{
 		Platform: msg.PlatformWeb, Daemon: "dashd", Store: st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
 		Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, rows.Daemon) error { return nil }),
-		Data:      data, MediaMax: 1000, MediaQuota: 1 << 20, MediaDaily: 1 << 20,
+		Data:      data, Settings: Settings{MediaMax: 1000, MediaQuota: 1 << 20, MediaDaily: 1 << 20},
 	}))
 }
 

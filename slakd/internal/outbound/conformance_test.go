@@ -79,7 +79,7 @@ func platform(o fake.Options) adaptertest.Platform {
 	s := newFixture(o)
 	return adaptertest.Platform{
 		Name: "slack", Chats: [2]string{"slack:" + s.thread.ChannelID, "slack:" + s.dm.ChannelID}, Thread: threadTS,
-		Options:  func(o *adapter.Options) { o.Mark = true },
+		Options:  func(o *adapter.Options) { o.Resend = adapter.ResendMarked },
 		TooLong:  func(text string) bool { return utf8.RuneCountInString(text) > maxText },
 		Marked:   func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
 		Mentions: ping.MatchString,
