@@ -160,9 +160,10 @@ func (d *dashd) open() (err error) {
 		Sender: func(r *http.Request) (sender, name string) { return login.Sender(r.Context()), "operator" },
 		Shell: adapter.New(webchat.Platform{}, adapter.Options{
 			Platform: msg.PlatformWeb, Daemon: name, Store: d.Store, Heartbeat: d.Heartbeat, Wake: d.outbox,
-			Poll: d.cfg.PollInterval, Settled: func(*msg.Message) { d.hub.Notify() },
-			Data: d.cfg.Data, MediaMax: d.cfg.MediaMax, MediaQuota: d.cfg.MediaQuota, MediaDaily: d.cfg.MediaDaily,
-			Log: d.Log, Metrics: d.Metrics, Now: d.Now,
+			Settings: adapter.Settings{PollInterval: d.cfg.PollInterval, MediaMax: d.cfg.MediaMax,
+				MediaQuota: d.cfg.MediaQuota, MediaDaily: d.cfg.MediaDaily},
+			Settled: func(*msg.Message) { d.hub.Notify() },
+			Data:    d.cfg.Data, Log: d.Log, Metrics: d.Metrics, Now: d.Now,
 		}),
 	}
 	d.chat.Files = adapter.NewUploads(d.chat.Shell)
@@ -187,9 +188,6 @@ func (d *dashd) base() config.URL {
 
 // run serves until ctx ends. The first link is printed to out, and not logged.
 func (d *dashd) run(ctx context.Context, out io.Writer) error {
-	if err := d.chat.Files.Clean(); err != nil {
-		d.Log.Error("removing unfinished uploads failed; the next start retries", "err", err)
-	}
 	d.Heartbeat.Report(daemon.Connected, "")
 	if d.cfg.PrintLink {
 		fmt.Fprintf(out, "log in: %s\n", d.login.Link())

@@ -142,11 +142,13 @@ func answers(paths map[string]string) http.HandlerFunc {
 	}
 }
 
+const token = "MTIz.secret:of/the+bot"
+
 // checkAt runs check with the API at a URL, and returns the exit code.
 func checkAt(t *testing.T, ctx context.Context, api string, out io.Writer) int {
 	t.Setenv("ARIZUKO_DATA", t.TempDir())
 	t.Setenv("DISCORD_API_URL", api)
-	t.Setenv("DISCORD_BOT_TOKEN", "MTIz.secret-of-the-bot")
+	t.Setenv("DISCORD_BOT_TOKEN", token)
 	return program().Run(ctx, []string{"check"}, out, out)
 }
 
@@ -164,16 +166,10 @@ func TestCheck_OtherGateway_NamesTheCause(t *testing.T) {
 }
 
 func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {
-	const token = "MTIz.secret:of/the+bot"
 	answers := map[string]int{
 		`{"code":50035,"message":"bad header Bot %s \u001b[31m"}`: http.StatusBadRequest,
 		`{"code":10001,"message":"%s"}`:                           http.StatusNotFound,
 		`{"id":"1","username":"%s\u001b[2J","flags":0}`:           http.StatusOK,
 	}
-	adaptertest.CheckRedacts(t, []string{token}, answers, func(api string, out io.Writer) {
-		t.Setenv("ARIZUKO_DATA", t.TempDir())
-		t.Setenv("DISCORD_API_URL", api)
-		t.Setenv("DISCORD_BOT_TOKEN", token)
-		program().Run(t.Context(), []string{"check"}, out, out)
-	})
+	adaptertest.CheckRedacts(t, []string{token}, answers, func(api string, out io.Writer) { checkAt(t, t.Context(), api, out) })
 }

@@ -137,10 +137,12 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 	}
 }
 
+const botToken, appToken = "xoxb-1:secret/of+the=bot", "xapp-1:secret/of+the=app"
+
 // checkAt runs check with the API of a server, and returns the exit code.
 func checkAt(t *testing.T, ctx context.Context, api string, out io.Writer) int {
 	for name, value := range map[string]string{
-		"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api + "/api/", "SLACK_BOT_TOKEN": "xoxb-1-secret", "SLACK_APP_TOKEN": "xapp-1-secret",
+		"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api + "/api/", "SLACK_BOT_TOKEN": botToken, "SLACK_APP_TOKEN": appToken,
 	} {
 		t.Setenv(name, value)
 	}
@@ -199,17 +201,11 @@ func TestCheck_ServerSaysLess_NamesTheCause(t *testing.T) {
 }
 
 func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {
-	const bot, app, signing = "xoxb-1:secret/of+the=bot", "xapp-1:secret/of+the=app", "signing:secret/+=x"
+	const signing = "signing:secret/+=x"
+	t.Setenv("SLACK_SIGNING_SECRET", signing)
 	answers := map[string]int{
 		`{"ok":false,"error":"no_such_token %s \u001b[31m"}`:                                   http.StatusOK,
 		`{"ok":true,"user":"%s\u001b[2J","user_id":"U1","bot_id":"B1","team":"%s","url":"%s"}`: http.StatusOK,
 	}
-	adaptertest.CheckRedacts(t, []string{bot, app, signing}, answers, func(api string, out io.Writer) {
-		for name, value := range map[string]string{
-			"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api + "/api/", "SLACK_BOT_TOKEN": bot, "SLACK_APP_TOKEN": app, "SLACK_SIGNING_SECRET": signing,
-		} {
-			t.Setenv(name, value)
-		}
-		program().Run(t.Context(), []string{"check"}, out, out)
-	})
+	adaptertest.CheckRedacts(t, []string{botToken, appToken, signing}, answers, func(api string, out io.Writer) { checkAt(t, t.Context(), api, out) })
 }

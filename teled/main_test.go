@@ -108,12 +108,15 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 }
 
 func TestCheck_OtherServer_NamesTheCause(t *testing.T) {
-	adaptertest.CheckServers(t, "TELEGRAM_API_URL", func(ctx context.Context, api string, out io.Writer) int {
-		t.Setenv("ARIZUKO_DATA", t.TempDir())
-		t.Setenv("TELEGRAM_API_URL", api)
-		t.Setenv("TELEGRAM_BOT_TOKEN", token)
-		return program().Run(ctx, []string{"check"}, out, out)
-	})
+	adaptertest.CheckServers(t, "TELEGRAM_API_URL", func(ctx context.Context, api string, out io.Writer) int { return checkAt(t, ctx, api, out) })
+}
+
+// checkAt runs check with the API at a URL, and returns the exit code.
+func checkAt(t *testing.T, ctx context.Context, api string, out io.Writer) int {
+	t.Setenv("ARIZUKO_DATA", t.TempDir())
+	t.Setenv("TELEGRAM_API_URL", api)
+	t.Setenv("TELEGRAM_BOT_TOKEN", token)
+	return program().Run(ctx, []string{"check"}, out, out)
 }
 
 func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {
@@ -122,10 +125,5 @@ func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {
 		`{"ok":false,"error_code":401,"description":"no bot %s"}`:                                      http.StatusUnauthorized,
 		`{"ok":true,"result":{"id":1,"is_bot":true,"username":"%s\u001b[2J","url":"https://a.bc/%s"}}`: http.StatusOK,
 	}
-	adaptertest.CheckRedacts(t, []string{token}, answers, func(api string, out io.Writer) {
-		t.Setenv("ARIZUKO_DATA", t.TempDir())
-		t.Setenv("TELEGRAM_API_URL", api)
-		t.Setenv("TELEGRAM_BOT_TOKEN", token)
-		program().Run(t.Context(), []string{"check"}, out, out)
-	})
+	adaptertest.CheckRedacts(t, []string{token}, answers, func(api string, out io.Writer) { checkAt(t, t.Context(), api, out) })
 }

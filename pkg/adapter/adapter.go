@@ -64,32 +64,20 @@ type Upload interface {
 
 // Options of New.
 type Options struct {
+	Settings                    // a DeliveryMaxAge of 0 is a day; only a Fetcher needs those of files
 	Platform  string            // the first part of its chat addresses
 	Daemon    string            // the daemon that runs the adapter: the source of its inbound rows
 	Listener  Listener          // keeps the platform's connection, nil if it has none
 	Store     *store.Store      // holds the rows
 	Heartbeat *daemon.Heartbeat // notified of every event
 	Wake      <-chan struct{}   // new outbound rows may be there
-	Poll      time.Duration     // how often to look without being woken
-	Bots      Bots              // which messages of other bots are stored
-	MaxAge    time.Duration     // how old a missed message may be that a Listener reads later
-	// DeliveryMaxAge is how old a row may be that is still tried while its platform is out of reach, or
-	// fails: an older one fails as expired. 0 is a day.
-	DeliveryMaxAge time.Duration
-	// Mark lets a platform that is a Marker send a part that may have arrived again, marked as a
-	// possible duplicate, while the platform answers: up to four times within 36 minutes. Otherwise it
-	// is not sent again.
-	Mark bool
-	Pace Pace
+	Pace      Pace
 	// Redact hides secrets in texts that are sent and in errors; nil hides none.
 	Redact func(string) string
 	// Growing is Redact of a text whose end is still to come; nil is Redact.
 	Growing func(string) string
-	// Data is the data folder, below which downloaded files go. In bytes, MediaMax is the largest file
-	// that is downloaded, MediaQuota the limit of all files, and MediaDaily that of one chat's files in a day.
-	// Only a Fetcher needs them.
-	Data                             string
-	MediaMax, MediaQuota, MediaDaily int64
+	// Data is the data folder, below which downloaded files go. Only a Fetcher needs it.
+	Data string
 	// Settled, if not nil, is called for every outbound row whose end is stored.
 	Settled func(*msg.Message)
 	// Note replaces the notes of /readyz; nil drops them.

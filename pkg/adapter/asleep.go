@@ -19,26 +19,16 @@ const (
 	asleepNotice = "The bot is not running right now. This is kept, and counts as soon as it runs again."
 )
 
-// asleep returns a function that marks messages which wait for gated, when that is due. The adapter does it, since
-// gated itself may be dead or hang.
-func (s *Shell) asleep() func(context.Context) {
-	var next time.Time
-	return func(ctx context.Context) {
-		now := s.Now()
-		if now.Before(next) && next.Sub(now) <= asleepInterval { // else the clock was set back
-			return
-		}
-		next = now.Add(asleepInterval)
-		before := now.UnixMilli() - msg.AsleepAfter*1000
-		waiting, err := s.Store.Asleep(ctx, s.Platform, before)
-		if err == nil && len(waiting) > 0 {
-			err = s.Store.Write(ctx, func(tx *store.Tx) error {
-				return tx.MarkAsleep(s.Platform, before, now.UnixMilli())
-			})
-		}
-		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("marking messages that wait failed; retrying", "err", err)
-		}
+// markAsleep marks messages which wait for gated. The adapter does it, since gated itself may be dead or hang.
+func (s *Shell) markAsleep(ctx context.Context) {
+	now := s.Now().UnixMilli()
+	before := now - msg.AsleepAfter*1000
+	waiting, err := s.Store.Asleep(ctx, s.Platform, before)
+	if err == nil && len(waiting) > 0 {
+		err = s.Store.Write(ctx, func(tx *store.Tx) error { return tx.MarkAsleep(s.Platform, before, now) })
+	}
+	if err != nil && ctx.Err() == nil {
+		s.Log.Warn("marking messages that wait failed; retrying", "err", err)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestAsleep_NothingDecides_MessageIsMarkedAndPressesAreAnswered(t *testing.T
 			}
 			return nil
 		})
-		r.start(func(o *Options) { o.Poll = 2 * time.Second })
+		r.start(func(o *Options) { o.PollInterval = 2 * time.Second })
 		pass(msg.AsleepAfter*time.Second - time.Second)
 		r.expectSent()
 		pass(asleepInterval + 4*time.Second)

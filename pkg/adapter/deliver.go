@@ -112,7 +112,7 @@ func (d *delivery) claim(ctx context.Context) (err error) {
 			d.shell.counters.previewEnded(rows.PreviewFinal)
 		}
 		if d.overtakes {
-			d.shell.lookAtPreviews()
+			signal(d.shell.previewNews)
 		}
 	} else {
 		d.parts, err = d.shell.Store.Deliveries(ctx, d.row.ID)
@@ -173,7 +173,7 @@ func (d *delivery) conditions(i int) conditions {
 // finderAndMarker returns how the platform can search for a part that may have arrived, and mark it; nil if it can't.
 func (d *delivery) finderAndMarker() (f Finder, m Marker) {
 	f, _ = d.shell.platform.(Finder)
-	if d.shell.Mark {
+	if d.shell.Resend == ResendMarked {
 		m, _ = d.shell.platform.(Marker)
 	}
 	return f, m
@@ -301,8 +301,13 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 				return err
 			}
 		}
-		if err := d.giveUpPreview(tx); err != nil || end.state == "" {
-			return err
+		if d.givenUp != "" {
+			if err := rows.GiveUpPreview(tx, d.row.TurnID, d.givenUp, d.nowMS()); err != nil {
+				return err
+			}
+		}
+		if end.state == "" {
+			return nil
 		}
 		err := tx.SettleOutbound(d.row.ID, end.state, end.platformID)
 		if err == nil && end.state == msg.OutSent {
@@ -319,7 +324,7 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 	d.shell.counters.recorded(changed)
 	if d.givenUp != "" {
 		d.givenUp = ""
-		d.shell.lookAtPreviews()
+		signal(d.shell.previewNews)
 	}
 	if end.state != "" {
 		d.reportSettled(end.state)

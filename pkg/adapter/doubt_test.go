@@ -47,7 +47,7 @@ func finds(id string, err error) func() (string, error) {
 	return func() (string, error) { return id, err }
 }
 
-func marking(o *Options) { o.Mark = true }
+func marking(o *Options) { o.Resend = ResendMarked }
 
 const remark = markedRecord
 

@@ -103,21 +103,20 @@ func (f *fetching) look(ctx context.Context) {
 func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 	var calls errgroup.Group
 	calls.SetLimit(maxFetches)
-	releases := make([]func(), len(m.Attachments)) // once their rows count
-	defer func() {
-		for _, release := range releases {
-			if release != nil {
-				release()
+	before := slices.Clone(m.Attachments)
+	defer func() { // once their rows count
+		for i, a := range m.Attachments {
+			if before[i].Ref != "" && a.Path != "" {
+				f.limits.release(m.ChatJID, a.Size, a.Size)
 			}
 		}
 	}()
-	before := slices.Clone(m.Attachments)
 	fetching, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	for i := range m.Attachments {
-		if a := &m.Attachments[i]; a.Ref != "" {
+		if m.Attachments[i].Ref != "" {
 			calls.Go(func() error {
-				releases[i] = f.fetchOne(fetching, m, i)
+				f.fetchOne(fetching, m, i)
 				return nil
 			})
 		}
@@ -132,17 +131,16 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 	})
 }
 
-// fetchOne downloads one of a message's files, unless ctx ends, and retries failures that may pass. It
-// returns a function to call once the file is stored, nil if there is no file.
-func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) (stored func()) {
+// fetchOne downloads one of a message's files, unless ctx ends, and retries failures that may pass.
+func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) {
 	a := &m.Attachments[i]
 	var cause error
 	for _, wait := range append(fetchDelays(), 0) {
-		path, size, stored, err := f.fetch(ctx, m, i)
+		path, size, err := f.fetch(ctx, m, i)
 		if err == nil {
 			a.Path, a.Size, a.Ref = path, size, ""
 			f.shell.counters.fetched(size, nil)
-			return stored
+			return
 		}
 		if cause == nil || ctx.Err() == nil { // the reason before the timeout says more
 			cause = err
@@ -165,30 +163,24 @@ func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) (stored 
 		f.shell.counters.fetched(0, cause)
 		f.shell.Log.Warn("download failed", "row", m.ID, "chat", m.ChatJID, "file", a.Name, "err", a.Error)
 	}
-	return nil
 }
 
-// fetch downloads one file, if there is room for it.
-func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path string, size int64, stored func(),
-	err error) {
+// fetch downloads one file, if there is room for it, of which the caller gives back its size.
+func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path string, size int64, err error) {
 	a, limit := m.Attachments[i], f.shell.MediaMax
 	if a.Size > limit {
-		return "", 0, nil, tooLargeError{limit}
+		return "", 0, tooLargeError{limit}
 	}
 	reserved := a.Size
 	if reserved <= 0 {
 		reserved = limit // the platform does not say
 	}
-	release, err := f.limits.reserve(ctx, m.ChatJID, reserved)
-	if err != nil {
-		return "", 0, nil, err
+	if err := f.limits.reserve(ctx, m.ChatJID, reserved); err != nil {
+		return "", 0, err
 	}
-	if path, size, err = f.download(ctx, m, i); err != nil {
-		release(0)
-		return "", 0, nil, err
-	}
-	f.limits.shrink(m.ChatJID, reserved, size) // for the other files
-	return path, size, func() { f.limits.release(m.ChatJID, size, size) }, nil
+	path, size, err = f.download(ctx, m, i)
+	f.limits.release(m.ChatJID, reserved-size, 0) // for the other files
+	return path, size, err
 }
 
 // download writes one file under a temporary name and renames it, so that no reader sees half of

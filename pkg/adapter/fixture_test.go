@@ -168,7 +168,7 @@ func newFixture(t testing.TB) *fixture {
 func (r *fixture) shell(set ...func(*Options)) *Shell {
 	r.metrics = prometheus.NewRegistry()
 	o := Options{
-		Platform: platform, Daemon: "ircd", Store: r.store, Wake: r.wake, Poll: time.Minute,
+		Platform: platform, Daemon: "ircd", Store: r.store, Wake: r.wake, Settings: Settings{PollInterval: time.Minute},
 		Settled: func(m *msg.Message) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

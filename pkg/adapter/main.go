@@ -123,16 +123,12 @@ func (p Program[C]) Serve(ctx context.Context, cfg C, log io.Writer) error {
 		return err
 	}
 	platform, listener := p.Build(cfg, process, as)
-	settings, redactor := common.Settings, config.NewRedactor(append(secrets, process.Secret)...)
+	redactor := config.NewRedactor(append(secrets, process.Secret)...)
 	shell := New(platform, Options{
+		Settings: common.Settings,
 		Platform: as.Platform, Daemon: as.Daemon, Listener: listener, Store: process.Store,
-		Heartbeat: process.Heartbeat,
-		Wake:      process.Wake.C(), Poll: settings.PollInterval, Bots: settings.Bots, MaxAge: settings.MaxAge,
-		Pace: p.Pace,
-		Mark: settings.Resend == ResendMarked, DeliveryMaxAge: settings.DeliveryMaxAge,
-		Data: common.Base.Data, MediaMax: settings.MediaMax, MediaQuota: settings.MediaQuota,
-		MediaDaily: settings.MediaDaily,
-		Redact:     redactor.String, Growing: redactor.Growing,
+		Heartbeat: process.Heartbeat, Wake: process.Wake.C(), Pace: p.Pace, Data: common.Base.Data,
+		Redact: redactor.String, Growing: redactor.Growing,
 		Note: func(notes ...string) { process.Ready.Note("platform", notes...) }, Log: process.Log,
 		Metrics: process.Metrics, Now: process.Now,
 	})

@@ -28,37 +28,37 @@ func newMediaLimits(s *Shell) *mediaLimits {
 	}
 }
 
-// reserve takes room for a file of a chat, of a size in bytes. The caller gives it back with the size that it has
-// written. The error is a *Failure: permanent for the day's limit that is used up, transient for the quota, below which
-// gated removes files.
-func (l *mediaLimits) reserve(ctx context.Context, chatJID string, size int64) (written func(n int64), err error) {
+// reserve takes room for a file of a chat, of a size in bytes. The caller gives it back with release. The error is a
+// *Failure: permanent for the day's limit that is used up, transient for the quota, below which gated removes files.
+func (l *mediaLimits) reserve(ctx context.Context, chatJID string, size int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stored, err := l.shell.Store.ChatFileBytes(ctx, chatJID, l.shell.Now().Add(-24*time.Hour).UnixMilli())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if used := stored + l.chats[chatJID]; used+size > l.shell.MediaDaily {
 		class := msg.Permanent
 		if stored+size <= l.shell.MediaDaily { // those that are downloaded now may take less than their room
 			class = msg.Transient
 		}
-		return nil, &Failure{Class: class,
+		return &Failure{Class: class,
 			Err: fmt.Errorf("this chat has %d MiB of files in a day, and %d MiB is the limit (MEDIA_DAILY)",
 				used>>20, l.shell.MediaDaily>>20)}
 	}
 	ok, err := l.all.Reserve(size)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !ok {
-		return nil, &Failure{Class: msg.Transient,
+		return &Failure{Class: msg.Transient,
 			Err: fmt.Errorf("there is no room for it: all files have %d MiB (MEDIA_QUOTA)", l.shell.MediaQuota>>20)}
 	}
 	l.chats[chatJID] += size
-	return func(n int64) { l.release(chatJID, size, n) }, nil
+	return nil
 }
 
+// release gives back room of a chat, of a size in bytes, of which files that were written take a part.
 func (l *mediaLimits) release(chatJID string, size, written int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,12 +66,4 @@ func (l *mediaLimits) release(chatJID string, size, written int64) {
 	if l.chats[chatJID] -= size; l.chats[chatJID] <= 0 {
 		delete(l.chats, chatJID)
 	}
-}
-
-// shrink gives back the room that was reserved for a file of a chat and that it did not need, in bytes.
-func (l *mediaLimits) shrink(chatJID string, size, to int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all.Release(size-to, 0)
-	l.chats[chatJID] -= size - to
 }

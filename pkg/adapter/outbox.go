@@ -92,9 +92,10 @@ func (s *Shell) Run(ctx context.Context) error {
 		listening.Go(func() { s.keepConnected(ctx) })
 	}
 
-	poll, sweep := time.NewTicker(s.Poll), time.NewTicker(sweepInterval)
+	poll, sweep, asleep := time.NewTicker(s.PollInterval), time.NewTicker(sweepInterval), time.NewTicker(asleepInterval)
 	defer poll.Stop()
 	defer sweep.Stop()
+	defer asleep.Stop()
 	o := s.outbox()
 	defer o.timer.Stop()
 	shown := s.typing()
@@ -103,7 +104,6 @@ func (s *Shell) Run(ctx context.Context) error {
 	defer previews.wait()
 	files := s.fetching()
 	defer files.wait()
-	markAsleep := s.asleep()
 	look := func() {
 		o.sweepAfterMoves(ctx)
 		o.look(ctx)
@@ -121,7 +121,8 @@ func (s *Shell) Run(ctx context.Context) error {
 			return nil
 		case <-poll.C:
 			look()
-			markAsleep(ctx)
+		case <-asleep.C:
+			s.markAsleep(ctx)
 		case <-s.Wake:
 			look()
 		case <-sweep.C:

@@ -98,7 +98,7 @@ func (w *Ballots) Receive(ctx context.Context, s *Shell, b Ballot, cursor *Curso
 	}
 	err = s.Retry(ctx, "storing vote failed; retrying", func() error {
 		return s.Store.Write(ctx, func(tx *store.Tx) error {
-			if err := cursor.write(tx, s.Daemon); err != nil {
+			if err := cursor.Write(tx, s.Daemon); err != nil {
 				return err
 			}
 			return tx.PutCursor(s.Daemon, waits.key, string(value))

@@ -36,9 +36,6 @@ func (s *Shell) previews() *previews {
 	return &previews{shell: s, turns: map[int64]shownTurn{}}
 }
 
-// lookAtPreviews makes the shell look at the previews.
-func (s *Shell) lookAtPreviews() { signal(s.previewNews) }
-
 // signal puts a value into a channel with room for one, unless it has one.
 func signal(c chan struct{}) {
 	select {

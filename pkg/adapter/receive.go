@@ -110,11 +110,11 @@ func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now i
 			return err
 		}
 	}
-	return in.Cursor.write(tx, daemon)
+	return in.Cursor.Write(tx, daemon)
 }
 
-// write stores a bookmark; nil is none.
-func (c *Cursor) write(tx *store.Tx, daemon string) error {
+// Write stores a bookmark; nil is none.
+func (c *Cursor) Write(tx *store.Tx, daemon string) error {
 	switch {
 	case c == nil:
 		return nil
@@ -160,7 +160,8 @@ func (s *Shell) ReceiveAlways(ctx context.Context, in Inbound) error {
 		if !errors.Is(err, store.ErrRefused) {
 			return err
 		}
-		if refusals++; refusals < maxRefusals || s.storeCursor(ctx, in.Cursor) != nil {
+		only := func(tx *store.Tx) error { return in.Cursor.Write(tx, s.Daemon) }
+		if refusals++; refusals < maxRefusals || s.Store.Write(ctx, only) != nil {
 			return err // a cursor that is refused too is not the event's fault
 		}
 		s.counters.undecoded.Inc()
@@ -168,13 +169,6 @@ func (s *Shell) ReceiveAlways(ctx context.Context, in Inbound) error {
 			s.Redact(err.Error()))
 		return nil
 	})
-}
-
-func (s *Shell) storeCursor(ctx context.Context, c *Cursor) error {
-	if c == nil {
-		return nil
-	}
-	return s.Store.Write(ctx, func(tx *store.Tx) error { return c.write(tx, s.Daemon) })
 }
 
 // event names the event for the log.
@@ -205,16 +199,14 @@ func (s *Shell) Retry(ctx context.Context, message string, do func() error) erro
 // Decode calls decode, which makes rows of an event, and reports whether that succeeded. If it fails
 // or panics, the event is skipped as by SkipUndecoded.
 func (s *Shell) Decode(event string, decode func() error) bool {
-	err := s.callDecode(event, decode)
+	err := func() (err error) {
+		defer s.recoverPanic("decoding", &err, "event", event)
+		return decode()
+	}()
 	if err != nil {
 		s.SkipUndecoded(event, err)
 	}
 	return err == nil
-}
-
-func (s *Shell) callDecode(event string, decode func() error) (err error) {
-	defer s.recoverPanic("decoding", &err, "event", event)
-	return decode()
 }
 
 // SkipUndecoded counts and logs an event that cannot be decoded. The caller goes on with the next.

@@ -75,7 +75,8 @@ func (b Bots) Accepts(m *msg.Message) bool {
 	return !m.IsBot || b == AllBots || b == BotMentions && m.Verb == msg.VerbMention
 }
 
-// Resend says whether a message that may have arrived is sent again.
+// Resend says whether a part that may have arrived is sent again by a Marker, marked as a possible duplicate, while the
+// platform answers: up to four times within 36 minutes.
 type Resend string
 
 // The choices.

@@ -77,7 +77,8 @@ func (d *delivery) afterTakeOver(ctx context.Context, p store.Delivery, sendErr 
 	if p.Part != 0 || p.PlatformID == "" || p.State != msg.OutQueued && p.State != msg.OutFailed {
 		return p
 	}
-	moved := d.movedAway(ctx)
+	chat, err := d.shell.Store.Address(context.WithoutCancel(ctx), d.row.ChatJID)
+	moved := err == nil && chat != d.row.ChatJID // ids of its messages are no longer valid
 	switch {
 	case sendErr != nil && failureOf(sendErr).unsent() && !moved:
 		return p // the edit is tried again, once the platform can be reached
@@ -91,18 +92,4 @@ func (d *delivery) afterTakeOver(ctx context.Context, p store.Delivery, sendErr 
 	}
 	p.PlatformID = ""
 	return p
-}
-
-// movedAway reports whether the row's chat has another address now: ids of its messages are no longer valid.
-func (d *delivery) movedAway(ctx context.Context) bool {
-	chat, err := d.shell.Store.Address(context.WithoutCancel(ctx), d.row.ChatJID)
-	return err == nil && chat != d.row.ChatJID
-}
-
-// giveUpPreview lets a preview be removed that did not become the answer.
-func (d *delivery) giveUpPreview(tx *store.Tx) error {
-	if d.givenUp == "" {
-		return nil
-	}
-	return rows.GiveUpPreview(tx, d.row.TurnID, d.givenUp, d.nowMS())
 }

@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"mime"
 	"net/http"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -23,8 +21,6 @@ import (
 )
 
 const (
-	// uploadsFolder has a folder for each upload, until its row is stored.
-	uploadsFolder = mediaFolder + "/uploads"
 	// uploadPrefix begins the names of files that were uploaded.
 	uploadPrefix = "up-"
 	// maxType bounds the type that a client states, in bytes.
@@ -48,9 +44,9 @@ func (e *ReadError) Error() string { return fmt.Sprintf("the file did not arrive
 // Unwrap returns the reader's error.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Uploads stores files that come with a message, before the row that names them: those of a platform that
-// sends files along, instead of references to download. The files of an upload are media/uploads/<id>/<n>
-// while they are received, and then media/<month>/up-<id>-<n>-<name>, where gated removes those that no row names.
+// Uploads stores files that come with a message, before the row that names them: those of a platform that sends files
+// along, instead of references to download. They are media/<month>/up-<id>-<n>-<name>. Files that no row names, since
+// the process was killed, are removed by gated after a day.
 type Uploads struct {
 	shell  *Shell
 	limits *mediaLimits
@@ -67,21 +63,19 @@ type UploadedFiles struct {
 	all     *Uploads
 	chatJID string
 	root    *os.Root // the data folder
-	folder  string   // below uploadsFolder
-	id      string
-	kept    int64 // bytes, reserved
+	prefix  string   // begins the paths of the files
+	kept    int64    // bytes, reserved
 	files   []msg.Attachment
-	moved   int // so many have their last name
 }
 
 // Begin prepares for the files of a message of a chat. The caller calls End.
 func (u *Uploads) Begin(chatJID string) (f *UploadedFiles, err error) {
-	f = &UploadedFiles{all: u, chatJID: chatJID, id: rand.Text()}
-	f.folder = path.Join(uploadsFolder, f.id)
+	month := path.Join(mediaFolder, u.shell.Now().UTC().Format("200601"))
+	f = &UploadedFiles{all: u, chatJID: chatJID, prefix: path.Join(month, uploadPrefix+rand.Text())}
 	if f.root, err = os.OpenRoot(u.shell.Data); err != nil {
 		return nil, err
 	}
-	if err := f.root.MkdirAll(f.folder, 0o700); err != nil {
+	if err := f.root.MkdirAll(month, 0o700); err != nil {
 		_ = f.root.Close()
 		return nil, noSpace(err)
 	}
@@ -97,28 +91,28 @@ func (f *UploadedFiles) Add(ctx context.Context, name, kind string, largest int6
 	limits, limit := f.all.limits, f.all.shell.MediaMax
 	name = msg.FileName(name[strings.LastIndexAny(name, `/\`)+1:])
 	reserved := min(largest, limit)
-	release, err := limits.reserve(ctx, f.chatJID, reserved)
-	if err != nil {
+	if err := limits.reserve(ctx, f.chatJID, reserved); err != nil {
 		return fileError(err)
 	}
 	if space, err := f.all.space(f.all.shell.Data); err != nil || space.Free < disk.Full+reserved {
-		release(0)
+		limits.release(f.chatJID, reserved, 0)
 		return errors.Join(noSpace(syscall.ENOSPC), err)
 	}
-	size, head, err := f.write(strconv.Itoa(len(f.files)), &boundedReader{r: r, limit: limit, name: name})
+	to := fmt.Sprintf("%s-%d-%s", f.prefix, len(f.files), safeName(name))
+	size, head, err := f.write(to, &boundedReader{r: r, limit: limit, name: name})
 	if err != nil {
-		release(0)
+		limits.release(f.chatJID, reserved, 0)
 		return err
 	}
-	limits.shrink(f.chatJID, reserved, size)
+	limits.release(f.chatJID, reserved-size, 0)
 	f.kept += size
-	f.files = append(f.files, msg.Attachment{Name: name, MIME: uploadType(name, kind, head), Size: size})
+	f.files = append(f.files, msg.Attachment{Name: name, MIME: uploadType(name, kind, head), Size: size, Path: to})
 	return nil
 }
 
-// write makes a file in the upload's folder, and returns its size and its beginning.
+// write makes a file, and returns its size and its beginning.
 func (f *UploadedFiles) write(name string, r io.Reader) (size int64, head []byte, err error) {
-	to, err := f.root.OpenFile(path.Join(f.folder, name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	to, err := f.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return 0, nil, noSpace(err)
 	}
@@ -131,29 +125,19 @@ func (f *UploadedFiles) write(name string, r io.Reader) (size int64, head []byte
 		err = to.Sync()
 	}
 	if err != nil {
-		_ = f.root.Remove(path.Join(f.folder, name)) // else End does
+		_ = f.root.Remove(name) // else gated does
 		return 0, nil, noSpace(err)
 	}
 	return size, head, nil
 }
 
-// Attachments gives the files their last names, and returns them for the row.
+// Attachments returns the files for the row. It makes them new ones, which gated leaves alone: the first one of a long
+// upload may be old.
 func (f *UploadedFiles) Attachments() ([]msg.Attachment, error) {
 	now := f.all.shell.Now()
-	month := path.Join(mediaFolder, now.UTC().Format("200601"))
-	if err := f.root.MkdirAll(month, 0o700); err != nil {
-		return nil, noSpace(err)
-	}
-	for i := f.moved; i < len(f.files); i++ {
-		from := path.Join(f.folder, strconv.Itoa(i))
-		// gated leaves new files alone: the first one of a long upload may be old.
-		if err := f.root.Chtimes(from, now, now); err != nil {
+	for _, a := range f.files {
+		if err := f.root.Chtimes(a.Path, now, now); err != nil {
 			return nil, err
-		}
-		f.files[i].Path = path.Join(month, fmt.Sprintf("%s%s-%d-%s", uploadPrefix, f.id, i, safeName(f.files[i].Name)))
-		f.moved = i + 1
-		if err := f.root.Rename(from, f.files[i].Path); err != nil {
-			return nil, noSpace(err)
 		}
 	}
 	return slices.Clone(f.files), nil
@@ -163,25 +147,20 @@ func (f *UploadedFiles) Attachments() ([]msg.Attachment, error) {
 func (f *UploadedFiles) End(ctx context.Context, row int64) error {
 	defer f.root.Close()
 	named, err := f.names(context.WithoutCancel(ctx), row)
-	written := int64(0)
-	if err == nil && named {
-		written = f.kept
+	if err != nil || named {
+		f.all.limits.release(f.chatJID, f.kept, f.kept)
+		return err
 	}
-	f.all.limits.release(f.chatJID, f.kept, written)
-	if err != nil {
-		return err // gated removes files that no row names after a day
+	f.all.limits.release(f.chatJID, f.kept, 0)
+	for _, a := range f.files {
+		err = errors.Join(err, f.root.Remove(a.Path))
 	}
-	if !named {
-		for _, a := range f.files[:f.moved] {
-			err = errors.Join(err, ignoreMissing(f.root.Remove(a.Path)))
-		}
-	}
-	return errors.Join(err, f.root.RemoveAll(f.folder))
+	return err
 }
 
 // names reports whether a row names the files.
 func (f *UploadedFiles) names(ctx context.Context, row int64) (bool, error) {
-	if row == 0 || f.moved == 0 {
+	if row == 0 || len(f.files) == 0 {
 		return false, nil
 	}
 	m, err := f.all.shell.Store.Message(ctx, row)
@@ -189,23 +168,6 @@ func (f *UploadedFiles) names(ctx context.Context, row int64) (bool, error) {
 		return false, err
 	}
 	return slices.ContainsFunc(m.Attachments, func(a msg.Attachment) bool { return a.Path == f.files[0].Path }), nil
-}
-
-// Clean removes the files that an earlier process had not received whole. It is called before the first Begin.
-func (u *Uploads) Clean() error {
-	root, err := os.OpenRoot(u.shell.Data)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return root.RemoveAll(uploadsFolder)
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // boundedReader fails where a file is larger than the limit, and tells a reader's errors from those of the disk.

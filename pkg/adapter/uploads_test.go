@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,15 +31,15 @@ func uploads(t *testing.T, st *store.Store, data string) *Uploads {
 	return NewUploads(New(&fake{}, Options{
 		Platform: msg.PlatformWeb, Daemon: "dashd", Store: st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
 		Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, rows.Daemon) error { return nil }),
-		Data:      data, MediaMax: 1000, MediaQuota: 1 << 20, MediaDaily: 1 << 20,
+		Data:      data, Settings: Settings{MediaMax: 1000, MediaQuota: 1 << 20, MediaDaily: 1 << 20},
 	}))
 }
 
-// mediaFiles lists what is in the media folder: files, and the folders of uploads.
+// mediaFiles lists the files in the media folder.
 func mediaFiles(t *testing.T, data string) (all []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(data), mediaFolder, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && (!d.IsDir() || strings.HasPrefix(name, uploadsFolder+"/")) {
+		if err == nil && !d.IsDir() {
 			all = append(all, name)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -52,39 +51,6 @@ func mediaFiles(t *testing.T, data string) (all []string) {
 		t.Fatal(err)
 	}
 	return all
-}
-
-// What a killed process had received in part is gone once the next has started. Whole files stay.
-func TestUploads_Clean_RemovesUnfinishedOnes(t *testing.T) {
-	t.Parallel()
-	st, data := storetest.Open(t), t.TempDir()
-	if err := uploads(t, st, data).Clean(); err != nil {
-		t.Errorf("without a folder: %v", err)
-	}
-	var want []string
-	for range 2 {
-		for _, moved := range []bool{false, true} {
-			files, err := uploads(t, st, data).Begin(uploadChat)
-			if err == nil {
-				err = files.Add(t.Context(), "a", "", 10, strings.NewReader("one"))
-			}
-			if err == nil && moved {
-				var named []msg.Attachment
-				named, err = files.Attachments()
-				want = append(want, named[0].Path)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := uploads(t, st, data).Clean(); err != nil {
-		t.Error(err)
-	}
-	slices.Sort(want)
-	if got := mediaFiles(t, data); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
 }
 
 func TestUploads_NoRoom_LeavesNothing(t *testing.T) {

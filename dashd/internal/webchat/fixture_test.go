@@ -76,7 +76,7 @@ func newChat(st *store.Store, hub *live.Hub, data string, log *slog.Logger, opti
 	o := adapter.Options{
 		Platform: msg.PlatformWeb, Daemon: "dashd", Store: st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
 		Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, rows.Daemon) error { return nil }),
-		Data:      data, MediaMax: 1 << 20, MediaQuota: 1 << 30, MediaDaily: 1 << 30,
+		Data:      data, Settings: adapter.Settings{MediaMax: 1 << 20, MediaQuota: 1 << 30, MediaDaily: 1 << 30},
 	}
 	for _, change := range options {
 		change(&o)

@@ -53,7 +53,7 @@ func (u *upload) receive(ctx context.Context) (id int64, err error) {
 			return
 		}
 		if err := u.files.End(ctx, id); err != nil {
-			u.chat.Shell.Log.Error("removing uploaded files failed; the next start retries", "chat",
+			u.chat.Shell.Log.Error("removing uploaded files failed; gated removes them after a day", "chat",
 				JID(u.group.Folder), "err", err)
 		}
 	}()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 )
@@ -35,52 +34,34 @@ func IDOf(object json.RawMessage) string {
 	return o.ID
 }
 
-// AllAfter iterates over all messages of a channel after the one with an id, the oldest first, up to
-// the first error. It reads pages by next, which may be MessagesAfter.
-func AllAfter(channel, after string, next func(channel, after string) ([]json.RawMessage,
-	error)) iter.Seq2[json.RawMessage, error] {
-	return func(yield func(json.RawMessage, error) bool) {
-		for {
-			page, err := next(channel, after)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			before := after
-			for _, raw := range page {
-				if id := IDOf(raw); Younger(id, after) {
-					after = id
-				}
-				if !yield(raw, nil) {
-					return
-				}
-			}
-			if len(page) < MaxPage || after == before {
-				return
-			}
-		}
-	}
-}
-
 // Find returns the id of the first message after the one with an id that matches, "" if it is
 // certain that there is none.
 func (c *Client) Find(ctx context.Context, channel, after string, matches func(*Message) (bool, error)) (id string,
 	err error) {
 	seen := 0
-	next := func(channel, after string) ([]json.RawMessage, error) { return c.MessagesAfter(ctx, channel, after) }
-	for raw, err := range AllAfter(channel, after, next) {
-		if seen++; err == nil && seen > maxSearch {
-			err = fmt.Errorf("%w: the channel has more than %d messages since", ErrUncertain, maxSearch)
-		}
+	for {
+		page, err := c.MessagesAfter(ctx, channel, after)
 		if err != nil {
 			return "", err
 		}
-		var m Message
-		if json.Unmarshal(raw, &m) != nil {
-			continue
+		before := after
+		for _, raw := range page {
+			if seen++; seen > maxSearch {
+				return "", fmt.Errorf("%w: the channel has more than %d messages since", ErrUncertain, maxSearch)
+			}
+			if id := IDOf(raw); Younger(id, after) {
+				after = id
+			}
+			var m Message
+			if json.Unmarshal(raw, &m) != nil {
+				continue
+			}
+			if ok, err := matches(&m); ok || err != nil {
+				return m.ID, err
+			}
 		}
-		if ok, err := matches(&m); ok || err != nil {
-			return m.ID, err
+		if len(page) < MaxPage || after == before {
+			break
 		}
 	}
 	if seen > 0 {

@@ -2,49 +2,52 @@ package discordapi
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 )
 
-// AllAfter reads whole channels page by page, and no message twice.
-func TestAllAfter_ReadsEveryPage(t *testing.T) {
+// Find reads whole channels page by page, and no message twice.
+func TestFind_ReadsEveryPage(t *testing.T) {
 	for _, n := range []int{0, 1, 99, 100, 101, 200, 250} {
-		var asked []string
-		next := func(channel, after string) (page []json.RawMessage, err error) {
-			asked = append(asked, channel+" "+after)
-			for id := 1; id <= n && len(page) < MaxPage; id++ {
+		asked, got := 0, 0
+		c, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			page, after := []Message{}, r.FormValue("after")
+			if after == "" { // whether the channel appears empty
+				page = append(page, Message{ID: "1"})
+			} else {
+				asked++
+			}
+			for id := 1; id <= n && after != "" && len(page) < MaxPage; id++ {
 				if Younger(fmt.Sprint(id), after) {
-					page = append(page, fmt.Appendf(nil, `{"id":"%d"}`, id))
+					page = append(page, Message{ID: fmt.Sprint(id)})
 				}
 			}
-			return page, nil
-		}
-		got := 0
-		for raw, err := range AllAfter("5", "0", next) {
-			if got++; err != nil || string(raw) != fmt.Sprintf(`{"id":"%d"}`, got) {
-				t.Fatalf("%d: %s, %v", got, raw, err)
+			_ = json.NewEncoder(w).Encode(page)
+		})
+		id, err := c.Find(t.Context(), "5", "0", func(m *Message) (bool, error) {
+			if got++; m.ID != fmt.Sprint(got) {
+				t.Errorf("message %d is %s", got, m.ID)
 			}
-		}
-		if got != n || len(asked) != n/MaxPage+1 {
-			t.Errorf("%d of %d, asked %q", got, n, asked)
+			return false, nil
+		})
+		if id != "" || err != nil || got != n || asked != n/MaxPage+1 {
+			t.Errorf("%q, %v, %d of %d, asked %d times", id, err, got, n, asked)
 		}
 	}
 }
 
-func TestAllAfter_InvalidIDs_Ends(t *testing.T) {
-	asked, page := 0, make([]json.RawMessage, MaxPage)
-	for i := range page {
-		page[i] = json.RawMessage(`{"id":5}`)
+func TestFind_InvalidIDs_Ends(t *testing.T) {
+	asked, answer := 0, "["+strings.Repeat(`{"id":5},`, MaxPage-1)+`{"id":5}]`
+	c, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { asked++; fmt.Fprint(w, answer) })
+	matches := func(*Message) (bool, error) { return true, nil }
+	if id, err := c.Find(t.Context(), "5", "7", matches); id != "" || err != nil {
+		t.Errorf("%q, %v", id, err)
 	}
-	for range AllAfter("5", "7", func(string, string) ([]json.RawMessage, error) { asked++; return page, nil }) {
-	}
-	broken := errors.New("no")
-	for _, err := range AllAfter("5", "7", func(string, string) ([]json.RawMessage, error) { asked++; return nil, broken }) {
-		if !errors.Is(err, broken) {
-			t.Error(err)
-		}
+	answer = "no"
+	if _, err := c.Find(t.Context(), "5", "7", matches); err == nil {
+		t.Error("an invalid answer is no error")
 	}
 	if asked != 2 {
 		t.Errorf("asked %d times", asked)

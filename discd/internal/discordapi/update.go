@@ -11,6 +11,7 @@ type Update struct {
 	Type     string
 	Session  string // of the gateway, which numbers its events
 	Sequence int64
+	Place    Place // of events in a channel
 
 	Ready         *Ready
 	Guild         *Guild // sent at the start of a session, or when the bot is added
@@ -45,7 +46,11 @@ func ParseUpdate(kind, session string, sequence int64, data []byte) (*Update, er
 	if string(data) == "null" || len(data) == 0 {
 		return nil, fmt.Errorf("%s without data", kind)
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	err := json.Unmarshal(data, into)
+	if err == nil {
+		err = json.Unmarshal(data, &u.Place)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	return u, nil
@@ -98,27 +103,10 @@ func (u *Update) field() any {
 	return nil
 }
 
-// Place returns guild and channel of an event, "" if it has none. Private channels have no guild.
-func (u *Update) Place() (guild, channel string) {
-	switch {
-	case u.Message != nil:
-		return u.Message.GuildID, u.Message.ChannelID
-	case u.EditedMessage != nil:
-		return u.EditedMessage.GuildID, u.EditedMessage.ChannelID
-	case u.Deleted != nil:
-		return u.Deleted.GuildID, u.Deleted.ChannelID
-	case u.Reaction != nil:
-		return u.Reaction.GuildID, u.Reaction.ChannelID
-	case u.ReactionGone != nil:
-		return u.ReactionGone.GuildID, u.ReactionGone.ChannelID
-	case u.Vote != nil:
-		return u.Vote.GuildID, u.Vote.ChannelID
-	case u.VoteGone != nil:
-		return u.VoteGone.GuildID, u.VoteGone.ChannelID
-	case u.Interaction != nil:
-		return u.Interaction.GuildID, u.Interaction.ChannelID
-	}
-	return "", ""
+// Place is where an event happened. Private channels have no guild.
+type Place struct {
+	GuildID   string `json:"guild_id"`
+	ChannelID string `json:"channel_id"`
 }
 
 // Made reports whether a channel or a thread was just made.

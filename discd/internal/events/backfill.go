@@ -191,9 +191,11 @@ func (b *backfill) storePage(ctx context.Context, s *adapter.Shell, p page) (don
 	return g.channel, b.endSearch(ctx, s, g.parent)
 }
 
-// storeMissedMessages stores a page of messages and the bookmark after them in one transaction.
+// storeMissedMessages stores a page of messages and the bookmark after them in one transaction, or one after another if
+// the database refuses one of them.
 func (b *backfill) storeMissedMessages(ctx context.Context, s *adapter.Shell, p page, bookmark *adapter.Cursor) error {
-	var all adapter.Inbound
+	var each []adapter.Inbound
+	all := adapter.Inbound{Cursor: bookmark}
 	for i, raw := range p.messages {
 		u, in, ok := b.decoder.missed(s, &discordgo.Event{Type: "MESSAGE_CREATE", RawData: raw}, p.pasted)
 		if !ok {
@@ -209,15 +211,10 @@ func (b *backfill) storeMissedMessages(ctx context.Context, s *adapter.Shell, p 
 			return err
 		}
 		b.decoder.learn(s, u)
+		each = append(each, in)
 		all.Messages, all.Quoted = append(all.Messages, in.Messages...), append(all.Quoted, in.Quoted...)
 		all.Chats, all.Threads = append(all.Chats, in.Chats...), append(all.Threads, in.Threads...)
 	}
-	all.Cursor = bookmark
-	return b.storeAll(ctx, s, all)
-}
-
-// storeAll stores many rows in one transaction, or one after another if the database refuses one of them.
-func (b *backfill) storeAll(ctx context.Context, s *adapter.Shell, all adapter.Inbound) error {
 	refused := false
 	err := s.Retry(ctx, "storing missed messages failed; retrying", func() error {
 		err := s.Receive(ctx, all)
@@ -229,34 +226,12 @@ func (b *backfill) storeAll(ctx context.Context, s *adapter.Shell, all adapter.I
 	if err != nil || !refused {
 		return err
 	}
-	for _, one := range oneByOne(all) {
+	for _, one := range append(each, adapter.Inbound{Cursor: bookmark}) {
 		if err := s.ReceiveAlways(ctx, one); err != nil {
 			return err
 		}
 	}
-	return s.ReceiveAlways(ctx, adapter.Inbound{Cursor: all.Cursor})
-}
-
-// oneByOne are the messages of many rows, each with the post that it answers. The first messages of threads, which none
-// answers here, come before them.
-func oneByOne(all adapter.Inbound) (each []adapter.Inbound) {
-	alone := slices.Clone(all.Quoted)
-	for _, m := range all.Messages {
-		one := adapter.Inbound{Messages: []*msg.Message{m}, Chats: all.Chats, Threads: all.Threads}
-		answered := func(q *msg.Message) bool { return q.PlatformID == m.ReplyToID && q.ChatJID == m.ChatJID }
-		for _, q := range all.Quoted {
-			if answered(q) {
-				one.Quoted = append(one.Quoted, q)
-			}
-		}
-		alone = slices.DeleteFunc(alone, answered)
-		each = append(each, one)
-	}
-	var first []adapter.Inbound
-	for _, q := range alone {
-		first = append(first, adapter.Inbound{Quoted: []*msg.Message{q}, Chats: all.Chats, Threads: all.Threads})
-	}
-	return append(first, each...)
+	return nil
 }
 
 // readFailed plans the next attempt at a gap. A channel that Discord does not show is not read again before the bot's
@@ -411,13 +386,7 @@ func (b *backfill) storeCursors(ctx context.Context, s *adapter.Shell, values ma
 	return s.Retry(ctx, "storing bookmarks failed; retrying", func() error {
 		return b.store.Write(ctx, func(tx *store.Tx) error {
 			for key, value := range values {
-				if value == "" {
-					if err := tx.DeleteCursor(s.Daemon, key); err != nil {
-						return err
-					}
-					continue
-				}
-				if err := tx.PutCursor(s.Daemon, key, value); err != nil {
+				if err := (&adapter.Cursor{Key: key, Value: value}).Write(tx, s.Daemon); err != nil {
 					return err
 				}
 			}

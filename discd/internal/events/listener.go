@@ -101,7 +101,7 @@ func (l *Listener) resumeCalls(ctx, beside context.Context, s *adapter.Shell) er
 	l.backfill.resume()
 	l.votes.read = nil
 	clear(l.waiting.lookups)
-	return l.releaseAll(ctx, s)
+	return l.releaseAll(ctx, s, false)
 }
 
 // loop receives events until the connection is broken. Results of the calls beside it are stored between them.
@@ -129,7 +129,7 @@ func (l *Listener) loop(ctx, beside context.Context, s *adapter.Shell, broken <-
 			return ctx.Err()
 		case <-again:
 		case <-wake.C:
-			err = l.releaseDue(ctx, s)
+			err = l.releaseAll(ctx, s, true)
 		case <-probe.C:
 			s.Connected()
 			err = l.backfill.forgetThreads(ctx, s)
@@ -246,7 +246,7 @@ func (l *Listener) beginSession(ctx context.Context, s *adapter.Shell, u *discor
 	}
 	s.Connected()
 	l.backfill.holdNothing(s.Now()) // the new session reads the gaps again
-	if err := l.releaseAll(ctx, s); err != nil {
+	if err := l.releaseAll(ctx, s, false); err != nil {
 		return err
 	}
 	l.decoder.session = u.Ready.SessionID

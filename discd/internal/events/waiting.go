@@ -41,7 +41,7 @@ type foundChannel struct {
 
 // waits reports whether an event has to wait, and looks up its channel if that is not known.
 func (l *Listener) waits(s *adapter.Shell, u *discordapi.Update) bool {
-	guild, channel := u.Place()
+	guild, channel := u.Place.GuildID, u.Place.ChannelID
 	if channel == "" {
 		return false
 	}
@@ -62,8 +62,7 @@ func (l *Listener) waits(s *adapter.Shell, u *discordapi.Update) bool {
 
 // hold lets an event wait. If too many wait, those that wait for missed messages no longer do.
 func (l *Listener) hold(s *adapter.Shell, u *discordapi.Update, e *discordgo.Event) {
-	_, channel := u.Place()
-	l.waiting.held[channel] = append(l.waiting.held[channel], e)
+	l.waiting.held[u.Place.ChannelID] = append(l.waiting.held[u.Place.ChannelID], e)
 	if l.waiting.count++; l.waiting.full() {
 		l.backfill.holdNothing(s.Now())
 	}
@@ -128,21 +127,13 @@ func (l *Listener) release(ctx context.Context, s *adapter.Shell, channel string
 	return nil
 }
 
-// releaseAll lets all events pass, as far as they do not wait for something else.
-func (l *Listener) releaseAll(ctx context.Context, s *adapter.Shell) error {
-	for _, channel := range slices.Sorted(maps.Keys(l.waiting.held)) {
-		if err := l.release(ctx, s, channel); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// releaseDue lets events pass that have waited for missed messages for long enough.
-func (l *Listener) releaseDue(ctx context.Context, s *adapter.Shell) error {
+// releaseAll lets all events pass, as far as they do not wait for something else. dueOnly means those that have waited
+// for missed messages for long enough.
+func (l *Listener) releaseAll(ctx context.Context, s *adapter.Shell, dueOnly bool) error {
 	now := s.Now()
 	for _, channel := range slices.Sorted(maps.Keys(l.waiting.held)) {
-		if g := l.backfill.read.gaps[channel]; g == nil || g.held.After(now) || l.waiting.lookups[channel] {
+		g := l.backfill.read.gaps[channel]
+		if dueOnly && (g == nil || g.held.After(now) || l.waiting.lookups[channel]) {
 			continue
 		}
 		if err := l.release(ctx, s, channel); err != nil {
@@ -152,7 +143,7 @@ func (l *Listener) releaseDue(ctx context.Context, s *adapter.Shell) error {
 	return nil
 }
 
-// wakeAfter is how long backfill.start and releaseDue have nothing to do, unless something happens.
+// wakeAfter is how long backfill.start and releaseAll have nothing to do, unless something happens.
 func (l *Listener) wakeAfter(now time.Time) time.Duration {
 	wait := probeInterval
 	if due, some := l.backfill.dueIn(now); some {

@@ -121,7 +121,7 @@ func TestGuilds_ForgetWhatIsDeleted(t *testing.T) {
 		}
 		known.Learn(u, us)
 	}
-	message := &discordapi.Update{Message: &discordapi.Message{GuildID: "10", ChannelID: "20"}}
+	message := &discordapi.Update{Place: discordapi.Place{GuildID: "10", ChannelID: "20"}}
 	learn("GUILD_DELETE", `{"id":"10","unavailable":true}`)
 	if !known.Has("10") || known.Lacks(message) != "" {
 		t.Error("an unavailable guild is forgotten")

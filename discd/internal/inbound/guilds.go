@@ -37,8 +37,8 @@ func NewGuilds() *Guilds {
 // Lacks returns the channel that has to be added before an event can be converted, "" for none: events
 // of messages do not say whether their channel is a thread, and of which channel.
 func (g *Guilds) Lacks(u *discordapi.Update) (channel string) {
-	guild, channel := u.Place()
-	if _, known := g.channels[channel]; known || guild == "" || !discordapi.IsID(channel) {
+	channel = u.Place.ChannelID
+	if _, known := g.channels[channel]; known || u.Place.GuildID == "" || !discordapi.IsID(channel) {
 		return ""
 	}
 	return channel

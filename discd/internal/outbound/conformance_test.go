@@ -77,7 +77,7 @@ func platform() adaptertest.Platform {
 	return adaptertest.Platform{
 		Name: "discord", Chats: [2]string{s.address(s.channel.ChannelID), s.address(s.dm.ChannelID)},
 		Thread: s.thread.ChannelID, Replies: true,
-		Options: func(o *adapter.Options) { o.Mark = true },
+		Options: func(o *adapter.Options) { o.Resend = adapter.ResendMarked },
 		TooLong: func(text string) bool { return utf8.RuneCountInString(text) > maxText },
 		Marked:  func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
 		New:     newRemote, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true, Questions: true, GoneID: "4711",

@@ -45,7 +45,9 @@ func platform(power, wrong string) Platform {
 			}
 		},
 		Options: func(o *adapter.Options) {
-			o.Mark = power == "mark"
+			if power == "mark" {
+				o.Resend = adapter.ResendMarked
+			}
 			if wrong == "tells secrets" {
 				o.Redact = nil
 			}

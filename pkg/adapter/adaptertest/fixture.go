@@ -84,7 +84,7 @@ func (b *fixture) start() (stop func()) {
 		return nil
 	})
 	o := adapter.Options{
-		Platform: b.platform.Name, Daemon: "testd", Store: b.store, Wake: b.wake, Poll: 20 * time.Millisecond,
+		Platform: b.platform.Name, Daemon: "testd", Store: b.store, Wake: b.wake,
 		Heartbeat: heartbeat,
 		Settled: func(m *msg.Message) {
 			b.countSettled(m.ID)
@@ -93,14 +93,16 @@ func (b *fixture) start() (stop func()) {
 			}
 		},
 		Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") },
-		Data:   cmp.Or(b.remote.Data, b.TempDir()), MediaMax: 1 << 20, MediaQuota: 1 << 30, MediaDaily: 1 << 30,
+		Data:   cmp.Or(b.remote.Data, b.TempDir()),
+		Settings: adapter.Settings{PollInterval: 20 * time.Millisecond, MediaMax: 1 << 20, MediaQuota: 1 << 30,
+			MediaDaily: 1 << 30},
 		Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
 	}
 	if b.platform.Options != nil {
 		b.platform.Options(&o)
 	}
 	if b.listening {
-		o.Poll = outagePoll
+		o.PollInterval = outagePoll
 		if b.remote.Listen != nil {
 			o.Listener = b.remote.Listen()
 		}
@@ -289,7 +291,7 @@ func (b *fixture) policy() (p policy) {
 	platform := b.remote.Connect()
 	_, p.finds = platform.(adapter.Finder)
 	_, p.marks = platform.(adapter.Marker)
-	p.marks = p.marks && o.Mark
+	p.marks = p.marks && o.Resend == adapter.ResendMarked
 	p.repeats = b.platform.Repeats
 	return p
 }

@@ -22,8 +22,7 @@ type joins struct {
 	store  *store.Store
 	daemon string
 
-	mu   sync.Mutex
-	last map[string]string // by conversation
+	mu sync.Mutex
 }
 
 // unify sets the time of a join of the bot to the one it was first seen with.
@@ -33,23 +32,14 @@ func (j *joins) unify(ctx context.Context, m *inbound.Member, me inbound.Self) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.last == nil {
-		j.last = map[string]string{}
-	}
-	known := j.last[m.Channel]
-	if known == "" {
-		known, _ = j.store.DaemonCursor(ctx, j.daemon, joinedPrefix+m.Channel)
-	}
+	key := joinedPrefix + m.Channel
+	// If one of these fails, there may be a second row of the join.
+	known, _ := j.store.DaemonCursor(ctx, j.daemon, key)
 	if isNear(known, m.EventTS) {
 		m.EventTS = known
 		return
 	}
-	j.last[m.Channel] = m.EventTS
-	// If this fails, a second row of the join may come after a restart.
-	_ = j.store.Write(ctx, func(tx *store.Tx) error {
-		return tx.PutCursor(j.daemon, joinedPrefix+m.Channel,
-			m.EventTS)
-	})
+	_ = j.store.Write(ctx, func(tx *store.Tx) error { return tx.PutCursor(j.daemon, key, m.EventTS) })
 }
 
 func isNear(one, other string) bool {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/slack-go/slack"
+	"golang.org/x/sync/singleflight"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/slakd/internal/slackapi"
 )
@@ -35,11 +37,11 @@ type Names struct {
 	api      *slack.Client
 	now      func() time.Time
 	patience time.Duration // see Options
+	lookups  singleflight.Group
 
 	mu      sync.Mutex
-	known   map[string]named         // by id
-	refused map[string]time.Time     // until when Slack refuses a method for its rate
-	pending map[string]chan struct{} // closed when a lookup has ended
+	known   map[string]named     // by id
+	refused map[string]time.Time // until when Slack refuses a method for its rate
 }
 
 type named struct {
@@ -51,8 +53,7 @@ type named struct {
 
 // NewNames makes a cache that asks Slack for unknown names.
 func NewNames(api *slack.Client, now func() time.Time) *Names {
-	return &Names{api: api, now: now, known: map[string]named{}, refused: map[string]time.Time{},
-		pending: map[string]chan struct{}{}}
+	return &Names{api: api, now: now, known: map[string]named{}, refused: map[string]time.Time{}}
 }
 
 // For returns the names of one event that waits for an acknowledgement. A name that Slack does not return
@@ -81,23 +82,15 @@ func (n *Names) fresh(id string) (found named, ok bool) {
 	return found, n.now().Before(found.until)
 }
 
-// ask looks a name up. Ended is closed when the cache has the result.
-func (n *Names) ask(ctx context.Context, id string, how lookup) (ended <-chan struct{}) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if running := n.pending[id]; running != nil {
-		return running
-	}
-	done := make(chan struct{})
-	n.pending[id] = done
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
-	go func() {
+// ask looks a name up, once for all who ask meanwhile. When the lookup has ended, the cache has the result.
+func (n *Names) ask(ctx context.Context, id string, how lookup) (ended <-chan singleflight.Result) {
+	return n.lookups.DoChan(id, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 		defer cancel()
 		result, err := how.call(ctx, id)
 		n.learn(how, id, result, err)
-		close(done)
-	}()
-	return done
+		return nil, nil
+	})
 }
 
 // learn keeps the result of a lookup. After one that was refused for its rate the old name stays, and the method is not
@@ -105,7 +98,6 @@ func (n *Names) ask(ctx context.Context, id string, how lookup) (ended <-chan st
 func (n *Names) learn(how lookup, id string, fresh named, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.pending, id)
 	if wait, limited := slackapi.RetryAfter(err); limited {
 		n.refused[how.method] = n.now().Add(wait)
 		return
@@ -154,8 +146,13 @@ func (n *EventNames) of(id string, how lookup) named {
 		if ok || id == "" || n.left == 0 {
 			return found
 		}
-		if wait := n.cache.wait(how.method); wait > 0 && (!n.patient || !n.pause(wait)) {
-			return found
+		if wait := n.cache.wait(how.method); wait > 0 {
+			if n.patient {
+				adapter.Pause(n.ctx, wait)
+			}
+			if !n.patient || n.ctx.Err() != nil {
+				return found
+			}
 		}
 		n.left--
 		if !n.await(n.cache.ask(n.ctx, id, how)) {
@@ -168,7 +165,7 @@ func (n *EventNames) of(id string, how lookup) named {
 }
 
 // await waits for a lookup, and reports whether it has ended in time.
-func (n *EventNames) await(ended <-chan struct{}) bool {
+func (n *EventNames) await(ended <-chan singleflight.Result) bool {
 	var late <-chan time.Time
 	if !n.patient {
 		timer := time.NewTimer(time.Until(n.until))
@@ -182,18 +179,6 @@ func (n *EventNames) await(ended <-chan struct{}) bool {
 	case <-n.ctx.Done():
 	}
 	return false
-}
-
-// pause waits for a rate limit, and reports whether ctx still lives.
-func (n *EventNames) pause(wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-n.ctx.Done():
-		return false
-	}
 }
 
 // User is the name of a user or bot, "" if unknown.

@@ -151,15 +151,6 @@ func CountConnections(ctx context.Context, address string, n adapter.Network) (i
 	}
 }
 
-// openSocket opens a connection of the app, without the library.
-func openSocket(ctx context.Context, api *slack.Client, n adapter.Network) (*websocket.Conn, error) {
-	_, address, err := api.StartSocketModeContext(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return dialSocket(ctx, address, n)
-}
-
 // dialSocket opens a connection at an address. Its error names the host that refuses, and not the ticket in the
 // address.
 func dialSocket(ctx context.Context, address string, n adapter.Network) (*websocket.Conn, error) {
@@ -175,10 +166,14 @@ func dialSocket(ctx context.Context, address string, n adapter.Network) (*websoc
 func handshakeProblem(ctx context.Context, api *slack.Client, n adapter.Network) error {
 	ctx, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
 	defer cancel()
-	conn, err := openSocket(ctx, api, n)
-	if err == nil {
-		_ = conn.Close()
-		return websocket.ErrBadHandshake
+	_, address, err := api.StartSocketModeContext(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	conn, err := dialSocket(ctx, address, n)
+	if err != nil {
+		return err
+	}
+	_ = conn.Close()
+	return websocket.ErrBadHandshake
 }

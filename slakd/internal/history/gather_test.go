@@ -72,7 +72,7 @@ func newShell(t *testing.T) *adapter.Shell {
 	log := slog.New(slog.DiscardHandler)
 	return adapter.New(nil, adapter.Options{
 		Platform: "slack", Daemon: "slakd", Store: storetest.Open(t), Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
-		MaxAge:    24 * time.Hour,
+		Settings:  adapter.Settings{MaxAge: 24 * time.Hour},
 		Heartbeat: daemon.NewHeartbeat("slakd", "", log, func(context.Context, daemonrows.Daemon) error { return nil }),
 	})
 }

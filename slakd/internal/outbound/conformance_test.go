@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -78,7 +79,7 @@ func platform(o fake.Options) adaptertest.Platform {
 	s := newFixture(o)
 	return adaptertest.Platform{
 		Name: "slack", Chats: [2]string{"slack:" + s.thread.ChannelID, "slack:" + s.dm.ChannelID}, Thread: threadTS,
-		Options:  func(o *adapter.Options) { o.Mark = true },
+		Options:  func(o *adapter.Options) { o.Resend = adapter.ResendMarked },
 		TooLong:  func(text string) bool { return utf8.RuneCountInString(text) > maxText },
 		Marked:   func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
 		Mentions: ping.MatchString,
@@ -93,7 +94,7 @@ func newRemote(t testing.TB, s *fixture, st func() *store.Store) adaptertest.Rem
 	clients := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	return adaptertest.Remote{
 		Connect: func() adapter.Platform {
-			return unreachable{&Sender{Identity: first, API: slackapi.NewClient("https://slack.test/api/", s.BotToken(), "", clients.CallClient()), Store: st(), Data: data}, s}
+			return unreachable{&Sender{Identity: first, Log: slog.New(slog.DiscardHandler), API: slackapi.NewClient("https://slack.test/api/", s.BotToken(), "", clients.CallClient()), Store: st(), Data: data}, s}
 		},
 		Listen: func() adapter.Listener {
 			api := slackapi.NewClient("https://slack.test/api/", s.BotToken(), s.AppToken(), clients.ListenClient())

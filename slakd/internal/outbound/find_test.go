@@ -3,6 +3,7 @@ package outbound
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +41,7 @@ func newSearchFixture(t *testing.T, o fake.Options) *searchFixture {
 	t.Cleanup(api.Close)
 	alice := server.User("Alice", "alice")
 	f := &searchFixture{
-		Sender: &Sender{Identity: first, API: api, Store: storetest.Open(t)}, server: server, alice: alice,
+		Sender: &Sender{Identity: first, Log: slog.New(slog.DiscardHandler), API: api, Store: storetest.Open(t)}, server: server, alice: alice,
 		Place: server.Channel("team", alice),
 	}
 	f.row = &msg.Message{ID: 7, ChatJID: "slack:" + f.ChannelID, Content: "see https://example.org", ReceivedAt: time.Now().UnixMilli()}

@@ -3,6 +3,7 @@ package outbound
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,7 +42,7 @@ func previewTest(t *testing.T, o fake.Options, test func(f *previewFixture)) {
 		n := nettest.Serve(t, server)
 		api := slackapi.NewClient("https://slack.test/api/", server.BotToken(), "", adapter.Network{Dial: n.Dial, TLS: n.TLS()}.CallClient())
 		t.Cleanup(api.Close)
-		f := &previewFixture{t: t, server: server, alice: server.User("Alice", "alice"), Sender: &Sender{Identity: first, API: api, Store: storetest.Open(t)}}
+		f := &previewFixture{t: t, server: server, alice: server.User("Alice", "alice"), Sender: &Sender{Identity: first, Log: slog.New(slog.DiscardHandler), API: api, Store: storetest.Open(t)}}
 		room := server.Channel("team", f.alice)
 		f.place = room.Thread(room.Say(f.alice, "go").TS)
 		f.turn = f.asks("slack:" + f.alice.ID)

@@ -82,7 +82,7 @@ func (s *Sender) beginPreview(ctx context.Context, p *adapter.Preview) (ts strin
 			return "", err
 		}
 		if s.previews.refuseStreams(p.In, err) {
-			s.log().Warn("streams are refused; answers are shown by edits", "chat", p.In.ChatJID, "thread",
+			s.Log.Warn("streams are refused; answers are shown by edits", "chat", p.In.ChatJID, "thread",
 				p.In.ThreadID, "err", slackapi.Explain(err))
 		}
 	}
@@ -131,14 +131,11 @@ func (s *Sender) recipient(ctx context.Context, turn int64) (user, team string, 
 		return "", "", &adapter.Failure{Class: msg.Permanent,
 			Err: fmt.Errorf("no user to stream to: turn %d answers no user of Slack", turn)}
 	}
-	team, err = s.previews.team(func() (string, error) {
-		me, err := s.API.AuthTestContext(ctx)
-		if err != nil {
-			return "", err
-		}
-		return me.TeamID, nil
-	})
-	return user, team, err
+	me, err := s.API.AuthTestContext(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	return user, me.TeamID, nil
 }
 
 // changePreview shows the news.

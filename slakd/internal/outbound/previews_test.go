@@ -3,6 +3,7 @@ package outbound
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -341,7 +342,7 @@ func TestSession_WhileAgentsWork(t *testing.T) {
 		t.Errorf("while an agent works the sweep makes it %q, %v", thread.Session(), err)
 	}
 	end()
-	b.Sender = &Sender{Identity: first, API: b.API, Store: b.Store} // after a crash
+	b.Sender = &Sender{Identity: first, Log: slog.New(slog.DiscardHandler), API: b.API, Store: b.Store} // after a crash
 	if err := b.RemoveStaleMarks(t.Context()); err != nil || thread.Session() != "active" {
 		t.Errorf("after a crash it is %q, %v", thread.Session(), err)
 	}

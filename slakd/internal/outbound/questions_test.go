@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 // sendAll sends the parts of a row in the private chat, and returns the id of the last one and its remark or failure.
 func (s *fixture) sendAll(t *testing.T, base string, m *msg.Message) (id string, err error) {
 	t.Helper()
-	p := &Sender{Identity: first, API: slackapi.NewClient(base+"/api/", s.BotToken(), "", adapter.NewCallClient()), Data: t.TempDir()}
+	p := &Sender{Identity: first, Log: slog.New(slog.DiscardHandler), API: slackapi.NewClient(base+"/api/", s.BotToken(), "", adapter.NewCallClient()), Data: t.TempDir()}
 	m.ChatJID = "slack:" + s.dm.ChannelID
 	parts, err := p.Cut(m)
 	if err != nil {

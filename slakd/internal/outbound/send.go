@@ -25,7 +25,7 @@ type Sender struct {
 	API   *slackapi.Client
 	Data  string // the data folder
 	Store *store.Store
-	Log   *slog.Logger // nil for none
+	Log   *slog.Logger
 
 	floods     adapter.Floods
 	previews   previews
@@ -54,13 +54,6 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 		s.floods.Accepted(c.channel)
 	}
 	return id, nil
-}
-
-func (s *Sender) log() *slog.Logger {
-	if s.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.Log
 }
 
 // do makes a call and returns the id of the message it made, "" if it made none.

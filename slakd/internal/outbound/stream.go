@@ -127,8 +127,7 @@ type previews struct {
 	byTS    map[string]*preview
 	refused adapter.Memo[store.Lane, bool] // where Slack takes no streams
 	noneAt  string                         // why it takes none at all, "" if it does
-	teamID  string
-	begun   []start // in the last minute
+	begun   []start                        // in the last minute
 }
 
 // start is when a preview was begun.
@@ -247,20 +246,4 @@ func (v *previews) refuseStreams(in store.Lane, err error) (isNews bool) {
 		v.refused.Put(in, true)
 	}
 	return isNews
-}
-
-// team is the id of the bot's team, which ask returns.
-func (v *previews) team(ask func() (string, error)) (id string, err error) {
-	v.mu.Lock()
-	id = v.teamID
-	v.mu.Unlock()
-	if id != "" {
-		return id, nil
-	}
-	if id, err = ask(); err == nil {
-		v.mu.Lock()
-		v.teamID = id
-		v.mu.Unlock()
-	}
-	return id, err
 }

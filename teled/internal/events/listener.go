@@ -132,12 +132,11 @@ func (l *Listener) note(ctx context.Context, daemon, key string, is bool) error 
 	if err != nil || (value != "") == is {
 		return err
 	}
-	return l.Store.Write(ctx, func(tx *store.Tx) error {
-		if is {
-			return tx.PutCursor(daemon, key, "true")
-		}
-		return tx.DeleteCursor(daemon, key)
-	})
+	fact := &adapter.Cursor{Key: key}
+	if is {
+		fact.Value = "true"
+	}
+	return l.Store.Write(ctx, func(tx *store.Tx) error { return fact.Write(tx, daemon) })
 }
 
 // finishMoves moves the rest of groups that became supergroups, after a restart too, until ctx

@@ -128,7 +128,7 @@ func (f *fixture) listen() error {
 	self := &bot.Bot{API: client, Store: f.store, Daemon: "teled", Log: log, Now: time.Now}
 	l := &Listener{API: client, Bot: self, Store: f.store, convert: f.convert}
 	shell := adapter.New(nil, adapter.Options{
-		Platform: "telegram", Daemon: "teled", Listener: l, Store: f.store, Bots: f.bots, Log: log, Metrics: f.metrics, Now: f.now,
+		Platform: "telegram", Daemon: "teled", Listener: l, Store: f.store, Settings: adapter.Settings{Bots: f.bots}, Log: log, Metrics: f.metrics, Now: f.now,
 		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, daemonrows.Daemon) error { return nil }),
 	})
 	err := l.Listen(ctx, shell)

@@ -51,7 +51,7 @@ func TestConformance(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Platform{
 		Name: "telegram", Chats: [2]string{telegramapi.JID("telegram", s.topic.ChatID), telegramapi.JID("telegram", s.dm.ChatID)},
 		Thread: strconv.Itoa(s.topic.ThreadID), Replies: true,
-		Options: func(o *adapter.Options) { o.Mark = true },
+		Options: func(o *adapter.Options) { o.Resend = adapter.ResendMarked },
 		TooLong: func(text string) bool { return render.UTF16Len(text) > maxText },
 		Marked:  func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
 		New:     newRemote, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true, Questions: true, GoneID: "4711",
