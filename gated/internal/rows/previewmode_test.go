@@ -3,7 +3,6 @@ package rows
 import (
 	"testing"
 
-	adapterrows "arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -13,18 +12,18 @@ func TestPreviewMode_IsOfGroupElseOfChat(t *testing.T) {
 		kind   msg.ChatKind
 		turn   msg.Turn
 		config string
-		want   adapterrows.PreviewMode
+		want   msg.PreviewMode
 	}{
-		{msg.ChatDM, msg.Turn{}, "", adapterrows.PreviewText},
-		{msg.ChatWeb, msg.Turn{}, "", adapterrows.PreviewText},
-		{msg.ChatGroup, msg.Turn{}, "", adapterrows.PreviewLine},
-		{msg.ChatChannel, msg.Turn{}, "{}", adapterrows.PreviewLine},
-		{msg.ChatGroup, msg.Turn{ThreadID: "17"}, "{}", adapterrows.PreviewText},
-		{msg.ChatChannel, msg.Turn{ThreadID: "17"}, `{"progress":"off"}`, adapterrows.PreviewOff},
-		{msg.ChatDM, msg.Turn{}, `{"progress":"status"}`, adapterrows.PreviewLine},
-		{msg.ChatGroup, msg.Turn{}, `{"progress":"live"}`, adapterrows.PreviewText},
-		{"", msg.Turn{}, "", adapterrows.PreviewText}, // by the address
-		{"", msg.Turn{ChatJID: "telegram:-1"}, "", adapterrows.PreviewLine},
+		{msg.ChatDM, msg.Turn{}, "", msg.PreviewText},
+		{msg.ChatWeb, msg.Turn{}, "", msg.PreviewText},
+		{msg.ChatGroup, msg.Turn{}, "", msg.PreviewLine},
+		{msg.ChatChannel, msg.Turn{}, "{}", msg.PreviewLine},
+		{msg.ChatGroup, msg.Turn{ThreadID: "17"}, "{}", msg.PreviewText},
+		{msg.ChatChannel, msg.Turn{ThreadID: "17"}, `{"progress":"off"}`, msg.PreviewOff},
+		{msg.ChatDM, msg.Turn{}, `{"progress":"status"}`, msg.PreviewLine},
+		{msg.ChatGroup, msg.Turn{}, `{"progress":"live"}`, msg.PreviewText},
+		{"", msg.Turn{}, "", msg.PreviewText}, // by the address
+		{"", msg.Turn{ChatJID: "telegram:-1"}, "", msg.PreviewLine},
 		{msg.ChatDM, msg.Turn{Kind: msg.Broadcast}, "", ""},
 		{msg.ChatDM, msg.Turn{Kind: msg.Delegated}, "", ""},
 		{msg.ChatDM, msg.Turn{Topic: msg.DelegatedTopic(1)}, "", ""}, // goes on with a request

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	adapterrows "arizuko/pkg/adapter/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
@@ -251,7 +250,7 @@ func begin(tx *store.Tx, t *msg.Turn) error {
 // previewMode is how much of a turn its chat shows before it answers: as the group's configuration sets it, or else as
 // for its kind of chat. It is "" for a turn that answers no chat. gated reports an invalid configuration; no agent runs
 // then.
-func previewMode(config string, kind msg.ChatKind, t *msg.Turn) adapterrows.PreviewMode {
+func previewMode(config string, kind msg.ChatKind, t *msg.Turn) msg.PreviewMode {
 	if t.Kind != msg.Conversation || t.WorksForGroup() {
 		return ""
 	}
@@ -259,7 +258,7 @@ func previewMode(config string, kind msg.ChatKind, t *msg.Turn) adapterrows.Prev
 		kind = msg.KindOfJID(t.ChatJID)
 	}
 	c, _ := groupconfig.Parse(json.RawMessage(config))
-	return adapterrows.PreviewMode(c.Progress.In(kind == msg.ChatDM || kind == msg.ChatWeb || t.ThreadID != ""))
+	return msg.PreviewMode(c.Progress.In(kind == msg.ChatDM || kind == msg.ChatWeb || t.ThreadID != ""))
 }
 
 // RunExists reports whether a run is stored.
