@@ -1,13 +1,17 @@
 package rows
 
 import (
+	"encoding/json"
 	"testing"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 func TestPreviewMode_IsOfGroupElseOfChat(t *testing.T) {
 	t.Parallel()
+	s := storetest.Open(t)
 	for _, test := range []struct {
 		kind   msg.ChatKind
 		turn   msg.Turn
@@ -35,7 +39,29 @@ func TestPreviewMode_IsOfGroupElseOfChat(t *testing.T) {
 		if turn.ChatJID == "" {
 			turn.ChatJID = "telegram:1"
 		}
-		if got := previewMode(test.config, test.kind, &turn); got != test.want {
+		turn.Folder = "eng"
+		var got msg.PreviewMode
+		storetest.Write(t, s, func(tx *store.Tx) (err error) {
+			for _, query := range []string{`DELETE FROM registered_groups`, `DELETE FROM chats`} {
+				if err := tx.Exec(query); err != nil {
+					return err
+				}
+			}
+			if test.config != "" {
+				group := msg.Group{Folder: turn.Folder, Config: json.RawMessage(test.config)}
+				if _, err := tx.PutGroup(&group); err != nil {
+					return err
+				}
+			}
+			if test.kind != "" {
+				if err := tx.PutChat(turn.ChatJID, test.kind, "", 1); err != nil {
+					return err
+				}
+			}
+			got, err = previewMode(tx, &turn)
+			return err
+		})
+		if got != test.want {
 			t.Errorf("%s, %+v, config %q: %q, want %q", test.kind, test.turn, test.config, got, test.want)
 		}
 	}
