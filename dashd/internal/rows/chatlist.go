@@ -217,7 +217,7 @@ func Polls(ctx context.Context, r store.Reader, open bool, before int64, limit i
 	if open {
 		query = queryAllOpen
 	}
-	return r.Polls(ctx, query, store.OrNewest(before), limit)
+	return factrows.ReadPolls(ctx, r, query, store.OrNewest(before), limit)
 }
 
 // Work is a running turn whose agent has said something of its work.

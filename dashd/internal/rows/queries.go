@@ -121,8 +121,8 @@ const (
 
 // Statements about polls and their votes.
 const (
-	queryPolls   = `SELECT ` + store.PollColumns + ` FROM polls p WHERE p.id < ? ORDER BY p.id DESC LIMIT ?+0`
-	queryAllOpen = `SELECT ` + store.PollColumns +
+	queryPolls   = `SELECT ` + factrows.PollColumns + ` FROM polls p WHERE p.id < ? ORDER BY p.id DESC LIMIT ?+0`
+	queryAllOpen = `SELECT ` + factrows.PollColumns +
 		` FROM polls p INDEXED BY polls_open WHERE p.state = 'open' AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"arizuko/gated/internal/deciding/decide"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
 
@@ -57,7 +58,7 @@ func (f *reader) pollOf(ctx context.Context, m *msg.Message, row int64) (poll *m
 	if row == 0 {
 		return nil, nil
 	}
-	if poll, err = f.st.PollOfMessage(ctx, row); err != nil || poll == nil || poll.ChatJID != m.ChatJID {
+	if poll, err = factrows.PollOfMessage(ctx, f.st.Reader, row); err != nil || poll == nil || poll.ChatJID != m.ChatJID {
 		return nil, err
 	}
 	return poll, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -44,7 +45,7 @@ func (h *harness) vote(chat, target, voter, v, content string) *msg.Message {
 
 func (h *harness) tally(p *msg.StoredPoll) *msg.PollResult {
 	h.t.Helper()
-	votes, err := h.st.PollVotes(h.t.Context(), p.ID)
+	votes, err := factrows.PollVotes(h.t.Context(), h.st.Reader, p.ID)
 	if err != nil {
 		h.t.Fatal(err)
 	}
