@@ -11,14 +11,14 @@ import (
 
 // AttachmentPaths reads limit rows after an id and returns the paths of their
 // attachments, and the id to continue after, 0 at the end.
-func AttachmentPaths(ctx context.Context, r store.Reader, after int64, limit int) (paths []string, next int64, err error) {
+func AttachmentPaths(ctx context.Context, r store.Reader, after int64, limit int) (paths []string, next int64,
+	err error) {
 	return attachmentPaths(ctx, r, `SELECT id, `+store.ShortAttachments+` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?+0`,
 		after, limit)
 }
 
 // NeededFiles returns the paths of the attachments of open turns, and of messages that are not sent yet.
 func NeededFiles(ctx context.Context, r store.Reader) (map[string]bool, error) {
-	// Of open turns and of messages that are not sent yet.
 	paths, _, err := attachmentPaths(ctx, r, `SELECT 0, `+store.ShortAttachments+
 		` FROM turns t INDEXED BY turns_open CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
 			WHERE t.state IN ('queued', 'running') AND m.attachments IS NOT NULL
