@@ -177,7 +177,7 @@ var wholeReadsOnAServer = map[string]bool{
 	"queryAnyAlias":      true,
 	"BroadcastOf":        true,
 	"ExpiredProcesses":   true,
-	"queryFailing":       true,
+	"FailingGroups":      true,
 	"FindQueued":         true,
 	"Processes":          true,
 	"querySearchDeleted": true,
