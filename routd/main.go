@@ -20,12 +20,14 @@ import (
 	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/metrics"
 	"arizuko/pkg/routecheck"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/api"
 	"arizuko/routd/internal/cli"
 	"arizuko/routd/internal/engagement"
 	"arizuko/routd/internal/routing"
+	"arizuko/routd/internal/rows"
 )
 
 func main() {
@@ -113,6 +115,18 @@ func (d *routd) open(ctx context.Context) (err error) {
 	}
 	a.Mount(d.Router.With(httpx.Bearer(d.Secret)))
 	return nil
+}
+
+// measure registers the metrics that are read from rows.
+func (d *routd) measure() {
+	backlog := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "arizuko_engagement_backlog", Help: "Changes of deliveries whose effect on engagement is not stored.",
+	})
+	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
+		read, last, err := rows.DeliveriesRead(ctx, d.Store.Reader)
+		backlog.Set(float64(max(last-read, 0)))
+		return err
+	}, backlog)
 }
 
 // report tells operators about a table: on /readyz, in routd's row of daemons, which the dashboard

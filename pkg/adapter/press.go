@@ -5,6 +5,7 @@ import (
 
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -66,7 +67,7 @@ func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string
 		notice, err = s.examineStop(ctx, m, press.Stop)
 		return notice, nil, err
 	}
-	a, option, err := s.Store.Pressed(ctx, m)
+	a, option, err := factrows.Pressed(ctx, s.Store.Reader, m)
 	if err == nil && a == nil {
 		return s.examineCopy(ctx, m, press)
 	}
@@ -127,7 +128,7 @@ func (s *Shell) examineStop(ctx context.Context, m *msg.Message, turn int64) (no
 		return finishedNotice, err
 	}
 	m.ThreadID, m.Topic = shown.Lane.ThreadID, shown.Lane.ThreadID
-	t, err := s.Store.Stoppable(ctx, m.ChatJID, turn)
+	t, err := factrows.Stoppable(ctx, s.Store.Reader, m.ChatJID, turn)
 	if err != nil || t == nil {
 		return finishedNotice, err
 	}

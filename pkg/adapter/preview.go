@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -38,10 +38,10 @@ const PreviewStart = "Working on it…"
 type Preview struct {
 	Turn       int64 // its id
 	In         store.Lane
-	ReplyTo    string           // platform id of the message that a new preview answers, "" for none
-	Mode       rows.PreviewMode // not off
-	PlatformID string           // of the message that shows the preview, "" if none does yet
-	BeganAt    int64            // when the turn began, unix ms
+	ReplyTo    string          // platform id of the message that a new preview answers, "" for none
+	Mode       msg.PreviewMode // not off
+	PlatformID string          // of the message that shows the preview, "" if none does yet
+	BeganAt    int64           // when the turn began, unix ms
 
 	Text string // the answer so far, in markdown, which may end anywhere; "" in mode status
 	Line string // the agent's present action, one line of plain text; "" if Text says it all

@@ -6,6 +6,7 @@ import (
 
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -78,7 +79,7 @@ type knownPreview struct {
 
 // nextPreview decides the next step for the preview of a turn.
 func nextPreview(f *previewFacts) previewStep {
-	hidden := f.Mode == rows.PreviewOff || f.every == 0
+	hidden := f.Mode == msg.PreviewOff || f.every == 0
 	switch {
 	case f.Open() && (f.PlatformID == "" || strings.HasPrefix(f.PlatformID, previewOld)):
 		return f.once(previewLose, f.known.waitUntil)
@@ -88,7 +89,7 @@ func nextPreview(f *previewFacts) previewStep {
 		return previewStep{}
 	}
 	delay := liveDelay
-	if f.Mode == rows.PreviewLine {
+	if f.Mode == msg.PreviewLine {
 		delay = statusDelay
 	}
 	if f.known.calledAt.After(f.now) { // the clock was set back
@@ -174,7 +175,7 @@ type content struct{ text, line string }
 
 // contentOf describes the agent's work in a few words, with the answer so far in mode live. p is nil if it has said
 // nothing.
-func contentOf(p *store.Progress, mode rows.PreviewMode) content {
+func contentOf(p *store.Progress, mode msg.PreviewMode) content {
 	if p == nil {
 		return content{}
 	}
@@ -188,10 +189,10 @@ func contentOf(p *store.Progress, mode rows.PreviewMode) content {
 	case doing != "":
 	case p.Text == "" && len(p.Tools)+len(p.Plan) > 0:
 		doing = PreviewStart
-	case p.Text != "" && mode == rows.PreviewLine:
+	case p.Text != "" && mode == msg.PreviewLine:
 		doing = "Writing the answer…"
 	}
-	if mode == rows.PreviewLine {
+	if mode == msg.PreviewLine {
 		return content{line: doing}
 	}
 	return content{text: p.Text, line: doing}

@@ -6,6 +6,7 @@ import (
 
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -15,7 +16,7 @@ func TestNextPreview(t *testing.T) {
 	ago := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
 	// The turn runs for so long, or is over.
 	turn := func(since time.Duration) rows.Preview {
-		return rows.Preview{TurnID: 1, Running: since > 0, StartedAt: ago(since), ProgressAt: 7, Mode: rows.PreviewText}
+		return rows.Preview{TurnID: 1, Running: since > 0, StartedAt: ago(since), ProgressAt: 7, Mode: msg.PreviewText}
 	}
 	with := func(p rows.Preview, change ...func(*rows.Preview)) rows.Preview {
 		for _, c := range change {
@@ -29,7 +30,7 @@ func TestNextPreview(t *testing.T) {
 	open, ending := opened("p"), func(p *rows.Preview) { p.Ending = true }
 	waiting, behind := func(p *rows.Preview) { p.Waiting = true }, func(p *rows.Preview) { p.Behind = true }
 	silent := func(p *rows.Preview) { p.ProgressAt = 0 }
-	mode := func(m rows.PreviewMode) func(*rows.Preview) { return func(p *rows.Preview) { p.Mode = m } }
+	mode := func(m msg.PreviewMode) func(*rows.Preview) { return func(p *rows.Preview) { p.Mode = m } }
 	for name, tt := range map[string]struct {
 		preview rows.Preview
 		every   time.Duration
@@ -40,7 +41,7 @@ func TestNextPreview(t *testing.T) {
 		"of before a move":              {with(turn(time.Hour), opened("old:5")), messages, knownPreview{}, previewStep{do: previewLose}},
 		"overtaken":                     {with(turn(time.Hour), open, ending), messages, knownPreview{}, previewStep{do: previewRemove}},
 		"overtaken, while a row waits":  {with(turn(0), open, ending, waiting), 0, knownPreview{}, previewStep{do: previewRemove}},
-		"switched off":                  {with(turn(time.Hour), open, mode(rows.PreviewOff)), messages, knownPreview{}, previewStep{do: previewRemove}},
+		"switched off":                  {with(turn(time.Hour), open, mode(msg.PreviewOff)), messages, knownPreview{}, previewStep{do: previewRemove}},
 		"of a turn that is over":        {with(turn(0), open), 0, knownPreview{}, previewStep{do: previewRemove}},
 		"of one that is over, retried":  {with(turn(0), open), 0, knownPreview{waitUntil: now.Add(time.Second)}, previewStep{wait: time.Second}},
 		"of one that is over, waiting":  {with(turn(0), open, waiting), 0, knownPreview{}, previewStep{}},
@@ -48,7 +49,7 @@ func TestNextPreview(t *testing.T) {
 		"not shown there":               {turn(time.Hour), 0, knownPreview{}, previewStep{}},
 		"refused":                       {turn(time.Hour), messages, knownPreview{refused: true}, previewStep{}},
 		"too early":                     {turn(600 * time.Millisecond), messages, knownPreview{}, previewStep{wait: 400 * time.Millisecond}},
-		"too early for status":          {with(turn(4*time.Second), mode(rows.PreviewLine)), messages, knownPreview{}, previewStep{wait: 6 * time.Second}},
+		"too early for status":          {with(turn(4*time.Second), mode(msg.PreviewLine)), messages, knownPreview{}, previewStep{wait: 6 * time.Second}},
 		"begun":                         {turn(time.Second), messages, knownPreview{}, previewStep{do: previewBegin}},
 		"nothing to show":               {turn(time.Hour), messages, knownPreview{progressAt: 7}, previewStep{do: previewBegin}},
 		"nothing to show yet":           {turn(4 * time.Second), messages, knownPreview{progressAt: 7}, previewStep{wait: 6 * time.Second}},
@@ -95,7 +96,7 @@ func TestContentOf(t *testing.T) {
 		"tools ended":   {&store.Progress{Tools: []agentproto.Tool{tool("Read", agentproto.ToolDone)}}, content{line: PreviewStart}, content{line: PreviewStart}},
 		"waits for all": {&store.Progress{State: agentproto.StatusRequiresAction, Plan: []agentproto.Step{step}}, content{line: "Waiting for an answer…"}, content{line: "Waiting for an answer…"}},
 	} {
-		if live, status := contentOf(tt.p, rows.PreviewText), contentOf(tt.p, rows.PreviewLine); live != tt.live || status != tt.status {
+		if live, status := contentOf(tt.p, msg.PreviewText), contentOf(tt.p, msg.PreviewLine); live != tt.live || status != tt.status {
 			t.Errorf("%s: %+v and %+v, want %+v and %+v", name, live, status, tt.live, tt.status)
 		}
 	}

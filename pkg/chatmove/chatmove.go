@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	deleteUnmovedContext = `DELETE FROM context_objects WHERE chat_id = ?`
-	deleteAlias          = `DELETE FROM chat_aliases WHERE old_jid = ?`
-	queryAliases         = `SELECT old_jid, new_jid, moving FROM chat_aliases`
+	deleteAlias  = `DELETE FROM chat_aliases WHERE old_jid = ?`
+	queryAliases = `SELECT old_jid, new_jid, moving FROM chat_aliases`
 	// All former addresses: there are few.
 	queryUnmoved = `SELECT a.old_jid FROM chat_aliases a WHERE a.moving = 1
 		OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_chat WHERE chat_jid = a.old_jid)
@@ -59,31 +58,36 @@ const moveTable = `UPDATE %[1]s SET %[2]s = ?1 WHERE %[2]s = ?2 AND NOT EXISTS (
 // A row of the audit says which routes were changed.
 //
 // Move itself moves at most movePage messages and turns, those that wait first. Finish moves the rest.
-func Move(tx *store.Tx, from, to string, now int64) error {
+func Move(tx *store.Tx, from, to string, now int64) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("move chat %s: %w", from, err)
+		}
+	}()
 	known, err := next(tx, from)
 	if err != nil || from == to || known == to {
 		return err
 	}
 	present, err := tx.Address(store.Uncancelled(), to)
 	if err != nil {
-		return fmt.Errorf("move chat %s: %w", from, err)
+		return err
 	}
 	if present == from { // a chat that moves back
 		if err := tx.Exec(deleteAlias, to); err != nil {
-			return fmt.Errorf("move chat %s: %w", from, err)
+			return err
 		}
 	}
 	if err := tx.PutAlias(from, to); err != nil {
-		return fmt.Errorf("move chat %s: %w", from, err)
+		return err
 	}
 	routes, err := moveRoutes(tx, from, to)
 	if err != nil {
-		return fmt.Errorf("move chat %s: routes: %w", from, err)
+		return fmt.Errorf("routes: %w", err)
 	}
 	platform, _ := msg.SplitJID(to)
 	by := cmp.Or(msg.DaemonOf(to), platform)
 	if err := tx.PutAudit(by, factrows.AuditMove, from+" to "+to+": "+routes, now); err != nil {
-		return fmt.Errorf("move chat %s: %w", from, err)
+		return err
 	}
 	tx.Poke("routd")
 	if _, err := moveSome(tx, from, now); err != nil {
@@ -112,7 +116,7 @@ func Finish(ctx context.Context, s *store.Store, now int64) (pages int, err erro
 					return err
 				})
 				if err != nil {
-					return pages, err
+					return pages, fmt.Errorf("move chat %s: %w", jid, err)
 				}
 			}
 		}
@@ -160,11 +164,6 @@ func moveSome(tx *store.Tx, from string, now int64) (more bool, err error) {
 	if err != nil || to == "" || to == from {
 		return false, err
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("move chat %s: %w", from, err)
-		}
-	}()
 	if err := moveSmallTables(tx, from, to, now); err != nil {
 		return false, err
 	}
@@ -293,7 +292,7 @@ func moveSmallTables(tx *store.Tx, from, to string, now int64) error {
 		}
 	}
 	// rows that could not be merged
-	for _, query := range []string{`DELETE FROM chat_reply_state WHERE jid = ?`, deleteUnmovedContext} {
+	for _, query := range []string{`DELETE FROM chat_reply_state WHERE jid = ?`, `DELETE FROM context_objects WHERE chat_id = ?`} {
 		if err := tx.Exec(query, from); err != nil {
 			return err
 		}

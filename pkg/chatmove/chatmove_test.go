@@ -41,7 +41,7 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 			putTurn,
 			tx.PutChat(from, msg.ChatGroup, "Team", 1), gatedtest.PinTopic(tx, from, "#a"), tx.PutChat(to, msg.ChatGroup, "Team, again", 2),
 			gatedtest.BindThread(tx, from, "7", "#a"), tx.PutThread(msg.Thread{ChatJID: from, ID: "7", Title: "Deploys"}),
-			tx.PutEngagement(msg.Engagement{ChatJID: from, Place: "7", Folder: "main", Until: 100, At: 10}),
+			factrows.PutEngagement(tx, msg.Engagement{ChatJID: from, Place: "7", Folder: "main", Until: 100, At: 10}),
 			tx.PutRoute(&msg.Route{Match: "chat_jid=" + from + " verb=mention", Target: "main"}),
 			tx.PutRoute(&msg.Route{Match: "platform=telegram room=-5", Target: "main"}),
 			tx.PutRoute(&msg.Route{Match: "room=-50", Target: "main"}),
@@ -73,7 +73,7 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 	if storetest.Must(s.Chat(t.Context(), from))(t) != nil {
 		t.Error("the old chat still has a row")
 	}
-	if e := storetest.Must(s.Engagement(t.Context(), to, "7"))(t); e.Folder != "main" {
+	if e := storetest.Must(factrows.Engagement(t.Context(), s.Reader, to, "7"))(t); e.Folder != "main" {
 		t.Errorf("engaged: %+v", e)
 	}
 	if storetest.Must(factrows.TopicOfThread(t.Context(), s.Reader, to, "7"))(t) != "#a" || storetest.Must(rows.Thread(t.Context(), s.Reader, to, "7"))(t).Title != "Deploys" {

@@ -181,3 +181,13 @@ type Run struct {
 	ClosedAt  int64
 	EndedAt   int64
 }
+
+// PreviewMode is how much users may see of a turn before it answers. gated stores it when a run gets the turn.
+type PreviewMode string
+
+// The values of PreviewMode.
+const (
+	PreviewText PreviewMode = "live"   // the answer as it grows
+	PreviewLine PreviewMode = "status" // one line that says what the agent does
+	PreviewOff  PreviewMode = "off"
+)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"arizuko/pkg/msg"
@@ -58,4 +59,13 @@ func (r Reader) Unreachable(ctx context.Context, m *msg.Message) (why string, er
 		why = "is from the time of another bot, which alone can change it"
 	}
 	return why, err
+}
+
+// PutAudit records a change that an operator made.
+func (tx *Tx) PutAudit(who, what, detail string, now int64) error {
+	if who == "" || what == "" {
+		return errors.New("an audit row needs who and what")
+	}
+	return tx.Exec(`INSERT INTO audit (at, who, what, detail) VALUES (?,?,?,?)`,
+		now, CleanName(who), CleanName(what), CleanName(detail))
 }

@@ -9,8 +9,8 @@ import (
 // Parts of queries. Of a thread it is the open fork, else the newest one.
 const (
 	forkColumns  = `chat_jid, topic, folder, thread_id, own_thread, message_id, created_at, ifnull(ended_at, 0)`
-	forkOfThread = `FROM forks n INDEXED BY forks_own_thread WHERE n.own_thread = 1 AND `
-	newestFork   = `ORDER BY n.ended_at IS NULL DESC, n.created_at DESC, n.topic DESC LIMIT 1`
+	ForkOfThread = `FROM forks n INDEXED BY forks_own_thread WHERE n.own_thread = 1 AND `
+	NewestFork   = `ORDER BY n.ended_at IS NULL DESC, n.created_at DESC, n.topic DESC LIMIT 1`
 )
 
 func scanFork(scan Scan) (*msg.Fork, error) {
@@ -19,24 +19,15 @@ func scanFork(scan Scan) (*msg.Fork, error) {
 	return &f, err
 }
 
-// firstFork returns the only fork that a query finds, nil for none.
-func (r Reader) firstFork(ctx context.Context, query string, args ...any) (*msg.Fork, error) {
-	found, err := All(ctx, r, scanFork, query, args...)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return found[0], nil
-}
-
 // Fork returns a fork, open or ended, nil if there is none of that topic.
 func (r Reader) Fork(ctx context.Context, chatJID, topic string) (*msg.Fork, error) {
-	return r.firstFork(ctx, `SELECT `+forkColumns+` FROM forks WHERE chat_jid = ? AND topic = ?`, chatJID, topic)
+	return First(All(ctx, r, scanFork, `SELECT `+forkColumns+` FROM forks WHERE chat_jid = ? AND topic = ?`, chatJID, topic))
 }
 
 // ForkOfThread returns the fork whose own thread it is, the open one or the newest of those
 // that have ended; nil for none.
 func (r Reader) ForkOfThread(ctx context.Context, chatJID, thread string) (*msg.Fork, error) {
-	return r.firstFork(ctx, `SELECT `+forkColumns+` `+forkOfThread+`chat_jid = ? AND thread_id = ? `+newestFork, chatJID, thread)
+	return First(All(ctx, r, scanFork, `SELECT `+forkColumns+` `+ForkOfThread+`chat_jid = ? AND thread_id = ? `+NewestFork, chatJID, thread))
 }
 
 // EndFork ends a fork, if it is open.

@@ -49,11 +49,11 @@ const (
 	cutContent       = `CAST(substr(CAST(m.content AS BLOB), 1, 1048500) AS TEXT)`
 	shortQuote       = `CASE WHEN octet_length(m.quote) <= 65536 THEN m.quote ELSE substr(m.quote, 1, 16384) END`
 	ShortName        = `CASE WHEN octet_length(m.sender_name) <= 1024 THEN m.sender_name ELSE substr(m.sender_name, 1, 256) END`
-	shortAttachments = `CASE WHEN octet_length(m.attachments) <= 1048576 THEN m.attachments END`
+	ShortAttachments = `CASE WHEN octet_length(m.attachments) <= 1048576 THEN m.attachments END`
 )
 
 const (
-	MessageColumns = beforeContent + shortContent + `, ` + shortAttachments + afterContent
+	MessageColumns = beforeContent + shortContent + `, ` + ShortAttachments + afterContent
 	// FoundColumns has the beginning of the content, for rows that a reader shows no more of.
 	FoundColumns = beforeContent +
 		`substr(m.content, 1, 8192), CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END` +

@@ -47,7 +47,7 @@ func (l *loader) choice(ctx context.Context, m *msg.Message) {
 		c.Ask, l.err = l.st.Ask(ctx, press.Ask)
 		text = fmt.Sprint(press.Option)
 	case cmp.Or(m.TargetID, m.ReplyToID) != "":
-		c.Ask, l.err = l.st.AskOfTarget(ctx, m.ChatJID, cmp.Or(m.TargetID, m.ReplyToID))
+		c.Ask, l.err = factrows.AskOfTarget(ctx, l.st, m.ChatJID, cmp.Or(m.TargetID, m.ReplyToID))
 	default:
 		c.Ask = l.typed(ctx, m)
 	}

@@ -89,7 +89,7 @@ func (l *loader) pollEnd(ctx context.Context, m *msg.Message) *Origin {
 		return nil
 	}
 	var poll *msg.StoredPoll
-	if poll, l.err = l.st.PollOfMessage(ctx, row.ID); poll == nil {
+	if poll, l.err = factrows.PollOfMessage(ctx, l.st, row.ID); poll == nil {
 		return nil
 	}
 	return &Origin{Text: fmt.Sprintf("the end of poll %d of %s, which is row %d", poll.ID, poll.Folder, row.ID),

@@ -150,11 +150,11 @@ func Platforms(ctx context.Context, r store.Reader) ([]string, error) {
 
 // Answered reports whether an agent's answer has ever arrived in a chat of one of the platforms, through any account.
 func Answered(ctx context.Context, r store.Reader, platforms []string) (answered bool, err error) {
-	list, err := json.Marshal(platforms)
-	if err != nil {
-		return false, err
+	for _, platform := range platforms {
+		if answered, err = store.Value[bool](ctx, r, queryAnswered, platform); answered || err != nil {
+			break
+		}
 	}
-	_, err = r.Get(ctx, []any{&answered}, queryAnswered, string(list))
 	return answered, err
 }
 
@@ -217,7 +217,7 @@ func Polls(ctx context.Context, r store.Reader, open bool, before int64, limit i
 	if open {
 		query = queryAllOpen
 	}
-	return r.Polls(ctx, query, store.OrNewest(before), limit)
+	return factrows.ReadPolls(ctx, r, query, store.OrNewest(before), limit)
 }
 
 // Work is a running turn whose agent has said something of its work.

@@ -194,7 +194,7 @@ func TestOpenWindows_EndedPinnedAndPast_LeftOut(t *testing.T) {
 			if err := tx.PutChat(e.ChatJID, msg.ChatGroup, fmt.Sprintf("chat %d", i), 1); err != nil {
 				return err
 			}
-			if err := tx.PutEngagement(e); err != nil {
+			if err := factrows.PutEngagement(tx, e); err != nil {
 				return err
 			}
 		}

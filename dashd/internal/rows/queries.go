@@ -59,11 +59,10 @@ const (
 		SELECT substr(jid, 1, instr(jid, ':') - 1) FROM platforms WHERE jid IS NOT NULL LIMIT 100`
 	// Answers of commands have no turn. Retention deletes turns and their answers, but not what engagement knows of the
 	// last one.
-	queryAnswered = `SELECT EXISTS (SELECT 1 FROM json_each(?1) j CROSS JOIN chat_reply_state e ON e.jid > j.value AND e.jid < j.value || ';'
-			WHERE e.last_reply_id IS NOT NULL)
-		OR EXISTS (SELECT 1 FROM json_each(?1) j CROSS JOIN chats c ON c.jid > j.value AND c.jid < j.value || ';'
-		CROSS JOIN turns t INDEXED BY turns_chat ON t.chat_jid = c.jid CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
-		WHERE m.out_state = 'sent')`
+	queryAnswered = `SELECT EXISTS (SELECT 1 FROM chat_reply_state e WHERE e.jid > ?1 AND e.jid < ?1 || ';' AND e.last_reply_id IS NOT NULL)
+		OR EXISTS (SELECT 1 FROM chats c CROSS JOIN turns t INDEXED BY turns_chat ON t.chat_jid = c.jid
+		CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
+		WHERE c.jid > ?1 AND c.jid < ?1 || ';' AND m.out_state = 'sent')`
 	queryOpenTurnCount = `SELECT count(*) FROM (SELECT 1 FROM turns INDEXED BY turns_open WHERE state IN ('queued', 'running') AND chat_jid = ?1 LIMIT ?2+0) o`
 	queryOpenWindows   = `SELECT e.jid, e.topic, e.engaged_folder, e.engaged_until, e.engaged_at, ifnull(e.last_reply_id,0), ifnull(e.ended_at,0), ifnull(c.title,'')
 		FROM chat_reply_state e INDEXED BY chat_reply_state_open LEFT JOIN chats c ON c.jid = e.jid
@@ -122,8 +121,8 @@ const (
 
 // Statements about polls and their votes.
 const (
-	queryPolls   = `SELECT ` + store.PollColumns + ` FROM polls p WHERE p.id < ? ORDER BY p.id DESC LIMIT ?+0`
-	queryAllOpen = `SELECT ` + store.PollColumns +
+	queryPolls   = `SELECT ` + factrows.PollColumns + ` FROM polls p WHERE p.id < ? ORDER BY p.id DESC LIMIT ?+0`
+	queryAllOpen = `SELECT ` + factrows.PollColumns +
 		` FROM polls p INDEXED BY polls_open WHERE p.state = 'open' AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
 )
 

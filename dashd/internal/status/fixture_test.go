@@ -193,7 +193,7 @@ func (r *fixture) retryAt(t *msg.Turn, at int64) {
 func (r *fixture) engage(chatJID, place string, at, until int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
-		return tx.PutEngagement(msg.Engagement{ChatJID: chatJID, Place: place, Folder: "main", At: at, Until: until})
+		return factrows.PutEngagement(tx, msg.Engagement{ChatJID: chatJID, Place: place, Folder: "main", At: at, Until: until})
 	})
 }
 

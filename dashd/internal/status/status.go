@@ -247,7 +247,7 @@ func (s *Status) topic(ctx context.Context, c *chat) (string, error) {
 
 // engagement is the window that is open now, if any.
 func (s *Status) engagement(ctx context.Context, c *chat) (none msg.Engagement, err error) {
-	e, err := s.cfg.Store.Engagement(ctx, c.ChatJID, msg.Place(c.ThreadID, c.Topic))
+	e, err := factrows.Engagement(ctx, s.cfg.Store.Reader, c.ChatJID, msg.Place(c.ThreadID, c.Topic))
 	if err != nil || !e.Open(c.now, c.info.StickyAt) {
 		return none, err
 	}

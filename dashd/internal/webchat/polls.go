@@ -9,6 +9,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -44,12 +45,12 @@ func (c *Chat) poll(ctx context.Context, m *msg.Message, as form) (text string, 
 
 // chosen returns the options that a voter has chosen in the poll of a row.
 func (c *Chat) chosen(ctx context.Context, m *msg.Message, voter string) ([]int, error) {
-	p, err := c.Store.PollOfMessage(ctx, m.ID)
+	p, err := factrows.PollOfMessage(ctx, c.Store.Reader, m.ID)
 	if err != nil || p == nil {
 		return nil, err
 	}
 	target := msg.Message{ChatJID: m.ChatJID, PlatformID: strconv.FormatInt(m.ID, 10)} // as in Vote
-	votes, err := c.Store.PollVotesStored(ctx, p.ID, &target)
+	votes, err := factrows.PollVotesStored(ctx, c.Store.Reader, p.ID, &target)
 	return votes[voter].Options, err
 }
 
@@ -89,7 +90,7 @@ func (c *Chat) accept(w http.ResponseWriter, r *http.Request, m *msg.Message, fa
 }
 
 func (c *Chat) checkVote(r *http.Request, g *msg.Group, v vote) error {
-	p, err := c.Store.PollOfMessage(r.Context(), v.ID)
+	p, err := factrows.PollOfMessage(r.Context(), c.Store.Reader, v.ID)
 	if err != nil {
 		return err
 	}

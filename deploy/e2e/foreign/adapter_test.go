@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -229,7 +230,7 @@ func TestReport_UpdatesRowAndDelivery(t *testing.T) {
 			if m, err := st.Message(t.Context(), id); err != nil || m.OutState != tt.want.State || m.PlatformID != tt.want.PlatformID {
 				t.Errorf("row %+v, %v", m, err)
 			}
-			changes, err := st.DeliveryChanges(t.Context(), 0, 10)
+			changes, err := factrows.DeliveryChanges(t.Context(), st.Reader, 0, 10)
 			if err != nil || len(changes) != 1 || changes[0].At != at.UnixMilli() {
 				t.Errorf("changes %+v, %v", changes, err)
 			}

@@ -12,6 +12,7 @@ import (
 	"arizuko/discd/internal/inbound"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -176,7 +177,7 @@ func (v *voteReader) storePoll(ctx context.Context, s *adapter.Shell, p pollVote
 	}
 	var stored map[string]msg.PollVote
 	err := s.Retry(ctx, "reading votes failed; retrying", func() (err error) {
-		stored, err = v.store.PollVotesStored(ctx, p.poll.ID, p.message)
+		stored, err = factrows.PollVotesStored(ctx, v.store.Reader, p.poll.ID, p.message)
 		return err
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -81,7 +82,7 @@ func TestAsk_Answered_OnceWithEditOfItsMessage(t *testing.T) {
 		t.Errorf("the run waits for %v", waits)
 	}
 	showAsk(t, s, a.MessageID, "77")
-	if found := storetest.Must(s.AskOfTarget(t.Context(), storetest.Chat, "77"))(t); found == nil || found.ID != a.ID {
+	if found := storetest.Must(factrows.AskOfTarget(t.Context(), s.Reader, storetest.Chat, "77"))(t); found == nil || found.ID != a.ID {
 		t.Errorf("message 77 shows %+v", found)
 	}
 	for _, option := range []int{0, 3} {

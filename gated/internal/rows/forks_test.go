@@ -10,6 +10,7 @@ import (
 	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/chatmove"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -252,7 +253,7 @@ func TestDeliveryChanges_MessageToForksThread_CountsThere(t *testing.T) {
 	check := func(want []change) {
 		t.Helper()
 		var got []change
-		for _, d := range storetest.Must(s.DeliveryChanges(t.Context(), 0, 100))(t) {
+		for _, d := range storetest.Must(factrows.DeliveryChanges(t.Context(), s.Reader, 0, 100))(t) {
 			if d.State == msg.OutSent {
 				got = append(got, change{d.Folder, d.Place, d.Claims, d.ClaimedAt})
 			}

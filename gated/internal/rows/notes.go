@@ -60,7 +60,7 @@ func PutNotes(tx *store.Tx, of *msg.Turn, now int64) (*msg.Turn, error) {
 	if err != nil || later != nil && later.TriggerMessageID > t.TriggerMessageID { // its prompt has them, and in order
 		return nil, err
 	}
-	if err = storeTurn(tx, t); err != nil {
+	if err = storeTurn(tx, t, ""); err != nil {
 		return nil, err
 	}
 	if err = TakeTurn(tx, t.ID, of.RunID, now); err != nil {

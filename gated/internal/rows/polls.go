@@ -14,46 +14,46 @@ import (
 
 // Poll returns a poll by id, nil if there is none.
 func Poll(ctx context.Context, r store.Reader, id int64) (*msg.StoredPoll, error) {
-	return store.First(r.Polls(ctx, `SELECT `+store.PollColumns+` FROM polls p WHERE p.id = ?`, id))
+	return store.First(factrows.ReadPolls(ctx, r, `SELECT `+factrows.PollColumns+` FROM polls p WHERE p.id = ?`, id))
 }
 
 // PollsOf returns a group's polls in a chat that have a state and ids below before, the newest first, at
 // most limit.
 func PollsOf(ctx context.Context, r store.Reader, chatJID, folder string, state msg.PollState, before int64,
 	limit int) ([]*msg.StoredPoll, error) {
-	const query = `SELECT ` + store.PollColumns + ` FROM polls p INDEXED BY polls_list
+	const query = `SELECT ` + factrows.PollColumns + ` FROM polls p INDEXED BY polls_list
 		WHERE p.chat_jid = ? AND p.folder = ? AND p.state = ? AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
-	return r.Polls(ctx, query, chatJID, folder, state, before, limit)
+	return factrows.ReadPolls(ctx, r, query, chatJID, folder, state, before, limit)
 }
 
 // PollsDue returns open polls whose time to close has come, the earliest first, at most limit.
 func PollsDue(ctx context.Context, r store.Reader, now int64, limit int) ([]*msg.StoredPoll, error) {
-	const query = `SELECT ` + store.PollColumns + ` FROM polls p INDEXED BY polls_due
+	const query = `SELECT ` + factrows.PollColumns + ` FROM polls p INDEXED BY polls_due
 		WHERE p.state = 'open' AND p.closes_at IS NOT NULL AND p.closes_at <= ? ORDER BY p.closes_at LIMIT ?+0`
-	return r.Polls(ctx, query, now, limit)
+	return factrows.ReadPolls(ctx, r, query, now, limit)
 }
 
 // PollsEnding returns closed polls after an id whose message on the platform is still to be closed,
 // at most limit.
 func PollsEnding(ctx context.Context, r store.Reader, after int64, limit int) ([]*msg.StoredPoll, error) {
-	const query = `SELECT ` + store.PollColumns + ` FROM polls p INDEXED BY polls_ending
+	const query = `SELECT ` + factrows.PollColumns + ` FROM polls p INDEXED BY polls_ending
 		WHERE p.end_pending = 1 AND p.id > ? ORDER BY p.id LIMIT ?+0`
-	return r.Polls(ctx, query, after, limit)
+	return factrows.ReadPolls(ctx, r, query, after, limit)
 }
 
 // PollsUndelivered returns open polls after an id whose message will never be delivered, at most limit.
 func PollsUndelivered(ctx context.Context, r store.Reader, after int64, limit int) ([]*msg.StoredPoll, error) {
-	const query = `SELECT ` + store.PollColumns +
+	const query = `SELECT ` + factrows.PollColumns +
 		` FROM polls p INDEXED BY polls_open CROSS JOIN messages m ON m.id = p.message_id
 		WHERE p.state = 'open' AND p.id > ? AND m.out_state IN ('failed', 'cancelled') ORDER BY p.id LIMIT ?+0`
-	return r.Polls(ctx, query, after, limit)
+	return factrows.ReadPolls(ctx, r, query, after, limit)
 }
 
 // PollVoters returns for each option of a poll the names of the first voters who chose it, at most limit;
 // a voter without a name has its sender.
 func PollVoters(ctx context.Context, r store.Reader, p *msg.StoredPoll, limit int) ([][]string, error) {
 	const query = `SELECT option, voter, name FROM (SELECT o.value AS option, v.voter, v.name,
-		row_number() OVER (PARTITION BY o.value ORDER BY v.at, v.voter) AS place ` + store.CountedOptions + `) p WHERE place <= ?3 ORDER BY option, place`
+		row_number() OVER (PARTITION BY o.value ORDER BY v.at, v.voter) AS place ` + factrows.CountedOptions + `) p WHERE place <= ?3 ORDER BY option, place`
 	voters := make([][]string, len(p.Poll.Options))
 	err := r.Each(ctx, func(scan store.Scan) (bool, error) {
 		var option int

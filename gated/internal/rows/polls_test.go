@@ -65,11 +65,11 @@ func TestVote_LaterOne_Replaces(t *testing.T) {
 		}
 	}
 	want := []msg.PollVote{{Voter: "telegram:7", Name: "Name of telegram:7", Options: []int{1}, At: 204}}
-	differ(t, "got", storetest.Must(s.PollVotes(t.Context(), p.ID))(t), want)
+	differ(t, "got", storetest.Must(factrows.PollVotes(t.Context(), s.Reader, p.ID))(t), want)
 	if err := vote(t, s, p.ID, "telegram:7", msg.Vote{}, 300); err != nil {
 		t.Fatal(err)
 	}
-	if votes := storetest.Must(s.PollVotes(t.Context(), p.ID))(t); len(votes) != 0 {
+	if votes := storetest.Must(factrows.PollVotes(t.Context(), s.Reader, p.ID))(t); len(votes) != 0 {
 		t.Errorf("after the withdrawal: %+v", votes)
 	}
 }
@@ -211,7 +211,7 @@ func TestPolls_Lists(t *testing.T) {
 			t.Errorf("%s: %s, not %s", tt.what, tt.got, want)
 		}
 	}
-	if p := storetest.Must(s.PollOfMessage(t.Context(), soon.MessageID))(t); p == nil || p.ID != soon.ID || p.Topic != "#lunch" {
+	if p := storetest.Must(factrows.PollOfMessage(t.Context(), s.Reader, soon.MessageID))(t); p == nil || p.ID != soon.ID || p.Topic != "#lunch" {
 		t.Errorf("by message: %+v", p)
 	}
 }
@@ -271,7 +271,7 @@ func TestPollResult_IsTheTally(t *testing.T) {
 		}
 		p = storetest.Must(rows.Poll(t.Context(), s.Reader, p.ID))(t)
 		tally := &msg.PollResult{Counts: make([]int, len(p.Poll.Options))}
-		for _, v := range storetest.Must(s.PollVotes(t.Context(), p.ID))(t) {
+		for _, v := range storetest.Must(factrows.PollVotes(t.Context(), s.Reader, p.ID))(t) {
 			for _, n := range msg.Counted(v.Options, multiple) {
 				if n >= 1 && n <= len(tally.Counts) {
 					tally.Counts[n-1]++

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -386,7 +387,7 @@ func TestPurge_DeliveriesOfAllRows_NewOnesReachRoutd(t *testing.T) {
 		return m.ID
 	}
 	id := deliver(1)
-	changes := storetest.Must(s.DeliveryChanges(t.Context(), 0, 10))(t)
+	changes := storetest.Must(factrows.DeliveryChanges(t.Context(), s.Reader, 0, 10))(t)
 	read := changes[len(changes)-1].Seq
 	storetest.Write(t, s, func(tx *store.Tx) error {
 		_, err := rows.Purge(tx, rows.HistoryMessages, []int64{id}, cutoff)
@@ -396,7 +397,7 @@ func TestPurge_DeliveriesOfAllRows_NewOnesReachRoutd(t *testing.T) {
 		t.Fatalf("%d deliveries are left", n)
 	}
 	next := deliver(2000)
-	if got := storetest.Must(s.DeliveryChanges(t.Context(), read, 10))(t); len(got) != 1 || got[0].MessageID != next {
+	if got := storetest.Must(factrows.DeliveryChanges(t.Context(), s.Reader, read, 10))(t); len(got) != 1 || got[0].MessageID != next {
 		t.Errorf("after the purge routd reads %+v", got)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	adapterrows "arizuko/pkg/adapter/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
@@ -217,8 +216,8 @@ func TakeTurn(tx *store.Tx, id, runID, now int64) error {
 }
 
 func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
-	const query = `UPDATE turns SET state = 'running', run_id = ?, started_at = ?, waits_for = '', not_before = 0
-		WHERE id = ? AND state = 'queued'`
+	const query = `UPDATE turns SET state = 'running', run_id = ?, started_at = ?, waits_for = '', not_before = 0,
+		preview = ? WHERE id = ? AND state = 'queued'`
 	tx.Note(failpoint.TakeTurn)
 	stopped, err := stopped(tx, t)
 	if err != nil {
@@ -227,22 +226,11 @@ func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
 	if stopped || waits(t, now) {
 		return fmt.Errorf("give turn %d to run %d: it is stopped or waits: %w", t.ID, runID, store.ErrStale)
 	}
-	if err := change(tx, fmt.Sprintf("give run %d turn", runID), t.ID, query, runID, now, t.ID); err != nil {
+	preview, err := previewMode(tx, t)
+	if err != nil {
 		return err
 	}
-	return begin(tx, t)
-}
-
-// begin adds to a turn that a run has got: how its chat shows it before it answers, and its notes.
-func begin(tx *store.Tx, t *msg.Turn) error {
-	const queryChat = `SELECT ifnull((SELECT config FROM registered_groups WHERE folder = ?1), ''),
-		ifnull((SELECT kind FROM chats WHERE jid = ?2), '')`
-	var config string
-	var kind msg.ChatKind
-	if _, err := tx.Find([]any{&config, &kind}, queryChat, t.Folder, t.ChatJID); err != nil {
-		return err
-	}
-	if err := tx.Exec(`UPDATE turns SET preview = ? WHERE id = ?`, previewMode(config, kind, t), t.ID); err != nil {
+	if err := change(tx, fmt.Sprintf("give run %d turn", runID), t.ID, query, runID, now, preview, t.ID); err != nil {
 		return err
 	}
 	return AttachNotes(tx, t)
@@ -251,15 +239,22 @@ func begin(tx *store.Tx, t *msg.Turn) error {
 // previewMode is how much of a turn its chat shows before it answers: as the group's configuration sets it, or else as
 // for its kind of chat. It is "" for a turn that answers no chat. gated reports an invalid configuration; no agent runs
 // then.
-func previewMode(config string, kind msg.ChatKind, t *msg.Turn) adapterrows.PreviewMode {
+func previewMode(tx *store.Tx, t *msg.Turn) (msg.PreviewMode, error) {
+	const query = `SELECT ifnull((SELECT config FROM registered_groups WHERE folder = ?1), ''),
+		ifnull((SELECT kind FROM chats WHERE jid = ?2), '')`
 	if t.Kind != msg.Conversation || t.WorksForGroup() {
-		return ""
+		return "", nil
+	}
+	var config string
+	var kind msg.ChatKind
+	if _, err := tx.Find([]any{&config, &kind}, query, t.Folder, t.ChatJID); err != nil {
+		return "", err
 	}
 	if kind == "" { // no adapter has described it
 		kind = msg.KindOfJID(t.ChatJID)
 	}
 	c, _ := groupconfig.Parse(json.RawMessage(config))
-	return adapterrows.PreviewMode(c.Progress.In(kind == msg.ChatDM || kind == msg.ChatWeb || t.ThreadID != ""))
+	return msg.PreviewMode(c.Progress.In(kind == msg.ChatDM || kind == msg.ChatWeb || t.ThreadID != "")), nil
 }
 
 // RunExists reports whether a run is stored.

@@ -449,7 +449,7 @@ func halfAnswer(tx *store.Tx, s *Stop, t *msg.Turn, now int64) (*msg.Message, er
 		return nil, err
 	}
 	if platform, _ := msg.SplitJID(t.ChatJID); platform != msg.PlatformWeb && // which has no previews to store
-		(shown.Mode != adapterrows.PreviewText || shown.PlatformID == "" || shown.Ending) {
+		(shown.Mode != msg.PreviewText || shown.PlatformID == "" || shown.Ending) {
 		return nil, nil
 	}
 	by, err := tx.Message(store.Uncancelled(), s.BeforeMessage)

@@ -26,26 +26,32 @@ func PutTurn(tx *store.Tx, t *msg.Turn, maxAgents int) (joined bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	if run != 0 {
-		t.RunID, t.State, t.StartedAt = run, msg.TurnRunning, t.CreatedAt
-	} else if joined, err = join(tx, t); err != nil || joined {
-		return joined, err
+	if run == 0 {
+		if joined, err = join(tx, t); err != nil || joined {
+			return joined, err
+		}
+		return false, storeTurn(tx, t, "")
 	}
-	if err = storeTurn(tx, t); err != nil || run == 0 {
+	t.RunID, t.State, t.StartedAt = run, msg.TurnRunning, t.CreatedAt
+	preview, err := previewMode(tx, t)
+	if err != nil {
 		return false, err
 	}
-	return false, begin(tx, t)
+	if err = storeTurn(tx, t, preview); err != nil {
+		return false, err
+	}
+	return false, AttachNotes(tx, t)
 }
 
-func storeTurn(tx *store.Tx, t *msg.Turn) (err error) {
+func storeTurn(tx *store.Tx, t *msg.Turn, preview msg.PreviewMode) (err error) {
 	const query = `INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,
 		trigger_message_id, claims_engagement, surface, ceiling, state, not_before, waits_for, row_count, row_bytes,
-		depth, root_turn_id, created_at, started_at)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+		depth, root_turn_id, created_at, started_at, preview)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 	t.ID, err = tx.Insert(query,
 		store.Null(t.RunID), t.Kind, t.Folder, t.ChatJID, t.Topic, t.ThreadID, t.Place, store.Null(t.ReplyTo),
 		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.NotBefore, t.WaitsFor, t.RowCount,
-		t.RowBytes, t.Depth, store.Null(t.RootTurnID), t.CreatedAt, store.Null(t.StartedAt))
+		t.RowBytes, t.Depth, store.Null(t.RootTurnID), t.CreatedAt, store.Null(t.StartedAt), preview)
 	pokeForTurn(tx, t)
 	return err
 }

@@ -40,11 +40,11 @@ func (a *API) Mount(r chi.Router) {
 		method, path string
 		answer       func(*http.Request) (any, error)
 	}{
-		{http.MethodPost, onboardapi.Path, a.ask},
+		{http.MethodPost, onboardapi.Path, with(a.Onboarding.Ask)},
 		{http.MethodGet, onboardapi.Path, a.list},
-		{http.MethodPost, "/approve", a.approve},
-		{http.MethodPost, "/reject", a.reject},
-		{http.MethodPost, "/reopen", a.reopen},
+		{http.MethodPost, "/approve", with(a.Onboarding.Approve)},
+		{http.MethodPost, "/reject", with(a.Onboarding.Reject)},
+		{http.MethodPost, "/reopen", with(a.Onboarding.Reopen)},
 	} {
 		r.Method(e.method, e.path, limit.Wrap(ok(e.answer)))
 	}
@@ -74,36 +74,15 @@ func wire(err error) error {
 	return err
 }
 
-func (a *API) ask(r *http.Request) (any, error) {
-	body, err := httpx.Decode[onboardapi.Ask](r)
-	if err != nil {
-		return nil, err
+// with reads the body of a request and passes it to do.
+func with[Body, Done any](do func(context.Context, Body) (Done, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		body, err := httpx.Decode[Body](r)
+		if err != nil {
+			return nil, err
+		}
+		return do(r.Context(), body)
 	}
-	return a.Onboarding.Ask(r.Context(), body)
-}
-
-func (a *API) approve(r *http.Request) (any, error) {
-	body, err := httpx.Decode[onboarding.Approval](r)
-	if err != nil {
-		return nil, err
-	}
-	return a.Onboarding.Approve(r.Context(), body)
-}
-
-func (a *API) reject(r *http.Request) (any, error) {
-	body, err := httpx.Decode[onboarding.Rejection](r)
-	if err != nil {
-		return nil, err
-	}
-	return a.Onboarding.Reject(r.Context(), body)
-}
-
-func (a *API) reopen(r *http.Request) (any, error) {
-	body, err := httpx.Decode[onboarding.Reopening](r)
-	if err != nil {
-		return nil, err
-	}
-	return a.Onboarding.Reopen(r.Context(), body)
 }
 
 // request is a row on the wire. Times are unix ms. sender_name, title and sample are texts of

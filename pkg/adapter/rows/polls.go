@@ -3,13 +3,14 @@ package rows
 import (
 	"context"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
 // PollsOpen returns the open polls that users of a platform can see, the newest first, at most limit.
 func PollsOpen(ctx context.Context, r store.Reader, platform string, limit int) ([]*msg.StoredPoll, error) {
-	return r.Polls(ctx, `SELECT `+store.PollColumns+
+	return factrows.ReadPolls(ctx, r, `SELECT `+factrows.PollColumns+
 		` FROM polls p INDEXED BY polls_open CROSS JOIN messages m ON m.id = p.message_id
 		WHERE p.state = 'open' AND m.platform = ? AND m.platform_id IS NOT NULL ORDER BY p.id DESC LIMIT ?+0`,
 		platform, limit)

@@ -21,16 +21,6 @@ const (
 	PreviewLost PreviewState = "lost"
 )
 
-// PreviewMode is how much users may see of a turn before it answers. gated stores it when a run gets the turn.
-type PreviewMode string
-
-// The modes.
-const (
-	PreviewText PreviewMode = "live"   // the answer as it grows
-	PreviewLine PreviewMode = "status" // one line that says what the agent does
-	PreviewOff  PreviewMode = "off"
-)
-
 // Preview is a turn, with what decides whether and how its progress is shown, and its open preview: a message that
 // shows it.
 type Preview struct {
@@ -39,7 +29,7 @@ type Preview struct {
 	Running    bool  // the turn runs, and answers its chat
 	StartedAt  int64 // unix ms, as are all times here
 	ProgressAt int64 // when its progress was stored last, 0 for never
-	Mode       PreviewMode
+	Mode       msg.PreviewMode
 	Behind     bool   // its agent has an older turn
 	Waiting    bool   // its lane has rows to deliver
 	ReplyTo    string // platform id of the message that the preview answers or would answer now, "" for none

@@ -68,7 +68,7 @@ func PollResult(ctx context.Context, r store.Reader, p *msg.StoredPoll) (*msg.Po
 			result.Counts[option-1] = votes
 		}
 		return err == nil, err
-	}, `SELECT o.value, count(*) `+store.CountedOptions+` GROUP BY o.value`, p.ID, p.Poll.Multiple)
+	}, `SELECT o.value, count(*) `+CountedOptions+` GROUP BY o.value`, p.ID, p.Poll.Multiple)
 	if err == nil {
 		_, err = r.Get(ctx, []any{&result.Voters}, `SELECT count(*) FROM poll_votes WHERE poll_id = ? AND json_array_length(options) > 0`,
 			p.ID)

@@ -177,7 +177,7 @@ var wholeReadsOnAServer = map[string]bool{
 	"queryAnyAlias":      true,
 	"BroadcastOf":        true,
 	"ExpiredProcesses":   true,
-	"queryFailing":       true,
+	"FailingGroups":      true,
 	"FindQueued":         true,
 	"Processes":          true,
 	"querySearchDeleted": true,
@@ -190,7 +190,7 @@ var wholeReadsOnAServer = map[string]bool{
 	"queryOldestAudit":  true,
 	// A page of the rows that have ended: the limit, which the server does not know, could be a tenth of all.
 	"DeleteEndedContextObjects": true,
-	"deleteOldRequests":         true,
+	"PurgeRequests":             true,
 	// The newest rows, which the server sees from the parameters: without them it could be a third of all.
 	"queryDeliveryChanges": true,
 	// All rows, once: for a page of the dashboard, for the few chats that are being moved.

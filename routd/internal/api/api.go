@@ -82,6 +82,14 @@ func (a *API) Mount(r chi.Router) {
 	}
 }
 
+// answer is the answer of a handler, unless it has failed.
+func answer(status int, body any, err error) (*httpx.Answer, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &httpx.Answer{Status: status, Body: body}, nil
+}
+
 // write changes the tables and reloads them, so that the change counts once it is answered.
 func (a *API) write(ctx context.Context, fn func(*store.Tx) error) error {
 	if err := a.Store.Write(ctx, fn); err != nil {

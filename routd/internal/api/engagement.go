@@ -20,14 +20,13 @@ const maxEngagement = 30 * 24 * time.Hour
 // answerOf leaves out a window that was ended on request or by a pin; an expired one shows until
 // when it was open.
 func answerOf(e *msg.Engagement, pinnedAt int64) routeapi.Engagement {
-	if !e.Open(e.Until-1, pinnedAt) {
-		return routeapi.Engagement{JID: e.ChatJID, Topic: e.Place, LastReply: orNull(e.LastReply),
-			EndedAt: orNull(e.EndedAt)}
+	answer := routeapi.Engagement{
+		JID: e.ChatJID, Topic: e.Place, LastReply: orNull(e.LastReply), EndedAt: orNull(e.EndedAt),
 	}
-	return routeapi.Engagement{
-		JID: e.ChatJID, Topic: e.Place, Folder: orNull(e.Folder), Until: orNull(e.Until),
-		LastReply: orNull(e.LastReply), EndedAt: orNull(e.EndedAt),
+	if e.Open(e.Until-1, pinnedAt) {
+		answer.Folder, answer.Until = orNull(e.Folder), orNull(e.Until)
 	}
+	return answer
 }
 
 func orNull[T comparable](v T) *T {

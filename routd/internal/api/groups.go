@@ -34,10 +34,7 @@ func (a *API) getGroup(r *http.Request) (*httpx.Answer, error) {
 	folder := folderOf(r)
 	g, err := a.Store.Group(r.Context(), folder)
 	err = a.unreadable(err)
-	if err = orNoGroup(folder, g != nil, err); err != nil {
-		return nil, err
-	}
-	return &httpx.Answer{Status: http.StatusOK, Body: g}, nil
+	return answer(http.StatusOK, g, orNoGroup(folder, g != nil, err))
 }
 
 // addGroup may be repeated: adding the same group again is not a conflict.
@@ -68,10 +65,7 @@ func (a *API) addGroup(r *http.Request) (*httpx.Answer, error) {
 		g = *stored
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &httpx.Answer{Status: status, Body: g}, nil
+	return answer(status, g, err)
 }
 
 func (a *API) replaceGroup(r *http.Request) (*httpx.Answer, error) {
@@ -79,21 +73,30 @@ func (a *API) replaceGroup(r *http.Request) (*httpx.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = a.write(r.Context(), func(tx *store.Tx) error {
-		stored, err := tx.Group(r.Context(), g.Folder)
-		if err = orNoGroup(g.Folder, stored != nil, err); err != nil {
+	return a.changeGroup(r, g.Folder, func(stored msg.Group) (msg.Group, error) {
+		g.CreatedAt = stored.CreatedAt
+		return g, nil
+	})
+}
+
+// changeGroup reads and changes a group in one transaction: two changes of different settings never undo each other.
+func (a *API) changeGroup(r *http.Request, folder string, change func(msg.Group) (msg.Group, error)) (*httpx.Answer,
+	error) {
+	var g msg.Group
+	err := a.write(r.Context(), func(tx *store.Tx) error {
+		stored, err := tx.Group(r.Context(), folder)
+		if err = orNoGroup(folder, stored != nil, err); err != nil {
 			return err
 		}
-		g.CreatedAt = stored.CreatedAt
+		if g, err = change(*stored); err != nil {
+			return err
+		}
 		if _, err = rows.UpdateGroup(tx, &g); err != nil {
 			return err
 		}
 		return a.audit(r).groupChanged(tx, stored, &g)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &httpx.Answer{Status: http.StatusOK, Body: g}, nil
+	return answer(http.StatusOK, g, err)
 }
 
 func (a *API) deleteGroup(r *http.Request) (*httpx.Answer, error) {
@@ -108,10 +111,7 @@ func (a *API) deleteGroup(r *http.Request) (*httpx.Answer, error) {
 		}
 		return a.audit(r).put(tx, "delete group", "%s", folder)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &httpx.Answer{Status: http.StatusNoContent}, nil
+	return answer(http.StatusNoContent, nil, err)
 }
 
 // checkUnused refuses to delete a group that routes lead to or that has groups below it.

@@ -8,46 +8,30 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/pkg/store"
 	"arizuko/routd/internal/routing"
-	"arizuko/routd/internal/rows"
 )
 
-// patchGroup changes the fields in the body and keeps the rest, in one transaction: two changes of different settings
-// never undo each other.
+// patchGroup changes the fields in the body and keeps the rest.
 func (a *API) patchGroup(r *http.Request) (*httpx.Answer, error) {
-	folder := folderOf(r)
 	patch, err := httpx.Decode[routeapi.GroupPatch](r)
 	if err != nil {
 		return nil, err
 	}
-	var g msg.Group
-	err = a.write(r.Context(), func(tx *store.Tx) error {
-		stored, err := tx.Group(r.Context(), folder)
-		if err = orNoGroup(folder, stored != nil, err); err != nil {
-			return err
-		}
-		g = *stored
+	return a.changeGroup(r, folderOf(r), func(g msg.Group) (_ msg.Group, err error) {
 		if patch.Name != nil {
 			g.Name = *patch.Name
 		}
 		if len(patch.Config) > 0 {
-			if g.Config, err = mergePatch(stored.Config, patch.Config); err != nil {
-				return badRequest(err)
-			}
+			g.Config, err = mergePatch(g.Config, patch.Config)
 		}
-		if err := routing.CheckGroup(g); err != nil {
-			return badRequest(err)
+		if err == nil {
+			err = routing.CheckGroup(g)
 		}
-		if _, err = rows.UpdateGroup(tx, &g); err != nil {
-			return err
+		if err != nil {
+			err = badRequest(err)
 		}
-		return a.audit(r).groupChanged(tx, stored, &g)
+		return g, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &httpx.Answer{Status: http.StatusOK, Body: g}, nil
 }
 
 // mergePatch applies a JSON merge patch (RFC 7396) to an object.

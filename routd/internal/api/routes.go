@@ -49,10 +49,7 @@ func (a *API) addRoute(r *http.Request) (*httpx.Answer, error) {
 		}
 		return a.audit(r).route(tx, nil, &route)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &httpx.Answer{Status: http.StatusCreated, Body: route}, nil
+	return answer(http.StatusCreated, route, err)
 }
 
 func (a *API) replaceRoute(r *http.Request) (*httpx.Answer, error) {
@@ -81,10 +78,7 @@ func (a *API) replaceRoute(r *http.Request) (*httpx.Answer, error) {
 		}
 		return a.audit(r).route(tx, before, &route)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &httpx.Answer{Status: http.StatusOK, Body: route}, nil
+	return answer(http.StatusOK, route, err)
 }
 
 func (a *API) deleteRoute(r *http.Request) (*httpx.Answer, error) {
@@ -102,10 +96,7 @@ func (a *API) deleteRoute(r *http.Request) (*httpx.Answer, error) {
 		}
 		return a.audit(r).route(tx, before, nil)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &httpx.Answer{Status: http.StatusNoContent}, nil
+	return answer(http.StatusNoContent, nil, err)
 }
 
 // decodeRoute reads a row and refuses an invalid one.

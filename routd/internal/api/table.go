@@ -14,6 +14,7 @@ import (
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/routecheck"
 	"arizuko/pkg/store"
+	"arizuko/routd/internal/routing"
 	"arizuko/routd/internal/rows"
 )
 
@@ -86,7 +87,7 @@ func (c *replacement) read(ctx context.Context, tx *store.Tx, table *routeapi.Ta
 		c.before[stored[i].ID] = &stored[i]
 		c.order = append(c.order, stored[i].ID)
 	}
-	found := problems(table.Routes, routecheck.Registered(groups))
+	found := routing.Problems(table.Routes, routecheck.Registered(groups))
 	for i, r := range table.Routes {
 		if r.ID != 0 && c.before[r.ID] == nil {
 			found = append(found,
@@ -147,26 +148,6 @@ func (c *replacement) put(tx *store.Tx, before, after *msg.Route) (err error) {
 		}
 	}
 	return c.route(tx, before, after)
-}
-
-// problems returns what is wrong with the rows of a table, at most one problem of a row.
-func problems(routes []msg.Route, registered func(folder string) bool) []routeapi.Problem {
-	all := []routeapi.Problem{} // [] rather than null
-	seen := map[int64]bool{}
-	for i, r := range routes {
-		err := routecheck.Problem(r, registered)
-		switch {
-		case r.ID < 0:
-			err = fmt.Errorf("the id is %d", r.ID)
-		case r.ID != 0 && seen[r.ID]:
-			err = fmt.Errorf("id %d is there twice", r.ID)
-		}
-		seen[r.ID] = true
-		if err != nil {
-			all = append(all, routeapi.Problem{Row: i, Text: err.Error()})
-		}
-	}
-	return all
 }
 
 // refuse returns an error that names the problems, nil for none.

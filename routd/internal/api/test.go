@@ -75,7 +75,7 @@ func (a *API) compare(ctx context.Context, request *testRequest) (*httpx.Answer,
 			routeapi.MaxTested)
 	}
 	present := a.Loader.Table()
-	tested := routeapi.Tested{Items: []routeapi.TestedItem{}, Problems: problems(*request.Routes, present.Has)}
+	tested := routeapi.Tested{Items: []routeapi.TestedItem{}, Problems: routing.Problems(*request.Routes, present.Has)}
 	if len(tested.Problems) > 0 {
 		return &httpx.Answer{Status: http.StatusOK, Body: tested}, nil
 	}

@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 
 	"arizuko/pkg/buildinfo"
@@ -68,10 +70,15 @@ func jsonFlag(name, value string) (json.RawMessage, error) {
 	return json.RawMessage(value), nil
 }
 
-// orNone shows an empty cell as "-".
-func orNone(text string) string {
-	if text == "" {
-		return "-"
+// remove deletes groups or routes one by one.
+func (c *verbs) remove(ctx context.Context, noun string, names []string, path func(string) string, out io.Writer) error {
+	for _, name := range names {
+		if err := c.Call(ctx, http.MethodDelete, path(name), nil, nil); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "removed %s %s\n", noun, cli.PrintableLine(name)); err != nil {
+			return err
+		}
 	}
-	return text
+	return nil
 }

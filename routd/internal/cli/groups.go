@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,14 +19,12 @@ import (
 	"arizuko/pkg/routecheck"
 )
 
-const groupsPath = routeapi.GroupsPath
-
 func (c *verbs) listGroups(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := c.Line("groups list", out).Read(args, 0); err != nil {
 		return err
 	}
 	var answer struct{ Groups []msg.Group }
-	if err := c.Call(ctx, http.MethodGet, groupsPath, nil, &answer); err != nil {
+	if err := c.Call(ctx, http.MethodGet, routeapi.GroupsPath, nil, &answer); err != nil {
 		return err
 	}
 	if len(answer.Groups) == 0 {
@@ -34,7 +33,7 @@ func (c *verbs) listGroups(ctx context.Context, args []string, out io.Writer) er
 	}
 	rows := make([][]string, len(answer.Groups))
 	for i, g := range answer.Groups {
-		rows[i] = []string{g.Folder, orNone(g.Name), time.UnixMilli(g.CreatedAt).Format(time.DateTime),
+		rows[i] = []string{g.Folder, cmp.Or(g.Name, "-"), time.UnixMilli(g.CreatedAt).Format(time.DateTime),
 			string(g.Config)}
 	}
 	return cli.Table(out, []string{"FOLDER", "NAME", "CREATED", "CONFIG"}, rows)
@@ -52,7 +51,7 @@ func (c *verbs) addGroup(ctx context.Context, args []string, out io.Writer) erro
 	folder := folders[0]
 	if *ifNone {
 		var answer struct{ Groups []msg.Group }
-		if err := c.Call(ctx, http.MethodGet, groupsPath, nil, &answer); err != nil || len(answer.Groups) > 0 {
+		if err := c.Call(ctx, http.MethodGet, routeapi.GroupsPath, nil, &answer); err != nil || len(answer.Groups) > 0 {
 			return err
 		}
 	}
@@ -65,7 +64,7 @@ func (c *verbs) addGroup(ctx context.Context, args []string, out io.Writer) erro
 	if settings != nil {
 		group["config"] = settings
 	}
-	if err := c.Call(ctx, http.MethodPost, groupsPath, group, nil); err != nil {
+	if err := c.Call(ctx, http.MethodPost, routeapi.GroupsPath, group, nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "group %s is registered\n", folder)
@@ -88,7 +87,7 @@ func (c *verbs) showGroup(ctx context.Context, args []string, out io.Writer) err
 		return err
 	}
 	_, err = fmt.Fprintf(out, "folder:  %s\nname:    %s\ncreated: %s\nconfig:  %s\n", cli.PrintableLine(g.Folder),
-		cli.PrintableLine(orNone(g.Name)), time.UnixMilli(g.CreatedAt).Format(time.DateTime),
+		cli.PrintableLine(cmp.Or(g.Name, "-")), time.UnixMilli(g.CreatedAt).Format(time.DateTime),
 		cli.Printable(settings.String()))
 	var problems groupconfig.Problems
 	if _, bad := groupconfig.Parse(g.Config); errors.As(bad, &problems) {
@@ -140,7 +139,7 @@ func (c *verbs) setGroup(ctx context.Context, args []string, out io.Writer) erro
 	if set["name"] {
 		change["name"] = *name
 	}
-	if err := c.Call(ctx, method, groupPath(folder), change, nil); err != nil {
+	if err := c.Call(ctx, method, routeapi.GroupPath(folder), change, nil); err != nil {
 		return err
 	}
 	if _, err = fmt.Fprintf(out, "group %s is changed; its next runs go by that\n",
@@ -159,23 +158,13 @@ func orDefault(choice string) any {
 }
 
 func (c *verbs) group(ctx context.Context, folder string) (g msg.Group, err error) {
-	return g, c.Call(ctx, http.MethodGet, groupPath(folder), nil, &g)
+	return g, c.Call(ctx, http.MethodGet, routeapi.GroupPath(folder), nil, &g)
 }
-
-func groupPath(folder string) string { return routeapi.GroupPath(folder) }
 
 func (c *verbs) removeGroups(ctx context.Context, args []string, out io.Writer) error {
 	folders, err := c.Line("groups rm FOLDER…", out).Arguments(args, "FOLDER…")
 	if err != nil {
 		return err
 	}
-	for _, folder := range folders {
-		if err := c.Call(ctx, http.MethodDelete, groupPath(folder), nil, nil); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(out, "removed group %s\n", cli.PrintableLine(folder)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.remove(ctx, "group", folders, routeapi.GroupPath, out)
 }

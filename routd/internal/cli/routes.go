@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,14 +14,12 @@ import (
 	"arizuko/pkg/routecheck"
 )
 
-const routesPath = "/v1/routes"
-
 func (c *verbs) listRoutes(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := c.Line("routes list", out).Read(args, 0); err != nil {
 		return err
 	}
 	var answer struct{ Routes []msg.Route }
-	if err := c.Call(ctx, http.MethodGet, routesPath, nil, &answer); err != nil {
+	if err := c.Call(ctx, http.MethodGet, routeapi.RoutesPath, nil, &answer); err != nil {
 		return err
 	}
 	if len(answer.Routes) == 0 {
@@ -30,18 +29,11 @@ func (c *verbs) listRoutes(ctx context.Context, args []string, out io.Writer) er
 	rows := make([][]string, len(answer.Routes))
 	for i, r := range answer.Routes {
 		rows[i] = []string{
-			strconv.FormatInt(r.ID, 10), strconv.FormatInt(r.Seq, 10), orEverything(r.Match), r.Target,
-			orNone(string(r.Impulse)),
+			strconv.FormatInt(r.ID, 10), strconv.FormatInt(r.Seq, 10), cmp.Or(r.Match, "(everything)"), r.Target,
+			cmp.Or(string(r.Impulse), "-"),
 		}
 	}
 	return cli.Table(out, []string{"ID", "SEQ", "MATCH", "TARGET", "IMPULSE"}, rows)
-}
-
-func orEverything(match string) string {
-	if match == "" {
-		return "(everything)"
-	}
-	return match
 }
 
 func (c *verbs) addRoute(ctx context.Context, args []string, out io.Writer) error {
@@ -62,7 +54,7 @@ func (c *verbs) addRoute(ctx context.Context, args []string, out io.Writer) erro
 	if r.Impulse, err = jsonFlag("impulse", *impulse); err != nil {
 		return err
 	}
-	if err := c.Call(ctx, http.MethodPost, routesPath, r, &r); err != nil {
+	if err := c.Call(ctx, http.MethodPost, routeapi.RoutesPath, r, &r); err != nil {
 		return err
 	}
 	if _, err = fmt.Fprintf(out, "added route %d\n", r.ID); err != nil {
@@ -77,7 +69,7 @@ func (c *verbs) warn(ctx context.Context, out io.Writer, about func(routecheck.W
 		Routes []msg.Route
 		Groups []msg.Group
 	}
-	for _, path := range []string{routesPath, groupsPath} {
+	for _, path := range []string{routeapi.RoutesPath, routeapi.GroupsPath} {
 		if err := c.Call(ctx, http.MethodGet, path, nil, &table); err != nil {
 			return err
 		}
@@ -103,15 +95,7 @@ func (c *verbs) removeRoutes(ctx context.Context, args []string, out io.Writer) 
 			return cli.UsageError("%q is not a route id: see `routd routes list`", id)
 		}
 	}
-	for _, id := range ids {
-		if err := c.Call(ctx, http.MethodDelete, routesPath+"/"+id, nil, nil); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(out, "removed route %s\n", id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.remove(ctx, "route", ids, func(id string) string { return routeapi.RoutesPath + "/" + id }, out)
 }
 
 func (c *verbs) testRoutes(ctx context.Context, args []string, out io.Writer) error {
@@ -131,7 +115,7 @@ func (c *verbs) testRoutes(ctx context.Context, args []string, out io.Writer) er
 		return line.UsageError("--chat is missing")
 	}
 	var result testResult
-	if err := c.Call(ctx, http.MethodPost, routesPath+"/test", item, &result); err != nil {
+	if err := c.Call(ctx, http.MethodPost, routeapi.TestPath, item, &result); err != nil {
 		return err
 	}
 	return result.print(out)
@@ -147,9 +131,9 @@ type testResult struct {
 func (r *testResult) print(out io.Writer) error {
 	a := r.Answer
 	rows := [][]string{
-		{"target", orNone(a.Target)},
+		{"target", cmp.Or(a.Target, "-")},
 		{"reason", string(a.Reason)},
-		{"home", orNone(a.Home)},
+		{"home", cmp.Or(a.Home, "-")},
 		{"surface", fmt.Sprintf("%s, about %d characters", a.Surface, a.Ceiling)},
 	}
 	for _, part := range []struct {

@@ -7,8 +7,8 @@ package engagement
 import (
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 	"arizuko/routd/internal/rows"
 )
 
@@ -69,7 +69,7 @@ func (s *State) lastEnd() int64 { return max(s.EndedAt, s.PinnedAt) }
 // apply changes the state by the delivery of an answer. Every one is the place's last reply unless a
 // later row is. It slides the window of its folder, or opens one if the folder has a claim, unless
 // another was called later.
-func (s *State) apply(d store.DeliveryChange, ttl time.Duration) {
+func (s *State) apply(d factrows.DeliveryChange, ttl time.Duration) {
 	s.LastReply = max(s.LastReply, d.MessageID)
 	called, open := s.calledAt(d), s.Open(d.At, s.PinnedAt)
 	switch {
@@ -87,7 +87,7 @@ func (s *State) apply(d store.DeliveryChange, ttl time.Duration) {
 
 // calledAt returns when the folder of a delivery was called: by the row that it answers or by
 // another one in progress; 0 if it was not.
-func (s *State) calledAt(d store.DeliveryChange) (at int64) {
+func (s *State) calledAt(d factrows.DeliveryChange) (at int64) {
 	if d.Claims && d.ClaimedAt > s.lastEnd() {
 		at = d.ClaimedAt
 	}
@@ -100,7 +100,7 @@ func (s *State) calledAt(d store.DeliveryChange) (at int64) {
 }
 
 // isAnswer reports whether users see a delivery as an answer of an agent.
-func isAnswer(d store.DeliveryChange) bool {
+func isAnswer(d factrows.DeliveryChange) bool {
 	arrived := d.State == msg.OutSent || d.State == msg.OutAmbiguous
 	return arrived && d.Folder != "" && (d.Source == msg.SourceAgent || d.Source == msg.SourceTool)
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -60,7 +61,7 @@ func TestTracker_DeliveriesReadLate_SameAsModel(t *testing.T) {
 		w.check(t)
 		w.write(t, func(tx *store.Tx) error {
 			for _, p := range w.places {
-				if err := tx.PutEngagement(msg.Engagement{ChatJID: p.chat, Place: p.in}); err != nil {
+				if err := factrows.PutEngagement(tx, msg.Engagement{ChatJID: p.chat, Place: p.in}); err != nil {
 					return err
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/store"
 	"arizuko/routd/internal/rows"
 )
@@ -120,7 +121,7 @@ type page struct {
 
 // change is a delivery that slid a window or opened one, for the log.
 type change struct {
-	store.DeliveryChange
+	factrows.DeliveryChange
 	slid bool
 }
 
@@ -129,7 +130,7 @@ func (p *page) store(ctx context.Context, tx *store.Tx, t *Tracker) error {
 	if err != nil {
 		return err
 	}
-	deliveries, err := tx.DeliveryChanges(ctx, read, storePage)
+	deliveries, err := factrows.DeliveryChanges(ctx, tx.Reader, read, storePage)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (p *page) store(ctx context.Context, tx *store.Tx, t *Tracker) error {
 		}
 	}
 	for _, s := range p.states {
-		if err := tx.PutEngagement(s.Engagement); err != nil {
+		if err := factrows.PutEngagement(tx, s.Engagement); err != nil {
 			return err
 		}
 	}
@@ -153,7 +154,7 @@ func (p *page) store(ctx context.Context, tx *store.Tx, t *Tracker) error {
 	return rows.PutDeliveriesRead(tx, p.upto)
 }
 
-func (p *page) apply(ctx context.Context, tx *store.Tx, d store.DeliveryChange, t *Tracker) (err error) {
+func (p *page) apply(ctx context.Context, tx *store.Tx, d factrows.DeliveryChange, t *Tracker) (err error) {
 	if !isAnswer(d) {
 		return nil
 	}
@@ -175,7 +176,7 @@ func (p *page) apply(ctx context.Context, tx *store.Tx, d store.DeliveryChange, 
 
 // load reads the state of a place in a transaction.
 func load(ctx context.Context, r store.Reader, chatJID, place string, cache *rows.ClaimCache) (*State, error) {
-	row, err := r.Engagement(ctx, chatJID, place)
+	row, err := factrows.Engagement(ctx, r, chatJID, place)
 	if err != nil {
 		return nil, err
 	}

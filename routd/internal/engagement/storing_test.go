@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -17,9 +18,9 @@ import (
 )
 
 // stored returns the place's row.
-func (s *fixture) stored() store.StoredEngagement {
+func (s *fixture) stored() factrows.StoredEngagement {
 	s.Helper()
-	e, err := s.st.Engagement(s.Context(), chat, thread)
+	e, err := factrows.Engagement(s.Context(), s.st.Reader, chat, thread)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestCatchUp_ChatMoved_ReadsNothing(t *testing.T) {
 	s.store()
 	before := s.stored()
 	s.shell(`UPDATE deliveries SET platform_id = 'old:' || platform_id`)
-	if changed, err := s.st.DeliveryChanges(t.Context(), before.Read, 10); err != nil || len(changed) != 0 {
+	if changed, err := factrows.DeliveryChanges(t.Context(), s.st.Reader, before.Read, 10); err != nil || len(changed) != 0 {
 		t.Errorf("%+v, %v", changed, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -98,7 +99,7 @@ func (t *Tracker) readNext(ctx context.Context) (n int, more bool, err error) {
 		return 0, false, apierr.New(apierr.Unavailable,
 			"%d delivered answers wait to be stored: the database cannot be written", answers)
 	}
-	page, err := t.st.DeliveryChanges(ctx, read, readPage)
+	page, err := factrows.DeliveryChanges(ctx, t.st.Reader, read, readPage)
 	if err != nil || len(page) == 0 {
 		return 0, false, err
 	}
@@ -116,7 +117,7 @@ func (t *Tracker) State(ctx context.Context, chatJID, place string) (*State, err
 	}
 	read, _, _ := t.unstored.progress()
 	answers := t.unstored.of(key{chatJID, place})
-	row, err := t.st.Engagement(ctx, chatJID, place)
+	row, err := factrows.Engagement(ctx, t.st.Reader, chatJID, place)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (t *Tracker) State(ctx context.Context, chatJID, place string) (*State, err
 			return nil, err
 		}
 		answers = t.unstored.of(key{chatJID, place})
-		if row, err = t.st.Engagement(ctx, chatJID, place); err != nil {
+		if row, err = factrows.Engagement(ctx, t.st.Reader, chatJID, place); err != nil {
 			return nil, err
 		}
 	}
@@ -153,7 +154,7 @@ func (t *Tracker) States(ctx context.Context, chatJID string) ([]*State, error) 
 		}
 		changed[place], states = true, append(states, s)
 	}
-	rows, err := t.st.Engagements(ctx, chatJID)
+	rows, err := factrows.Engagements(ctx, t.st.Reader, chatJID)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl
 			next.Folder, next.At, next.Until, next.EndedAt = "", 0, 0, max(now, s.latest(now))
 			folder = s.Folder
 		}
-		return tx.PutEngagement(next)
+		return factrows.PutEngagement(tx, next)
 	})
 	if err != nil {
 		return msg.Engagement{}, err

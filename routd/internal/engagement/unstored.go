@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"arizuko/pkg/store"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 // key is a place of a chat.
@@ -17,13 +17,13 @@ type unstored struct {
 	mu      sync.Mutex
 	read    int64 // seq of the last delivery read
 	stored  int64 // seq up to which their effect is stored
-	answers map[key][]store.DeliveryChange
+	answers map[key][]factrows.DeliveryChange
 	count   int
 }
 
 // begin sets how far deliveries were read and stored by the routd before.
 func (u *unstored) begin(seq int64) {
-	u.read, u.stored, u.answers = seq, seq, map[key][]store.DeliveryChange{}
+	u.read, u.stored, u.answers = seq, seq, map[key][]factrows.DeliveryChange{}
 }
 
 // progress returns the seqs of the last delivery read and stored, and how many answers lie between.
@@ -34,7 +34,7 @@ func (u *unstored) progress() (read, stored int64, answers int) {
 }
 
 // add keeps the answers among deliveries, which are in order of seq, and returns their number.
-func (u *unstored) add(deliveries []store.DeliveryChange) (n int) {
+func (u *unstored) add(deliveries []factrows.DeliveryChange) (n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, d := range deliveries {
@@ -53,7 +53,7 @@ func (u *unstored) add(deliveries []store.DeliveryChange) (n int) {
 }
 
 // of returns the answers delivered to a place, in order of seq.
-func (u *unstored) of(at key) []store.DeliveryChange {
+func (u *unstored) of(at key) []factrows.DeliveryChange {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.answers[at] // appended to and replaced, never changed
@@ -89,7 +89,7 @@ func (u *unstored) drop(seq int64, places map[key]*State, all bool) {
 
 func (u *unstored) dropOf(at key, seq int64) {
 	answers := u.answers[at]
-	n, _ := slices.BinarySearchFunc(answers, seq+1, func(d store.DeliveryChange,
+	n, _ := slices.BinarySearchFunc(answers, seq+1, func(d factrows.DeliveryChange,
 		seq int64) int {
 		return cmp.Compare(d.Seq, seq)
 	})

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,7 +21,7 @@ type ConnectedError struct {
 
 func (e *ConnectedError) Error() string {
 	return fmt.Sprintf("chat %s is connected to the group %s already, by route %d (%.200s)", e.ChatJID, e.Folder,
-		e.Route.ID, orEverything(e.Route.Match))
+		e.Route.ID, cmp.Or(e.Route.Match, "everything"))
 }
 
 // Connection holds the rows that connect a chat to a group.

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -98,9 +99,7 @@ func (t *Table) question(ctx context.Context, item *routeapi.Item, platform stri
 			q.answer.Impulse = impulse
 		}
 	}
-	if q.kind = item.Kind; q.kind == "" {
-		q.kind = msg.KindOfJID(item.ChatJID)
-	}
+	q.kind = cmp.Or(item.Kind, msg.KindOfJID(item.ChatJID))
 	if q.addressed == "" {
 		q.engaged = e.Engaged(ctx, item.ChatJID, msg.Place(item.ThreadID, item.Topic), item.ReceivedAt)
 	}
@@ -242,7 +241,7 @@ func routed(t *Table, q *question) bool {
 	a := &q.answer
 	a.RouteID, a.Folder, a.Target = q.route.ID, target.Folder, target.String()
 	a.Action, a.Reason = outcome(target)
-	q.trace("route %d (%.200s) leads to %s", q.route.ID, orEverything(q.route.Match), a.Target)
+	q.trace("route %d (%.200s) leads to %s", q.route.ID, cmp.Or(q.route.Match, "everything"), a.Target)
 	return true
 }
 
@@ -259,13 +258,6 @@ func outcome(target match.Target) (routeapi.Action, msg.Reason) {
 		return routeapi.Builtin, msg.ReasonBuiltinPing
 	}
 	return routeapi.Builtin, msg.ReasonBuiltinDrop
-}
-
-func orEverything(match string) string {
-	if match == "" {
-		return "everything"
-	}
-	return match
 }
 
 func noRoute(_ *Table, q *question) bool {

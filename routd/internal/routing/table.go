@@ -10,6 +10,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/routecheck"
 )
 
@@ -178,29 +179,43 @@ func (t *Table) InvalidRows() int { return len(t.problems) }
 // WithRoutes returns the table as it would be with other routes. Rows without an id come after
 // those with the same seq, as they would once added. The first invalid row is an error.
 func (t *Table) WithRoutes(routes []msg.Route) (*Table, error) {
+	if found := Problems(routes, t.Has); len(found) > 0 {
+		return nil, fmt.Errorf("routes[%d]: %s", found[0].Row, found[0].Text)
+	}
 	routes = slices.Clone(routes)
 	var last int64
 	for _, r := range routes {
 		last = max(last, r.ID)
 	}
-	seen := map[int64]bool{}
 	for i := range routes {
-		r := &routes[i]
-		if r.ID <= 0 {
+		if routes[i].ID == 0 {
 			last++
-			r.ID = last
+			routes[i].ID = last
 		}
-		if err := routecheck.Problem(*r, t.Has); err != nil {
-			return nil, fmt.Errorf("routes[%d]: %w", i, err)
-		}
-		if seen[r.ID] {
-			return nil, fmt.Errorf("routes[%d]: id %d is there twice", i, r.ID)
-		}
-		seen[r.ID] = true
 	}
 	edited := New(routes, t.groups, t.defaults)
 	edited.Version = t.Version
 	return edited, nil
+}
+
+// Problems returns what is wrong with the rows of a table, at most one problem of a row.
+func Problems(routes []msg.Route, registered func(folder string) bool) []routeapi.Problem {
+	all := []routeapi.Problem{} // [] rather than null
+	seen := map[int64]bool{}
+	for i, r := range routes {
+		err := routecheck.Problem(r, registered)
+		switch {
+		case r.ID < 0:
+			err = fmt.Errorf("the id is %d", r.ID)
+		case r.ID != 0 && seen[r.ID]:
+			err = fmt.Errorf("id %d is there twice", r.ID)
+		}
+		seen[r.ID] = true
+		if err != nil {
+			all = append(all, routeapi.Problem{Row: i, Text: err.Error()})
+		}
+	}
+	return all
 }
 
 // CheckGroup returns the problem of a group's folder or config.

@@ -1,3 +1,4 @@
+// Package rows has the statements that routd alone needs: who answers in which place, and who has written there.
 package rows
 
 import (
@@ -6,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/store"
 )
 
@@ -55,6 +57,24 @@ func (c *ClaimCache) put(turnID int64, claim endedClaim) {
 	c.claims[turnID] = claim
 }
 
+// routd reads these for each question.
+const (
+	queryClaimTurns = `SELECT id, ended FROM (SELECT id, ifnull(ended_at, 0) AS ended FROM turns INDEXED BY turns_claims
+		WHERE claims_engagement = 1 AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 32) n
+		UNION ALL SELECT * FROM (SELECT id, 0 FROM turns INDEXED BY turns_open_claims
+		WHERE claims_engagement = 1 AND ended_at IS NULL AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 8) o`
+	queryClaim = `SELECT o.folder,
+		ifnull((SELECT min(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + factrows.ClaimingRow + `), q.received_at),
+		ifnull((SELECT max(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + factrows.ClaimingRow + `), q.received_at),
+		CASE WHEN t.ended_at IS NULL OR EXISTS (SELECT 1 FROM messages m
+		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.out_state IN ('queued', 'sending')
+		AND m.source IN ('agent', 'tool')) THEN 0
+		ELSE max(t.ended_at, ifnull((SELECT max(d.updated_at) FROM messages m JOIN deliveries d ON d.message_id = m.id
+		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.source IN ('agent', 'tool')), 0)) END, ifnull(t.ended_at, 0)
+		FROM turns t LEFT JOIN turns p ON ` + factrows.RootHere + ` JOIN turns o ON o.id = ifnull(p.id, t.id) JOIN messages q ON q.id = o.trigger_message_id
+		WHERE t.id = ?`
+)
+
 // Claims returns claims on a place of a chat: the newest 32, ended or not, newest first, and the newest
 // 8 whose turn is open. 32 is twice the number of a mention and all turns it may delegate. cache may
 // be nil.
@@ -92,18 +112,11 @@ func Claims(ctx context.Context, r store.Reader, chatJID, place string, cache *C
 // DeliveriesRead returns the seq up to which routd has stored the effects of deliveries, and the last
 // one there is.
 func DeliveriesRead(ctx context.Context, r store.Reader) (read, last int64, err error) {
-	_, err = r.Get(ctx, []any{&read, &last}, queryDeliveriesRead)
+	_, err = r.Get(ctx, []any{&read, &last}, `SELECT `+factrows.DeliveriesRead+`, `+factrows.LastDelivery)
 	return read, last, err
 }
 
 // PutDeliveriesRead stores the seq up to which routd has stored the effects of deliveries.
 func PutDeliveriesRead(tx *store.Tx, seq int64) error {
 	return tx.PutCursor("routd", "deliveries", strconv.FormatInt(seq, 10))
-}
-
-// DeleteGroup removes a group and reports whether there was one. The caller has
-// checked that no route and no child group refers to it.
-func DeleteGroup(tx *store.Tx, folder string) (found bool, err error) {
-	n, err := tx.Change(`DELETE FROM registered_groups WHERE folder = ?`, folder)
-	return n > 0, err
 }

@@ -65,6 +65,13 @@ func UpdateGroup(tx *store.Tx, g *msg.Group) (found bool, err error) {
 	return n > 0, err
 }
 
+// DeleteGroup removes a group and reports whether there was one. The caller has
+// checked that no route and no child group refers to it.
+func DeleteGroup(tx *store.Tx, folder string) (found bool, err error) {
+	n, err := tx.Change(`DELETE FROM registered_groups WHERE folder = ?`, folder)
+	return n > 0, err
+}
+
 // UpdateRoute replaces the row with r's id and reports whether there was one.
 func UpdateRoute(tx *store.Tx, r *msg.Route) (found bool, err error) {
 	n, err := tx.Change(`UPDATE routes SET seq = ?, match = ?, target = ?, impulse_config = ? WHERE id = ?`,

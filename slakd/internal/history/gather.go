@@ -8,6 +8,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/slakd/internal/slackapi"
 )
@@ -143,7 +144,7 @@ func (r *Reader) threads(ctx context.Context, s *adapter.Shell, g *gathering) (a
 	if err != nil {
 		return nil, err
 	}
-	engaged, err := r.Store.Engagements(ctx, jid)
+	engaged, err := factrows.Engagements(ctx, r.Store.Reader, jid)
 	for _, e := range engaged {
 		recent = append(recent, e.Place)
 	}

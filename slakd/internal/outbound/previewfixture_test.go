@@ -15,7 +15,6 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest/nettest"
-	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -87,7 +86,7 @@ func (f *previewFixture) show(p adapter.Preview) string {
 func (f *previewFixture) try(p adapter.Preview) (string, error) {
 	p.Turn, p.In = f.turn, f.lane()
 	if p.Mode == "" {
-		p.Mode = rows.PreviewText
+		p.Mode = msg.PreviewText
 	}
 	return f.ShowPreview(f.t.Context(), &p)
 }

@@ -13,7 +13,6 @@ import (
 	slackgo "github.com/slack-go/slack"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
@@ -67,7 +66,7 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 
 // beginPreview makes the message of a preview: a stream where Slack takes one, else a text.
 func (s *Sender) beginPreview(ctx context.Context, p *adapter.Preview) (ts string, err error) {
-	stream := p.Mode == rows.PreviewText && p.In.ThreadID != "" && !s.previews.streamsRefused(p.In)
+	stream := p.Mode == msg.PreviewText && p.In.ThreadID != "" && !s.previews.streamsRefused(p.In)
 	stream, wait := s.previews.permit(stream, time.Now())
 	if wait > 0 {
 		return "", &adapter.Failure{Class: msg.Rate, After: wait, Err: errors.New("too many previews in a minute")}

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -129,7 +128,7 @@ func TestPreview_StreamThatCannotGoOn_IsEdited(t *testing.T) {
 func TestPreview_NoStream_IsEdited(t *testing.T) {
 	for name, set := range map[string]func(f *previewFixture, p *adapter.Preview){
 		"top level":        func(f *previewFixture, _ *adapter.Preview) { f.place.ThreadTS = "" },
-		"mode status":      func(_ *previewFixture, p *adapter.Preview) { p.Mode = rows.PreviewLine },
+		"mode status":      func(_ *previewFixture, p *adapter.Preview) { p.Mode = msg.PreviewLine },
 		"asked by a bot":   func(f *previewFixture, _ *adapter.Preview) { f.turn = f.asks("agent:other") },
 		"refused channel":  func(f *previewFixture, _ *adapter.Preview) { f.refuses("channel_type_not_supported") },
 		"refused, scope":   func(f *previewFixture, _ *adapter.Preview) { f.refuses("missing_scope") },

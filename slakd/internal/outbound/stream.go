@@ -12,8 +12,8 @@ import (
 	slackgo "github.com/slack-go/slack"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/slakd/internal/slackapi"
 )
@@ -48,7 +48,7 @@ type preview struct {
 // next returns the chunks that a stream lacks to show a preview. ok is false if it cannot show it.
 func (v *preview) next(p *adapter.Preview, now time.Time) (chunks []slackgo.StreamChunk, ok bool) {
 	text := harmless(p.Text)
-	if !v.isStream || v.isSpent || p.Mode != rows.PreviewText || now.Sub(v.began) > maxStreaming ||
+	if !v.isStream || v.isSpent || p.Mode != msg.PreviewText || now.Sub(v.began) > maxStreaming ||
 		!strings.HasPrefix(text, v.text) || utf8.RuneCountInString(text) > maxStreamText {
 		return nil, false
 	}

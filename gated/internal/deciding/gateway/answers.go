@@ -19,11 +19,11 @@ import (
 func (f *reader) loadPress(ctx context.Context, r *decide.Row) (err error) {
 	press, _ := msg.ParsePress(r.Content)
 	if press.Stop == 0 {
-		a, option, err := f.st.Pressed(ctx, r.Message)
+		a, option, err := factrows.Pressed(ctx, f.st.Reader, r.Message)
 		r.Choice = &decide.Choice{Ask: a, Option: option}
 		return err
 	}
-	turn, err := f.st.Stoppable(ctx, r.ChatJID, press.Stop)
+	turn, err := factrows.Stoppable(ctx, f.st.Reader, r.ChatJID, press.Stop)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ var mention = regexp.MustCompile(`^\s*(?:@\S+|<@[^>]*>)[\s,:]*`)
 // more since it asked. A permission is not given before all of the question is there.
 func (f *reader) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool, error) {
 	if a.IsPermission() {
-		if sent, err := f.st.AskBeingSent(ctx, a.ID, m.ChatJID); sent != nil || err != nil {
+		if sent, err := factrows.AskBeingSent(ctx, f.st.Reader, a.ID, m.ChatJID); sent != nil || err != nil {
 			return true, err
 		}
 	}
@@ -102,7 +102,7 @@ func (f *reader) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool,
 // asksFor are the questions that a text may answer.
 func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error) {
 	if m.ReplyToID != "" {
-		a, err := f.st.AskOfTarget(ctx, m.ChatJID, m.ReplyToID)
+		a, err := factrows.AskOfTarget(ctx, f.st.Reader, m.ChatJID, m.ReplyToID)
 		switch {
 		case a != nil:
 			return []*msg.Ask{a}, nil
@@ -217,7 +217,7 @@ func (f *reader) pollOf(ctx context.Context, m *msg.Message, row int64) (poll *m
 	if row == 0 {
 		return nil, nil
 	}
-	if poll, err = f.st.PollOfMessage(ctx, row); err != nil || poll == nil || poll.ChatJID != m.ChatJID {
+	if poll, err = factrows.PollOfMessage(ctx, f.st.Reader, row); err != nil || poll == nil || poll.ChatJID != m.ChatJID {
 		return nil, err
 	}
 	return poll, nil

@@ -52,7 +52,7 @@ func (j *Job) purgeMedia(ctx context.Context, cutoff time.Time) (deleted int, er
 		return 0, err
 	}
 	for after := int64(0); ; {
-		paths, next, err := j.st.AttachmentPaths(ctx, after, attachmentRows)
+		paths, next, err := rows.AttachmentPaths(ctx, j.st.Reader, after, attachmentRows)
 		if err != nil {
 			return 0, err
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"arizuko/gated/internal/rows"
 )
 
 const (
@@ -33,7 +35,7 @@ func (j *Job) TrimMedia(ctx context.Context) (removed int, err error) {
 		j.mediaFull = false
 		return 0, err
 	}
-	needed, err := j.st.NeededFiles(ctx)
+	needed, err := rows.NeededFiles(ctx, j.st.Reader)
 	if err != nil {
 		return 0, err
 	}

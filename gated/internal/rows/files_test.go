@@ -1,10 +1,11 @@
-package store_test
+package rows_test
 
 import (
 	"fmt"
 	"slices"
 	"testing"
 
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
 )
@@ -23,7 +24,7 @@ func TestAttachmentPaths(t *testing.T) {
 	}
 	var got []string
 	for after := int64(0); ; {
-		paths, next, err := s.AttachmentPaths(t.Context(), after, 2)
+		paths, next, err := rows.AttachmentPaths(t.Context(), s.Reader, after, 2)
 		if err != nil {
 			t.Fatal(err)
 		}

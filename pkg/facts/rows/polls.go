@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 		AND (?2 OR o.key = json_array_length(v.options) - 1)`
 )
 
-func scanPoll(scan Scan) (*msg.StoredPoll, error) {
+func scanPoll(scan store.Scan) (*msg.StoredPoll, error) {
 	var p msg.StoredPoll
 	var options string
 	var result sql.NullString
@@ -36,19 +37,19 @@ func scanPoll(scan Scan) (*msg.StoredPoll, error) {
 	return &p, nil
 }
 
-// Polls runs a query of PollColumns.
-func (r Reader) Polls(ctx context.Context, query string, args ...any) ([]*msg.StoredPoll, error) {
-	return All(ctx, r, scanPoll, query, args...)
+// ReadPolls runs a query of PollColumns.
+func ReadPolls(ctx context.Context, r store.Reader, query string, args ...any) ([]*msg.StoredPoll, error) {
+	return store.All(ctx, r, scanPoll, query, args...)
 }
 
 // PollOfMessage returns the poll that an outbound row is, nil if it is none.
-func (r Reader) PollOfMessage(ctx context.Context, messageID int64) (*msg.StoredPoll, error) {
-	return First(r.Polls(ctx, `SELECT `+PollColumns+` FROM polls p WHERE p.message_id = ?`, messageID))
+func PollOfMessage(ctx context.Context, r store.Reader, messageID int64) (*msg.StoredPoll, error) {
+	return store.First(ReadPolls(ctx, r, `SELECT `+PollColumns+` FROM polls p WHERE p.message_id = ?`, messageID))
 }
 
 // PollVotes returns the choice of each voter in a poll, in no order.
-func (r Reader) PollVotes(ctx context.Context, pollID int64) ([]msg.PollVote, error) {
-	return All(ctx, r, func(scan Scan) (v msg.PollVote, err error) {
+func PollVotes(ctx context.Context, r store.Reader, pollID int64) ([]msg.PollVote, error) {
+	return store.All(ctx, r, func(scan store.Scan) (v msg.PollVote, err error) {
 		var options string
 		err = scan(&v.Voter, &v.Name, &options, &v.At)
 		if json.Unmarshal([]byte(options), &v.Options) != nil { // JSON of another shape counts as none
@@ -60,10 +61,10 @@ func (r Reader) PollVotes(ctx context.Context, pollID int64) ([]msg.PollVote, er
 
 // PollVotesStored returns by voter the choice of each in the poll of an outbound row once all votes that are
 // stored with the poll as their target are counted. At is 0 for votes that are not counted yet.
-func (r Reader) PollVotesStored(ctx context.Context, pollID int64, m *msg.Message) (map[string]msg.PollVote, error) {
+func PollVotesStored(ctx context.Context, r store.Reader, pollID int64, m *msg.Message) (map[string]msg.PollVote, error) {
 	type row struct{ sender, name, content string }
 	// The rows are read before the counts: one that is counted in between is counted twice, which changes nothing.
-	rows, err := All(ctx, r, func(scan Scan) (v row, err error) {
+	rows, err := store.All(ctx, r, func(scan store.Scan) (v row, err error) {
 		return v,
 			scan(&v.sender, &v.name, &v.content)
 	},
@@ -73,7 +74,7 @@ func (r Reader) PollVotesStored(ctx context.Context, pollID int64, m *msg.Messag
 	if err != nil {
 		return nil, err
 	}
-	counted, err := r.PollVotes(ctx, pollID)
+	counted, err := PollVotes(ctx, r, pollID)
 	if err != nil {
 		return nil, err
 	}

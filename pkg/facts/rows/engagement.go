@@ -1,10 +1,11 @@
-package store
+package rows
 
 import (
 	"context"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 		LEFT JOIN turns o ON o.id = ifnull(p.id, t.id) AND o.kind <> 'broadcast'
 		LEFT JOIN messages q ON q.id = o.trigger_message_id
 		LEFT JOIN forks f ON f.chat_jid = m.chat_jid AND f.folder = t.folder AND t.place <> m.thread_id
-			AND f.topic = (SELECT topic ` + forkOfThread + `n.chat_jid = m.chat_jid AND n.thread_id = m.thread_id ` + newestFork + `)
+			AND f.topic = (SELECT topic ` + store.ForkOfThread + `n.chat_jid = m.chat_jid AND n.thread_id = m.thread_id ` + store.NewestFork + `)
 		WHERE d.seq > ? ORDER BY d.seq LIMIT ?+0`
 	DeliveriesRead = `ifnull((SELECT CAST(value AS INTEGER) FROM cursors WHERE daemon = 'routd' AND key = 'deliveries'), 0)`
 	LastDelivery   = `(SELECT value FROM counters WHERE name = 'deliveries')`
@@ -46,7 +47,7 @@ type StoredEngagement struct {
 
 // Engagement returns the engagement of a place of a chat, as of one moment; if none is stored, one
 // with the address alone.
-func (r Reader) Engagement(ctx context.Context, chatJID, place string) (e StoredEngagement, err error) {
+func Engagement(ctx context.Context, r store.Reader, chatJID, place string) (e StoredEngagement, err error) {
 	_, err = r.Get(ctx, []any{
 		&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt, &e.PinnedAt, &e.Read, &e.Last,
 	}, `SELECT `+engagementColumns+
@@ -59,8 +60,8 @@ func (r Reader) Engagement(ctx context.Context, chatJID, place string) (e Stored
 
 // Engagements returns the places of a chat that have an engagement stored, those with the newest
 // windows first, at most 1,000.
-func (r Reader) Engagements(ctx context.Context, chatJID string) ([]*msg.Engagement, error) {
-	return All(ctx, r, func(scan Scan) (*msg.Engagement, error) {
+func Engagements(ctx context.Context, r store.Reader, chatJID string) ([]*msg.Engagement, error) {
+	return store.All(ctx, r, func(scan store.Scan) (*msg.Engagement, error) {
 		var e msg.Engagement
 		err := scan(&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt)
 		return &e, err
@@ -70,13 +71,13 @@ func (r Reader) Engagements(ctx context.Context, chatJID string) ([]*msg.Engagem
 }
 
 // PutEngagement stores a place's window, or that none is open.
-func (tx *Tx) PutEngagement(e msg.Engagement) error {
+func PutEngagement(tx *store.Tx, e msg.Engagement) error {
 	tx.Note(failpoint.PutEngagement)
 	return tx.Exec(`INSERT INTO chat_reply_state (jid, topic, engaged_folder, engaged_until, engaged_at, last_reply_id, ended_at)
 		VALUES (?,?,?,?,?,?,?) ON CONFLICT (jid, topic) DO UPDATE SET engaged_folder = excluded.engaged_folder,
 		engaged_until = excluded.engaged_until, engaged_at = excluded.engaged_at, last_reply_id = excluded.last_reply_id,
 		ended_at = excluded.ended_at`,
-		e.ChatJID, e.Place, Null(e.Folder), Null(e.Until), e.At, Null(e.LastReply), Null(e.EndedAt))
+		e.ChatJID, e.Place, store.Null(e.Folder), store.Null(e.Until), e.At, store.Null(e.LastReply), store.Null(e.EndedAt))
 }
 
 // DeliveryChange is a change in the delivery of an outbound row, with the fields
@@ -96,8 +97,8 @@ type DeliveryChange struct {
 }
 
 // DeliveryChanges returns the changes after seq, in order, at most limit.
-func (r Reader) DeliveryChanges(ctx context.Context, seq int64, limit int) ([]DeliveryChange, error) {
-	return All(ctx, r, func(scan Scan) (d DeliveryChange, err error) {
+func DeliveryChanges(ctx context.Context, r store.Reader, seq int64, limit int) ([]DeliveryChange, error) {
+	return store.All(ctx, r, func(scan store.Scan) (d DeliveryChange, err error) {
 		err = scan(&d.Seq, &d.State, &d.At, &d.MessageID, &d.ChatJID, &d.Source, &d.Place, &d.Folder, &d.Claims,
 			&d.ClaimedAt)
 		return d, err
