@@ -14,7 +14,7 @@ import (
 // endEngagement ends a window: routd does it.
 func (c chatPages) endEngagement(r *http.Request) (next, notice string, err error) {
 	chat, place, now := r.PostForm.Get("chat"), r.PostForm.Get("place"), int64(0)
-	err = ask(r.Context(), c.Routd, "routd", http.MethodPost, routeapi.EngagementPath,
+	err = c.ask(r.Context(), "routd", http.MethodPost, routeapi.EngagementPath,
 		routeapi.EngagementRequest{JID: &chat, Topic: &place, TTL: &now}, nil)
 	return "/engagement",
 		fmt.Sprintf("The window in %s has ended. New messages there start a turn only if a route leads them to a group.", pages.Line(chat)), err
@@ -36,7 +36,7 @@ func (c accessPages) show(r *http.Request) (*shown, error) {
 		query := url.Values{"jid": {page.Chat}, "sender": {page.Sender}, "sender_name": {page.Name},
 			"thread_id": {page.Thread}}
 		answer := new(routeapi.Access)
-		if refused := ask(ctx, c.Routd, "routd", http.MethodGet, routeapi.AccessPath+"?"+query.Encode(), nil,
+		if refused := c.ask(ctx, "routd", http.MethodGet, routeapi.AccessPath+"?"+query.Encode(), nil,
 			answer); refused != nil {
 			page.Problem = plainText(refused.Error())
 		} else {
@@ -44,5 +44,5 @@ func (c accessPages) show(r *http.Request) (*shown, error) {
 			page.Titles, err = c.titles(ctx, []string{answer.ChatJID})
 		}
 	}
-	return &shown{title: "Access", template: "access.html", data: page}, err
+	return &shown{data: page}, err
 }

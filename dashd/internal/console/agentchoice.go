@@ -35,7 +35,7 @@ func (c groupPages) agentChoice(ctx context.Context, g *msg.Group) (choice pages
 	ctx, cancel := context.WithTimeout(ctx, agentsTimeout)
 	defer cancel()
 	var answer struct{ Agents []string }
-	if err := ask(ctx, c.Gated, "gated", http.MethodGet, "/v1/agents", nil, &answer); err == nil {
+	if err := c.ask(ctx, "gated", http.MethodGet, "/v1/agents", nil, &answer); err == nil {
 		choice.Agents = answer.Agents
 		if !slices.Contains(choice.Agents, choice.Agent) {
 			choice.Agents, choice.Missing = append(choice.Agents, choice.Agent), true
@@ -56,7 +56,7 @@ func (c groupPages) chooseAgent(r *http.Request, g *msg.Group) error {
 		}
 	}
 	patch := map[string]any{"config": map[string]any{"agent": chosen}}
-	return ask(r.Context(), c.Routd, "routd", http.MethodPatch, routeapi.GroupPath(g.Folder), patch, nil)
+	return c.ask(r.Context(), "routd", http.MethodPatch, routeapi.GroupPath(g.Folder), patch, nil)
 }
 
 // chosenOf is a field as a group's config has it: null for the default one.

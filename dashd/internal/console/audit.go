@@ -9,17 +9,14 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 )
 
-const (
-	maxAuditLines = 50
-	maxAuditWhats = 100
-)
+const maxAuditWhats = 100
 
 // audit lists changes, the newest first.
 func (c upkeepPages) audit(r *http.Request) (*shown, error) {
 	ctx, query := r.Context(), r.URL.Query()
 	page := pages.Audit{Who: strings.TrimSpace(query.Get("who")), What: query.Get("what"), Now: c.Now().UnixMilli()}
 	page.Filtered = page.Who != "" || page.What != "" || query.Has("before")
-	q := factrows.AuditQuery{Who: page.Who, What: page.What, Limit: maxAuditLines + 1}
+	q := factrows.AuditQuery{Who: page.Who, What: page.What, Limit: maxRows + 1}
 	var err error
 	if q.Before, err = position(query); err != nil {
 		return nil, err
@@ -28,11 +25,7 @@ func (c upkeepPages) audit(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(list) > maxAuditLines {
-		list = list[:maxAuditLines]
-		page.Next = older(r, list[maxAuditLines-1].ID)
-	}
-	page.Lines = list
+	page.Lines, page.Next = paged(r, list, "before", func(a factrows.AuditRow) int64 { return a.ID })
 	oldest, err := factrows.OldestAudit(ctx, c.Store)
 	if err != nil {
 		return nil, err
@@ -41,5 +34,5 @@ func (c upkeepPages) audit(r *http.Request) (*shown, error) {
 		page.Since, page.Deleted, page.Max = oldest.At, oldest.ID > 1, factrows.MaxAuditRows
 	}
 	page.Whats, err = rows.AuditWhats(ctx, c.Store, maxAuditWhats)
-	return &shown{title: "Changes", template: "audit.html", data: page}, err
+	return &shown{data: page}, err
 }

@@ -48,7 +48,7 @@ func (c chatPages) list(r *http.Request) (*shown, error) {
 	if list.Next != nil {
 		page.Next = below(r, "before", strconv.FormatInt(list.Next.SeenAt, 10)+"~"+list.Next.JID)
 	}
-	return &shown{title: "Chats", template: "chatlist.html", data: page}, nil
+	return &shown{data: page}, nil
 }
 
 func (c chatPages) chatRows(ctx context.Context, chats []rows.SeenChat, now int64) ([]pages.ChatRow, error) {
@@ -67,7 +67,7 @@ func (c chatPages) chatRows(ctx context.Context, chats []rows.SeenChat, now int6
 	from, to := c.spendSpan()
 	list := make([]pages.ChatRow, len(chats))
 	for i, chat := range chats {
-		open, err := rows.OpenTurnCount(ctx, c.Store, chat.JID, maxOpenCount)
+		turns, err := rows.CountOpenTurns(ctx, c.Store, chat.JID, "", "", maxOpenCount)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func (c chatPages) chatRows(ctx context.Context, chats []rows.SeenChat, now int6
 		if err != nil {
 			return nil, err
 		}
-		list[i] = pages.ChatRow{SeenChat: chat, Home: home, Open: open, Window: last[chat.JID], Spend: used}
+		list[i] = pages.ChatRow{SeenChat: chat, Home: home, Open: turns.Open, Window: last[chat.JID], Spend: used}
 	}
 	return list, nil
 }
@@ -101,11 +101,11 @@ func (c chatPages) engagement(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.Engagement{Now: now, Lines: windows, Later: q.Get("chat") != ""}
+	page := pages.List[rows.OpenWindow]{Now: now, Lines: windows, Later: q.Get("chat") != ""}
 	if len(windows) > maxRows {
 		page.Lines = windows[:maxRows]
 		w := windows[maxRows-1]
 		page.Next = below(r, "until", strconv.FormatInt(w.Until, 10), "chat", w.ChatJID, "place", w.Place)
 	}
-	return &shown{title: "Engagement", template: "engagement.html", data: page}, nil
+	return &shown{data: page}, nil
 }

@@ -31,8 +31,7 @@ func (c *overviewPages) connect(r *http.Request) (*shown, error) {
 	}
 	p.Connected = slices.ContainsFunc(daemons, func(d status.Daemon) bool { return d.Name == p.Daemon && d.OK })
 	data := pages.Connect{Platform: p, Profiles: profiles(daemons, p.Daemon)}
-	return &shown{title: "Connect " + p.Name, template: "connect.html", data: data,
-		up: []pages.Link{{Path: "/", Text: "Overview"}}}, nil
+	return &shown{title: "Connect " + p.Name, data: data}, nil
 }
 
 // platform is the one whose daemon the address names.

@@ -89,7 +89,7 @@ func (c groupPages) files(folder, dir, after string) (list pages.Files, err erro
 			list.Next = list.Lines[maxRows-1].Name
 			break
 		}
-		file := pages.FileLine{Name: e.Name(), Shown: pages.Line(e.Name()), Path: path.Join(dir, e.Name()),
+		file := pages.FileLine{Name: e.Name(), Path: path.Join(dir, e.Name()),
 			Folder: e.IsDir(), Regular: e.Type().IsRegular()}
 		if info, err := e.Info(); err == nil { // it may be gone by now
 			file.Size, file.At = info.Size(), info.ModTime().UnixMilli()
@@ -100,18 +100,16 @@ func (c groupPages) files(folder, dir, after string) (list pages.Files, err erro
 }
 
 // download answers with a file of a group, which no browser shows or runs.
-func (c groupPages) download(w http.ResponseWriter, r *http.Request) {
+func (c groupPages) download(w http.ResponseWriter, r *http.Request) error {
 	name := r.URL.Query().Get("path")
 	f, err := c.openIn(r.URL.Query().Get("group"), name)
 	if err != nil {
-		c.failed(w, r, err)
-		return
+		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		c.failed(w, r, errNoFile)
-		return
+		return errNoFile
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/octet-stream")
@@ -121,4 +119,5 @@ func (c groupPages) download(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute +
 		time.Duration(info.Size())*time.Second/minDownloadRate))
 	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
 }

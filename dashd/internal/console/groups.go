@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -18,6 +17,7 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 )
 
 // list shows the groups by folder.
@@ -38,14 +38,13 @@ func (c groupPages) list(r *http.Request) (*shown, error) {
 			break
 		}
 		row := pages.GroupRow{Group: g, Warnings: len(t.warningsOf(g.Folder))}
-		leads := t.sharers[g.Folder]
-		row.Chats, row.More = leads[:min(len(leads), maxSharers)], max(0, len(leads)-maxSharers)
+		row.Chats, row.More = t.leads(g.Folder, maxSharers)
 		if row.Turn, row.TurnAt, err = rows.LastFolderTurn(r.Context(), c.Store, g.Folder); err != nil {
 			return nil, err
 		}
 		page.Lines = append(page.Lines, row)
 	}
-	return &shown{title: "Groups", template: "groups.html", data: page}, nil
+	return &shown{data: page}, nil
 }
 
 func (t *table) warningsOf(folder string) (texts []string) {
@@ -60,7 +59,7 @@ func (t *table) warningsOf(folder string) (texts []string) {
 // add registers a group: routd does it. A refused form stays filled in.
 func (c groupPages) add(r *http.Request) (next, notice string, err error) {
 	folder, name := strings.TrimSpace(r.PostForm.Get("folder")), strings.TrimSpace(r.PostForm.Get("name"))
-	err = ask(r.Context(), c.Routd, "routd", http.MethodPost, "/v1/groups",
+	err = c.ask(r.Context(), "routd", http.MethodPost, "/v1/groups",
 		msg.Group{Folder: folder, Name: name, Config: json.RawMessage(`{}`)}, nil)
 	if err != nil {
 		return "/groups?" + url.Values{"folder": {folder}, "name": {name}}.Encode(), "", err
@@ -77,15 +76,7 @@ func (c groupPages) show(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	page, err := c.groupPage(r, g)
-	if err != nil {
-		return nil, err
-	}
-	return groupShown(page), nil
-}
-
-func groupShown(page *pages.Group) *shown {
-	return &shown{title: page.Folder, template: "group.html", data: page,
-		up: []pages.Link{{Path: "/groups", Text: "Groups"}}}
+	return &shown{title: g.Folder, data: page}, err
 }
 
 func (c groupPages) groupOf(r *http.Request) (*msg.Group, error) {
@@ -106,13 +97,11 @@ func (c groupPages) groupPage(r *http.Request, g *msg.Group) (*pages.Group, erro
 	if err != nil {
 		return nil, err
 	}
-	leads := t.sharers[g.Folder]
 	page := &pages.Group{
 		Now: c.Now().UnixMilli(), Folder: g.Folder, Name: g.Name, Config: indented(g.Config), Version: groupVersion(g),
-		CreatedAt: g.CreatedAt,
-		Warnings:  t.warningsOf(g.Folder), Chats: leads[:min(len(leads), maxRows)],
-		MoreChats: max(0, len(leads)-maxRows),
+		Warnings: t.warningsOf(g.Folder),
 	}
+	page.Chats, page.MoreChats = t.leads(g.Folder, maxRows)
 	if page.Choice, err = c.agentChoice(ctx, g); err != nil {
 		return nil, err
 	}
@@ -158,32 +147,43 @@ func groupVersion(g *msg.Group) string {
 }
 
 // change saves or deletes a group: routd does it. What was typed into a form that is refused stays there.
-func (c groupPages) change(w http.ResponseWriter, r *http.Request) {
+func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 	r, ok := c.form(w, r, maxForm)
 	if !ok {
-		return
+		return nil
 	}
 	g, err := c.groupOf(r)
 	if err != nil {
-		c.failed(w, r, err)
-		return
+		return err
 	}
-	address, next, notice := "/v1/groups/"+url.PathEscape(g.Folder), groupPath(g.Folder),
+	address, next, notice := routeapi.GroupPath(g.Folder), groupPath(g.Folder),
 		"Saved: the change holds from the next message on."
-	switch r.PostForm.Get("do") {
+	var refusal error
+	form := r.PostForm
+	switch form.Get("do") {
 	case "agent":
-		err = c.chooseAgent(r, g)
+		refusal = c.chooseAgent(r, g)
 	case "delete":
 		notice, next = "The group "+g.Folder+" is deleted. Its files stay in its folder on the server.", "/groups"
-		err = ask(r.Context(), c.Routd, "routd", http.MethodDelete, address, nil, nil)
+		refusal = c.ask(r.Context(), "routd", http.MethodDelete, address, nil, nil)
 	default:
-		err = c.saveGroup(r, g, address)
+		refusal = c.saveGroup(r, g, address)
 	}
-	if err == nil {
+	if refusal == nil {
 		http.Redirect(w, r, c.flashes.add(next, notice, "", c.Now()), http.StatusSeeOther)
-		return
+		return nil
 	}
-	c.refuseGroup(w, r, g, err)
+	page, err := c.groupPage(r, g)
+	if err != nil {
+		return err
+	}
+	problem := plainText(refusal.Error())
+	if do := form.Get("do"); do != "agent" && do != "delete" {
+		page.Name, page.Config, page.Version = form.Get("name"), form.Get("config"), form.Get("version")
+		page.Problem = problem
+	}
+	return c.write(w, r, apierr.KindOf(refusal).Status(), groupView,
+		&shown{title: g.Folder, data: page, problem: problem})
 }
 
 func (c groupPages) saveGroup(r *http.Request, g *msg.Group, address string) error {
@@ -200,44 +200,8 @@ func (c groupPages) saveGroup(r *http.Request, g *msg.Group, address string) err
 	} else if err != nil {
 		return apierr.New(apierr.BadRequest, "The config must be an object, as in {\"rate\": 20}.")
 	}
-	return ask(r.Context(), c.Routd, "routd", http.MethodPut, address,
+	return c.ask(r.Context(), "routd", http.MethodPut, address,
 		msg.Group{Folder: g.Folder, Name: strings.TrimSpace(r.PostForm.Get("name")), Config: config}, nil)
-}
-
-// refuseGroup shows the page with the form as typed, and why it was refused.
-func (c groupPages) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Group, refusal error) {
-	page, err := c.groupPage(r, g)
-	if err != nil {
-		c.failed(w, r, err)
-		return
-	}
-	problem := plainText(refusal.Error())
-	switch r.PostForm.Get("do") {
-	case "agent", "delete":
-	default:
-		page.Name, page.Config, page.Version = r.PostForm.Get("name"), r.PostForm.Get("config"),
-			r.PostForm.Get("version")
-		page.Problem = problem
-	}
-	content := groupShown(page)
-	fragment, err := c.Pages.Fragment(content.template, content.data)
-	if err != nil {
-		c.failed(w, r, err)
-		return
-	}
-	c.Pages.View(w, apierr.KindOf(refusal).Status(), pages.View{Title: content.title, Section: "/groups",
-		Up: content.up, Fragment: fragment, Problem: problem})
-}
-
-// log answers with the log of a group's run as text.
-func (c groupPages) log(w http.ResponseWriter, r *http.Request) {
-	folder := r.URL.Query().Get("group")
-	run, err := strconv.ParseInt(r.URL.Query().Get("run"), 10, 64)
-	if err != nil || msg.ValidFolder(folder) != nil {
-		c.failed(w, r, apierr.New(apierr.BadRequest, "The address must name a group and the number of a run."))
-		return
-	}
-	c.writeLog(w, r, folder, run)
 }
 
 // settings shows the configuration of dashd.
@@ -248,5 +212,5 @@ func (c groupPages) settings(r *http.Request) (*shown, error) {
 	}
 	page := pages.Settings{Now: c.Now().UnixMilli(), Values: c.Settings, Paths: c.Paths, Version: c.Version,
 		Schema: c.Schema, Daemons: daemons}
-	return &shown{title: "Settings", template: "settings.html", data: page}, nil
+	return &shown{data: page}, nil
 }

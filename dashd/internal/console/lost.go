@@ -20,7 +20,7 @@ func (c lostPages) list(r *http.Request) (*shown, error) {
 	if err == nil && chosen != nil {
 		data.List, err = c.messages(r, chosen)
 	}
-	return &shown{title: "Lost and found", template: "lost.html", data: data}, err
+	return &shown{data: data}, err
 }
 
 // confirm asks before all messages of a reason are replayed.
@@ -30,8 +30,7 @@ func (c lostPages) confirm(r *http.Request) (*shown, error) {
 	if err == nil && chosen != nil && chosen.Replay {
 		data.Confirm, err = c.confirmReplay(r, chosen)
 	}
-	return &shown{title: "Lost and found", template: "lost.html", data: data,
-		up: []pages.Link{{Path: "/lost", Text: "Lost and found"}}}, err
+	return &shown{data: data}, err
 }
 
 // counts are the counts by reason, and the reason with a key, nil if there is none.

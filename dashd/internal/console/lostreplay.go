@@ -25,47 +25,42 @@ const (
 	maxReplayTime = 3 * time.Second
 )
 
-// replayStep is messages of a reason that have no copy yet, the newest first.
-type replayStep struct {
-	rows []*msg.Message
-	next int64 // the message after which the next step continues, 0 for none
-}
-
-func (s *replayStep) ids() (ids []int64) {
-	for _, m := range s.rows {
-		ids = append(ids, m.ID)
-	}
-	return ids
-}
-
-// nextReplays looks for messages to replay that are older than one, 0 for the newest.
-func (c lostPages) nextReplays(ctx context.Context, l *pages.LostReason, before int64) (step replayStep, err error) {
+// nextReplays looks for messages of a reason that have no copy yet, the newest first: those older than one, 0 for the
+// newest. next is the message after which to continue, 0 for none.
+func (c lostPages) nextReplays(ctx context.Context, l *pages.LostReason, before int64) (found []*msg.Message,
+	next int64, err error) {
 	filter := l.Filter
 	filter.Limit, filter.Before = maxReplays, before
 	for range maxReplayPages {
 		page, err := rows.ListMessages(ctx, c.Store, filter)
 		if err != nil {
-			return step, err
+			return nil, 0, err
 		}
 		for _, m := range page.Rows {
 			copied, err := factrows.CopyOf(ctx, c.Store, m.ID)
 			if err != nil {
-				return step, err
+				return nil, 0, err
 			}
 			if copied != 0 || !replayable(m) {
 				continue
 			}
-			if step.rows = append(step.rows, m); len(step.rows) == maxReplays {
-				step.next = m.ID
-				return step, nil
+			if found = append(found, m); len(found) == maxReplays {
+				return found, m.ID, nil
 			}
 		}
-		if step.next = page.Next; page.Next == 0 {
+		if next = page.Next; next == 0 {
 			break
 		}
-		filter.Before = page.Next
+		filter.Before = next
 	}
-	return step, nil
+	return found, next, nil
+}
+
+func idsOf(messages []*msg.Message) (ids []int64) {
+	for _, m := range messages {
+		ids = append(ids, m.ID)
+	}
+	return ids
 }
 
 // confirmReplay describes the messages to replay: those of a reason that have no copy yet, those before a message.
@@ -75,20 +70,20 @@ func (c lostPages) confirmReplay(r *http.Request, l *pages.LostReason) (*pages.L
 	if err != nil {
 		return nil, err
 	}
-	step, err := c.nextReplays(ctx, l, before)
+	found, next, err := c.nextReplays(ctx, l, before)
 	if err != nil {
 		return nil, err
 	}
-	confirm := &pages.LostConfirm{IDs: strings.Trim(fmt.Sprint(step.ids()), "[]"), Count: len(step.rows),
-		Before: before, Next: step.next}
-	for _, m := range step.rows {
+	confirm := &pages.LostConfirm{IDs: strings.Trim(fmt.Sprint(idsOf(found)), "[]"), Count: len(found),
+		Before: before, Next: next}
+	for _, m := range found {
 		i := slices.IndexFunc(confirm.Chats, func(known pages.LostChat) bool { return known.JID == m.ChatJID })
 		if i < 0 {
 			confirm.Chats, i = append(confirm.Chats, pages.LostChat{JID: m.ChatJID}), len(confirm.Chats)
 		}
 		confirm.Chats[i].Count++
 	}
-	confirm.Titles, err = c.titlesOf(ctx, step.rows)
+	confirm.Titles, err = c.titlesOf(ctx, found)
 	return confirm, err
 }
 
@@ -133,21 +128,24 @@ func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 	defer cancel()
 	var done replayCount
 	for {
-		step, err := c.nextReplays(ctx, l, before)
-		if err == nil && len(step.rows) > 0 {
-			err = c.replayIDs(ctx, step.ids(), &done)
+		found, next, err := c.nextReplays(ctx, l, before)
+		if err == nil && len(found) > 0 {
+			err = c.replayIDs(ctx, idsOf(found), &done)
 		}
 		if err != nil {
 			return l.ConfirmPath(before), "", fmt.Errorf("%s Then it failed; press the button to continue. %w", done.String(),
 				err)
 		}
-		if before = step.next; before == 0 {
+		late := time.Since(begun) > maxReplayTime
+		if before = next; late && before != 0 {
+			if found, next, err := c.nextReplays(ctx, l, before); err == nil && len(found) == 0 && next == 0 {
+				before = 0
+			}
+		}
+		if before == 0 {
 			return pages.LostPath(key), done.String() + " That was all.", nil
 		}
-		if time.Since(begun) > maxReplayTime {
-			if step, err := c.nextReplays(ctx, l, before); err == nil && len(step.rows) == 0 && step.next == 0 {
-				return pages.LostPath(key), done.String() + " That was all.", nil
-			}
+		if late {
 			return l.ConfirmPath(before), done.String() + " There are more: press again to continue.", nil
 		}
 	}
@@ -175,7 +173,7 @@ func (c lostPages) replayIDs(ctx context.Context, ids []int64, done *replayCount
 			Skipped  string
 		}
 	}
-	if err := ask(ctx, c.Gated, "gated", http.MethodPost, "/v1/messages/replay", map[string]any{"ids": ids},
+	if err := c.ask(ctx, "gated", http.MethodPost, "/v1/messages/replay", map[string]any{"ids": ids},
 		&answer); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (c messagePages) list(r *http.Request) (*shown, error) {
 	if problem == "" {
 		err = c.listInto(r, &data, filter)
 	}
-	return &shown{title: "Messages", template: "messages.html", data: data}, err
+	return &shown{data: data}, err
 }
 
 // listInto reads a page of the list.

@@ -32,8 +32,7 @@ func (c *site) operators(ctx context.Context) (pages.Operators, error) {
 		if err != nil {
 			return all, err
 		}
-		all.Made = append(all.Made, pages.MadeOperator{Sender: o.Sender, Shown: shown, By: pages.Line(o.By),
-			At: o.At})
+		all.Made = append(all.Made, pages.MadeOperator{MadeOperator: o, Shown: shown})
 	}
 	return all, err
 }
@@ -57,7 +56,7 @@ func (c accessPages) makeOperatorCode(r *http.Request) (next, notice string, err
 		Code      string `json:"code"`
 		ExpiresAt int64  `json:"expires_at"` // unix ms
 	}
-	if err := ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/operators/code", nil, &made); err != nil {
+	if err := c.ask(r.Context(), "gated", http.MethodPost, "/v1/operators/code", nil, &made); err != nil {
 		return next, "", err
 	}
 	left := time.Duration(made.ExpiresAt-c.Now().UnixMilli()) * time.Millisecond
@@ -68,7 +67,7 @@ func (c accessPages) makeOperatorCode(r *http.Request) (next, notice string, err
 // removeOperator asks gated to end the role that came of a code.
 func (c accessPages) removeOperator(r *http.Request) (next, notice string, err error) {
 	sender := strings.TrimSpace(r.PostForm.Get("sender"))
-	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/operators/remove",
+	err = c.ask(r.Context(), "gated", http.MethodPost, "/v1/operators/remove",
 		map[string]string{"sender": sender}, nil)
 	return "/access", fmt.Sprintf("%s is no longer an operator.", pages.Line(sender)), err
 }

@@ -40,22 +40,17 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shown{title: "Overview", template: "overview.html", data: pages.Overview{
-		Facts: f, Pending: requests.Rows, Steps: steps, Minutes: minutes,
+	return &shown{data: pages.Overview{
+		Facts: f, Down: len(down), Pending: requests.Rows, Steps: steps, Minutes: minutes,
 		Attention: attention[:min(len(attention), maxAttention)], Unlisted: max(0, len(attention)-maxAttention),
 	}}, nil
 }
 
-const (
-	shownMinutes = 60
-	minutesLife  = 5 * time.Second
-)
+const shownMinutes = 60
 
-// countMinutes counts the messages of the last hour by minute: once in five seconds for all open pages.
+// countMinutes counts the messages of the last hour by minute.
 func (c *overviewPages) countMinutes(ctx context.Context) (pages.Minutes, error) {
-	return c.minutes.get(c.Now, minutesLife, func(pages.Minutes) bool { return false }, func() (pages.Minutes, error) {
-		since := c.Now().Truncate(time.Minute).Add(-(shownMinutes - 1) * time.Minute).UnixMilli()
-		counted, all, err := rows.Minutes(ctx, c.Store, since, shownMinutes)
-		return pages.Minutes{Rows: counted, Partly: !all}, err
-	})
+	since := c.Now().Truncate(time.Minute).Add(-(shownMinutes - 1) * time.Minute).UnixMilli()
+	counted, all, err := rows.Minutes(ctx, c.Store, since, shownMinutes)
+	return pages.Minutes{Rows: counted, Partly: !all}, err
 }

@@ -41,13 +41,13 @@ func (c turnPages) answerQuestion(r *http.Request) (next, notice string, err err
 	if err != nil {
 		return "/turns", "", err
 	}
-	next = fmt.Sprintf("/turns/%d", t.ID)
+	next = turnPath(t.ID)
 	a, option, err := c.chosen(r, t)
 	if err != nil {
 		return next, "", err
 	}
 	path := fmt.Sprintf("/v1/asks/%d/answer", a.ID)
-	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, path, map[string]int{"option": option}, nil)
+	err = c.ask(r.Context(), "gated", http.MethodPost, path, map[string]int{"option": option}, nil)
 	return next, fmt.Sprintf("Question %d is answered: %s.", a.ID, pages.Line(a.Options[option-1])), err
 }
 

@@ -22,34 +22,37 @@ import (
 func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 	q := r.URL.Query()
 	state := cmp.Or(msg.ReminderState(q.Get("state")), msg.ReminderActive)
-	chat, folder := q.Get("chat"), q.Get("group")
+	chat, folder, of := q.Get("chat"), q.Get("group"), url.Values{}
 	after, err := strconv.ParseInt(cmp.Or(q.Get("after"), "0"), 10, 64)
 	if err != nil {
 		return nil, apierr.New(apierr.BadRequest, "after=%.40q is not an id", q.Get("after"))
 	}
-	page := pages.RemindersPage{Now: c.Now().UnixMilli()}
+	page := pages.List[pages.ReminderLine]{Now: c.Now().UnixMilli()}
 	list := factrows.ReminderList{State: state, After: after, Limit: maxRows + 1}
 	switch {
 	case chat != "":
 		page.Of = "Reminders for the chat " + pages.Line(chat)
-		page.Choices = reminderChoices(url.Values{"chat": {chat}}, state)
+		of.Set("chat", chat)
 		list.ChatJID = chat
 	case folder != "":
 		page.Of = "Reminders of the group " + pages.Line(folder)
-		page.Choices = reminderChoices(url.Values{"group": {folder}}, state)
+		of.Set("group", folder)
 		list.Folder = folder
 	case !q.Has("after"): // those that are due next; their rest is found by chat or group
 		list.DueBy, list.Limit = math.MaxInt64, maxRows
+	}
+	if page.Of != "" {
+		page.Choices = choices("/reminders", of, string(state), "active", "Active", "done", "Done",
+			"cancelled", "Cancelled")
 	}
 	rows, err := factrows.Reminders(r.Context(), c.Store, list)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) > maxRows {
-		rows = rows[:maxRows]
-		page.More = below(r, "after", strconv.FormatInt(rows[maxRows-1].ID, 10))
-	} else if page.Of == "" && !q.Has("after") && len(rows) == maxRows {
-		page.More = "/reminders?after=0"
+	if list.DueBy != 0 && len(rows) == maxRows {
+		page.Next = "/reminders?after=0"
+	} else {
+		rows, page.Next = paged(r, rows, "after", func(r *msg.Reminder) int64 { return r.ID })
 	}
 	for _, reminder := range rows {
 		slot, row, err := factrows.LastSlot(r.Context(), c.Store, reminder.ID)
@@ -59,25 +62,13 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 		page.Lines = append(page.Lines, pages.ReminderLine{Reminder: reminder, LastSlot: slot, LastRow: row})
 	}
 	page.Titles, err = c.titles(r.Context(), chatsOf(rows, func(r *msg.Reminder) string { return r.ChatJID }))
-	return &shown{title: "Reminders", template: "reminders.html", data: page}, err
-}
-
-func reminderChoices(of url.Values, current msg.ReminderState) (all []pages.Choice) {
-	for _, choice := range []struct {
-		state msg.ReminderState
-		text  string
-	}{{msg.ReminderActive, "Active"}, {msg.ReminderDone, "Done"}, {msg.ReminderCancelled, "Cancelled"}} {
-		of.Set("state", string(choice.state))
-		all = append(all, pages.Choice{Link: pages.Link{Path: "/reminders?" + of.Encode(), Text: choice.text},
-			Current: choice.state == current})
-	}
-	return all
+	return &shown{data: page}, err
 }
 
 // cancelReminder asks gated to end a reminder.
 func (c upkeepPages) cancelReminder(r *http.Request) (next, notice string, err error) {
 	id := chi.URLParam(r, "id")
-	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/reminders/"+url.PathEscape(id)+"/cancel",
+	err = c.ask(r.Context(), "gated", http.MethodPost, "/v1/reminders/"+url.PathEscape(id)+"/cancel",
 		map[string]string{"by": login.Sender(r.Context())}, nil)
 	return "/reminders", fmt.Sprintf("Reminder %s was cancelled.", id), err
 }
@@ -88,19 +79,17 @@ func (c upkeepPages) polls(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	open := r.URL.Query().Get("state") == string(msg.PollOpen)
-	page := pages.PollsPage{Now: c.Now().UnixMilli(), Choices: []pages.Choice{
-		{Link: pages.Link{Path: "/polls", Text: "All"}, Current: !open},
-		{Link: pages.Link{Path: "/polls?state=open", Text: "Open"}, Current: open},
-	}}
-	rows, err := rows.Polls(r.Context(), c.Store, open, before, maxRows+1)
+	state := r.URL.Query().Get("state")
+	if state != string(msg.PollOpen) {
+		state = ""
+	}
+	page := pages.List[pages.PollLine]{Now: c.Now().UnixMilli(),
+		Choices: choices("/polls", url.Values{}, state, "", "All", "open", "Open")}
+	rows, err := rows.Polls(r.Context(), c.Store, state != "", before, maxRows+1)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) > maxRows {
-		rows = rows[:maxRows]
-		page.Older = older(r, rows[maxRows-1].ID)
-	}
+	rows, page.Next = paged(r, rows, "before", func(p *msg.StoredPoll) int64 { return p.ID })
 	for _, p := range rows {
 		result, err := factrows.PollResult(r.Context(), c.Store, p)
 		if err != nil {
@@ -113,12 +102,12 @@ func (c upkeepPages) polls(r *http.Request) (*shown, error) {
 		page.Lines = append(page.Lines, line)
 	}
 	page.Titles, err = c.titles(r.Context(), chatsOf(rows, func(p *msg.StoredPoll) string { return p.ChatJID }))
-	return &shown{title: "Polls", template: "polls.html", data: page}, err
+	return &shown{data: page}, err
 }
 
 // closePoll asks gated to close a poll.
 func (c upkeepPages) closePoll(r *http.Request) (next, notice string, err error) {
 	id := chi.URLParam(r, "id")
-	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/polls/"+url.PathEscape(id)+"/close", nil, nil)
+	err = c.ask(r.Context(), "gated", http.MethodPost, "/v1/polls/"+url.PathEscape(id)+"/close", nil, nil)
 	return "/polls", fmt.Sprintf("Poll %s was closed: its chat sees the result.", id), err
 }

@@ -37,7 +37,7 @@ func (c upkeepPages) spend(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	page.Titles, err = c.titles(ctx, chatsOf(page.Chats, func(chat factrows.SpendRow) string { return chat.Name }))
-	return &shown{title: "Spend", template: "spend.html", data: page}, err
+	return &shown{data: page}, err
 }
 
 // spendSpan is the first and the last of the days that are shown.

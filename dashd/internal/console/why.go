@@ -41,8 +41,7 @@ func (c messagePages) show(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	data, err := c.explained(r.Context(), path)
-	return &shown{title: fmt.Sprintf("Message %d", id), template: "why.html", data: data,
-		up: []pages.Link{{Path: "/messages", Text: "Messages"}}}, err
+	return &shown{title: fmt.Sprintf("Message %d", id), data: data}, err
 }
 
 // explained makes the page of a path.
@@ -206,7 +205,7 @@ func (c messagePages) replay(r *http.Request) (next, notice string, err error) {
 	var copied struct {
 		ID int64 `json:"id"`
 	}
-	if err := ask(r.Context(), c.Gated, "gated", http.MethodPost, path, nil, &copied); err != nil {
+	if err := c.ask(r.Context(), "gated", http.MethodPost, path, nil, &copied); err != nil {
 		if apierr.KindOf(err) == apierr.Conflict {
 			err = apierr.New(apierr.Conflict, "%s", strings.ReplaceAll(err.Error(), "again=true replays it once more",
 				"confirm below to replay it once more"))

@@ -6,6 +6,7 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
 )
 
 func chatSamples() []sample {
@@ -16,7 +17,7 @@ func chatSamples() []sample {
 			return pages.ChatList{Now: now, Text: "no such chat", Platforms: []string{"telegram"}, Platform: "telegram", Bounded: true, Next: "/chats?before=5~telegram%3A-1"}
 		}},
 		{name: "engagement", template: "engagement.html", section: "/engagement", data: sampleEngagement},
-		{name: "no-engagement", template: "engagement.html", section: "/engagement", data: func(now int64) any { return pages.Engagement{Now: now} }},
+		{name: "no-engagement", template: "engagement.html", section: "/engagement", data: func(now int64) any { return pages.List[rows.OpenWindow]{Now: now} }},
 		{name: "access", template: "access.html", section: "/access", data: sampleAccess},
 		{name: "no-access", template: "access.html", section: "/access", data: func(int64) any { return pages.Access{} }},
 		{name: "access-refused", template: "access.html", section: "/access", data: func(int64) any {
@@ -39,7 +40,7 @@ func sampleChatList(now int64) any {
 }
 
 func sampleEngagement(now int64) any {
-	return pages.Engagement{
+	return pages.List[rows.OpenWindow]{
 		Now: now, Next: "/engagement?until=5&chat=telegram%3A-1&place=",
 		Lines: []rows.OpenWindow{
 			{Engagement: msg.Engagement{ChatJID: "telegram:-1001234567890", Folder: "acme/eng", At: now - 60_000, Until: now + 30_000}, Title: "Engineering: builds, releases and everything that breaks at night"},
@@ -52,7 +53,7 @@ func sampleAccess(now int64) any {
 	return pages.Access{
 		Operators: pages.Operators{
 			Named: []string{"telegram:4211223344"}, Now: now,
-			Made: []pages.MadeOperator{{Sender: "slack:U0AB12CD3", Shown: "slack:U0AB12CD3", By: "web:operator", At: now - 86_400_000}},
+			Made: []pages.MadeOperator{{Shown: "slack:U0AB12CD3", MadeOperator: store.MadeOperator{Sender: "slack:U0AB12CD3", By: "web:operator", At: now - 86_400_000}}},
 		},
 		Chat: "telegram:-1001234567890", Sender: "telegram:4211223344", Chats: []rows.ChatTitle{{JID: "telegram:-1001234567890", Title: "Engineering"}, {JID: "slack:C0ABC"}},
 		Titles: pages.Titles{"telegram:-1001234567890": "Engineering"},

@@ -39,7 +39,7 @@ func sampleGroup(now int64) any {
 		Runs: sampleRuns(now),
 		Files: pages.Files{
 			Dir: "notes/2026", Up: "/groups/acme/eng?dir=notes", Next: "/groups/acme/eng?after=x", Cut: true,
-			Lines: []pages.FileLine{{Name: "old", Shown: "old", Path: "notes/2026/old", Folder: true, At: now - 9e8}, {Name: "a.md", Shown: "a-file-with-quite-a-long-name-that-says-all-of-it.md", Path: "notes/2026/a.md", Regular: true, Size: 5_300_000, At: now - 100}, {Name: "link", Shown: "link"}},
+			Lines: []pages.FileLine{{Name: "old", Path: "notes/2026/old", Folder: true, At: now - 9e8}, {Name: "a.md", Path: "notes/2026/a.md", Regular: true, Size: 5_300_000, At: now - 100}, {Name: "link"}},
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/testkit/browser"
@@ -148,12 +149,12 @@ func newSite(t *testing.T) string {
 			}})
 		},
 		"/none": func(w http.ResponseWriter) { b.pages.Chats(w, pages.ChatsPage{}) },
-		"/link": func(w http.ResponseWriter) { b.pages.Login(w, 403, pages.LoginPage{}) },
+		"/link": func(w http.ResponseWriter) { b.pages.Login(w, 403, login.Form{}) },
 		"/problem": func(w http.ResponseWriter) {
 			b.pages.Problem(w, httptest.NewRequest(http.MethodGet, "/", nil), 404, "No such chat", "There is no group acme/ops.")
 		},
 		"/login": func(w http.ResponseWriter) {
-			b.pages.Login(w, 403, pages.LoginPage{Password: true, Problem: "That is not the password."})
+			b.pages.Login(w, 403, login.Form{Password: true, Problem: "That is not the password."})
 		},
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { write(w) })

@@ -2,30 +2,11 @@ package pages
 
 import "arizuko/pkg/msg"
 
-// RemindersPage is a list of reminders.
-type RemindersPage struct {
-	Choices []Choice
-	Of      string // the subject of the list in words, "" for all active ones
-	Lines   []ReminderLine
-	Titles  Titles
-	More    string // address of what follows, "" for nothing
-	Now     int64
-}
-
 // ReminderLine is one reminder. LastSlot is when it fired, in unix ms, and LastRow the message that this made; 0 for
 // none.
 type ReminderLine struct {
 	*msg.Reminder
 	LastSlot, LastRow int64
-}
-
-// PollsPage is a list of polls, the newest first.
-type PollsPage struct {
-	Choices []Choice
-	Lines   []PollLine
-	Titles  Titles
-	Older   string // address of what follows, "" for nothing
-	Now     int64
 }
 
 // PollLine is one poll with its present result.

@@ -8,15 +8,15 @@ import (
 func reminderSamples() []sample {
 	return []sample{
 		{name: "reminders", template: "reminders.html", section: "/reminders", data: sampleReminders},
-		{name: "no-reminders", template: "reminders.html", section: "/reminders", data: func(now int64) any { return pages.RemindersPage{Now: now} }},
+		{name: "no-reminders", template: "reminders.html", section: "/reminders", data: func(now int64) any { return pages.List[pages.ReminderLine]{Now: now} }},
 		{name: "polls", template: "polls.html", section: "/polls", data: samplePolls},
-		{name: "no-polls", template: "polls.html", section: "/polls", data: func(now int64) any { return pages.PollsPage{Now: now} }},
+		{name: "no-polls", template: "polls.html", section: "/polls", data: func(now int64) any { return pages.List[pages.PollLine]{Now: now} }},
 	}
 }
 
 func sampleReminders(now int64) any {
-	return pages.RemindersPage{
-		Now: now, Of: "Reminders of the group acme/eng that are done", More: "/reminders?after=18",
+	return pages.List[pages.ReminderLine]{
+		Now: now, Of: "Reminders of the group acme/eng that are done", Next: "/reminders?after=18",
 		Choices: []pages.Choice{{Link: pages.Link{Path: "/reminders", Text: "Active"}, Current: true}, {Link: pages.Link{Path: "/reminders?state=done", Text: "Done"}}},
 		Titles:  pages.Titles{"telegram:-1001234567": "Engineering"},
 		Lines: []pages.ReminderLine{
@@ -28,8 +28,8 @@ func sampleReminders(now int64) any {
 }
 
 func samplePolls(now int64) any {
-	return pages.PollsPage{
-		Now: now, Older: "/polls?before=3", Choices: []pages.Choice{{Link: pages.Link{Path: "/polls", Text: "All"}, Current: true}, {Link: pages.Link{Path: "/polls?state=open", Text: "Open"}}},
+	return pages.List[pages.PollLine]{
+		Now: now, Next: "/polls?before=3", Choices: []pages.Choice{{Link: pages.Link{Path: "/polls", Text: "All"}, Current: true}, {Link: pages.Link{Path: "/polls?state=open", Text: "Open"}}},
 		Titles: pages.Titles{"telegram:-1001234567": "Engineering"},
 		Lines: []pages.PollLine{
 			{Result: msg.PollResult{Counts: []int{2, 8}, Voters: 9}, StoredPoll: &msg.StoredPoll{ID: 4, MessageID: 5200, Folder: "acme/eng", ChatJID: "telegram:-1001234567", State: msg.PollOpen, CreatedAt: now - 90_000,

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"net/url"
 
 	factrows "arizuko/pkg/facts/rows"
@@ -78,26 +77,11 @@ func (s Spend) Latest() (all []factrows.SpendRow) {
 	return all
 }
 
-// spendTable is lines that stand together.
-type spendTable struct {
-	What, Heading string // the subject of a line, and the id of the heading
-	path, folder  string
-	Lines         []factrows.SpendRow
-	titles        Titles
-}
-
-func newSpendTable(what, heading, path, folder string, lines []factrows.SpendRow, titles Titles) spendTable {
-	return spendTable{what, heading, path, folder, lines, titles}
-}
-
-// Title is how a line is called: a chat by its title, if it has one.
-func (t spendTable) Title(name string) string { return cmp.Or(t.titles.Of(name), name) }
-
-// Href is the page of a line's subject.
-func (t spendTable) Href(name string) string {
-	href := t.path + url.QueryEscape(name)
-	if t.folder != "" {
-		href += "&group=" + url.QueryEscape(t.folder)
+// spendLink is the page of a line's subject: its name is the end of a path. folder is the group of the list, "" for all.
+func spendLink(path, name, folder string) string {
+	link := path + url.QueryEscape(name)
+	if folder != "" {
+		link += "&group=" + url.QueryEscape(folder)
 	}
-	return href
+	return link
 }

@@ -13,7 +13,7 @@ import (
 func turnsSamples() []sample {
 	return []sample{
 		{name: "turns", template: "turns.html", section: "/turns", data: sampleTurns},
-		{name: "no-turns", template: "turns.html", section: "/turns", data: func(now int64) any { return pages.TurnsPage{Now: now, Choices: turnChoices()} }},
+		{name: "no-turns", template: "turns.html", section: "/turns", data: func(now int64) any { return pages.List[*msg.Turn]{Now: now, Choices: turnChoices()} }},
 		{name: "turn", template: "turn.html", section: "/turns", data: sampleTurn},
 		{name: "turn-queued", template: "turn.html", section: "/turns", data: func(now int64) any {
 			return pages.TurnPage{Now: now, Turn: &msg.Turn{ID: 7, Folder: "main", ChatJID: "web:main", State: msg.TurnQueued, CreatedAt: now},
@@ -36,8 +36,8 @@ func turnChoices() []pages.Choice {
 }
 
 func sampleTurns(now int64) any {
-	return pages.TurnsPage{
-		Now: now, Choices: turnChoices(), Older: "/turns?before=409",
+	return pages.List[*msg.Turn]{
+		Now: now, Choices: turnChoices(), Next: "/turns?before=409",
 		Titles: pages.Titles{"telegram:-1001234567": "Engineering", "slack:C0ABC": "ops"},
 		Lines: []*msg.Turn{
 			{ID: 412, Folder: "main", ChatJID: "web:main", Topic: "#deploy", State: msg.TurnRunning, CreatedAt: now - 95_000, StartedAt: now - 94_000},
@@ -57,7 +57,7 @@ func sampleRuns(now int64) []*factrows.RunResult {
 }
 
 func sampleTurn(now int64) any {
-	list := sampleTurns(now).(pages.TurnsPage)
+	list := sampleTurns(now).(pages.List[*msg.Turn])
 	turn := list.Lines[1]
 	turn.ThreadID, turn.Surface = "1733", "telegram-group"
 	return pages.TurnPage{

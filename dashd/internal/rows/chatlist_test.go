@@ -250,7 +250,7 @@ func TestFolderSessionsAndRuns_OfAnotherGroup_LeftOut(t *testing.T) {
 	if id, at, err := rows.LastFolderTurn(t.Context(), s.Reader, storetest.Folder); id != 4 || at != 9 || err != nil {
 		t.Errorf("the last turn: %d at %d, %v", id, at, err)
 	}
-	if n, err := rows.OpenTurnCount(t.Context(), s.Reader, "telegram:-1", 9); n != 1 || err != nil {
+	if n, err := rows.CountOpenTurns(t.Context(), s.Reader, "telegram:-1", "", "", 9); n.Open != 1 || err != nil {
 		t.Errorf("%d open turns, %v", n, err)
 	}
 }

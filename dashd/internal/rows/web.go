@@ -139,9 +139,9 @@ func WebWorking(ctx context.Context, r store.Reader) (places map[string][]string
 
 // WebTopic is a tab of a web chat.
 type WebTopic struct {
-	Topic  string
-	LastID int64 // of its newest row
-	LastAt int64 // when that row arrived, unix ms
+	Topic  string `json:"topic"`
+	LastID int64  `json:"last_id"` // of its newest row
+	LastAt int64  `json:"last_at"` // when that row arrived, unix ms
 }
 
 // WebTopics lists the topics of a web chat that have rows, in no order.

@@ -56,13 +56,13 @@ func daemons(known facts.Daemons, now int64) []Daemon {
 
 // known reads the rows of the daemons, and asks those that run.
 func (s *Status) known(ctx context.Context, now int64) (facts.Daemons, error) {
-	all, err := facts.ReadDaemons(ctx, s.cfg.Store.Reader)
-	return all.Ask(ctx, s.cfg.Base, now), err
+	all, err := facts.ReadDaemons(ctx, s.Store.Reader)
+	return all.Ask(ctx, s.Base, now), err
 }
 
 // Runs reports whether a daemon runs, whatever the state of its platform is.
 func (s *Status) Runs(ctx context.Context, name string) (bool, error) {
-	all, err := facts.ReadDaemons(ctx, s.cfg.Store.Reader)
+	all, err := facts.ReadDaemons(ctx, s.Store.Reader)
 	return all.Runs(name, s.now()), err
 }
 
@@ -88,17 +88,17 @@ func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	if f.Machines, err = s.machines(ctx); err != nil {
 		return f, err
 	}
-	if f.Running, f.RunningCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnRunning,
+	if f.Running, f.RunningCount, err = rows.OldestTurns(ctx, s.Store.Reader, msg.TurnRunning,
 		maxListed); err != nil {
 		return f, err
 	}
-	if f.Queued, f.QueuedCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnQueued, maxListed); err != nil {
+	if f.Queued, f.QueuedCount, err = rows.OldestTurns(ctx, s.Store.Reader, msg.TurnQueued, maxListed); err != nil {
 		return f, err
 	}
-	if f.Inbound, err = rows.Undecided(ctx, s.cfg.Store.Reader, "", 0); err != nil {
+	if f.Inbound, err = rows.Undecided(ctx, s.Store.Reader, "", 0); err != nil {
 		return f, err
 	}
-	f.Outbound, err = rows.Unsent(ctx, s.cfg.Store.Reader, "", 0)
+	f.Outbound, err = rows.Unsent(ctx, s.Store.Reader, "", 0)
 	return f, err
 }
 

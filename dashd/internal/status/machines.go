@@ -24,7 +24,7 @@ type Process struct {
 
 // machines returns the processes, those that work first, if they are on several machines.
 func (s *Status) machines(ctx context.Context) (all []Process, err error) {
-	rows, err := daemonrows.Processes(ctx, s.cfg.Store.Reader)
+	rows, err := daemonrows.Processes(ctx, s.Store.Reader)
 	if err != nil || !slices.ContainsFunc(rows, func(p daemonrows.Process) bool { return p.Place != rows[0].Place }) {
 		return nil, err
 	}

@@ -9,35 +9,31 @@ import (
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
 
 // newRows answers with the rows after an id and the rows that have changed since, oldest first. The answer is
 // bounded as a page of the history is; "next" is the id to continue after, "more" says whether to ask again at once.
-func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) {
-	query := r.URL.Query()
-	after, page, err := readAfter(query)
+func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
+	after, page, err := readAfter(r.URL.Query())
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
 	end, err := c.Store.LastMessageID(r.Context())
-	if err == nil && after > end {
-		err = apierr.New(apierr.Conflict, "after: there is no message %d, the newest is %d: the database was restored. "+
-			"Read the history again", after, end)
-	}
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
+	}
+	if after > end {
+		return apierr.New(apierr.Conflict, "after: there is no message %d, the newest is %d: the database was restored. "+
+			"Read the history again", after, end)
 	}
 	page.form = c.formOf(r)
 	rows, next, more, err := c.after(r.Context(), JID(g.Folder), after, page)
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
 	writeRows(w, rows, fmt.Sprintf(`"next":%d,"more":%t`, next, more))
+	return nil
 }
 
 func readAfter(query url.Values) (after int64, page historyPage, err error) {

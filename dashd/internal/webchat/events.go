@@ -8,7 +8,6 @@ import (
 	"arizuko/dashd/internal/live"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
 
@@ -27,19 +26,18 @@ type feed struct {
 
 // Events streams a chat: each message in the order of its row, messages that agents change, in which topics agents
 // work, and what they say of it. The id of a change is that of its own row.
-func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	end, err := rows.WebEnd(r.Context(), c.Store.Reader, JID(g.Folder))
-	last := end
-	if err == nil {
-		last, err = lastSeen(r, end)
-	}
-	newest := int64(0)
-	if err == nil {
-		newest, err = c.Store.LastMessageID(r.Context())
-	}
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
+	}
+	last, err := lastSeen(r, end)
+	if err != nil {
+		return err
+	}
+	newest, err := c.Store.LastMessageID(r.Context())
+	if err != nil {
+		return err
 	}
 	f := &feed{chat: c, folder: g.Folder, jid: JID(g.Folder), form: c.formOf(r), last: last,
 		work: map[int64]rows.Work{}}
@@ -54,6 +52,7 @@ func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		}
 		return err
 	}})
+	return nil
 }
 
 // lastSeen returns the id of the last message that the page has.
@@ -71,7 +70,7 @@ func lastSeen(r *http.Request, newest int64) (int64, error) {
 
 // update sends the news.
 func (f *feed) update(ctx context.Context, s *live.Stream) error {
-	work, err := f.readWork(ctx)
+	work, delivering, err := f.readWork(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	if err := f.updateTyping(ctx, s); err != nil {
 		return err
 	}
-	return f.updateProgress(ctx, s, work)
+	return f.updateProgress(ctx, s, work, delivering)
 }
 
 // send sends a row: a message, or the message that it changes.

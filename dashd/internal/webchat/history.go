@@ -15,7 +15,6 @@ import (
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 )
@@ -193,24 +192,22 @@ func number(text string, unset int64) (int64, error) {
 
 // History answers with a page of stored messages, oldest first: the newest that fit. With a parameter "after" it
 // answers with the news since then.
-func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	if r.URL.Query().Has("after") {
-		c.newRows(w, r, g)
-		return
+		return c.newRows(w, r, g)
 	}
 	page, err := readHistoryPage(r.URL.Query())
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
 	page.form = c.formOf(r)
 	rows, more, err := c.history(r.Context(), JID(g.Folder), page)
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
 	slices.Reverse(rows)
 	writeRows(w, rows, fmt.Sprintf(`"more":%t`, more))
+	return nil
 }
 
 // writeRows answers with rows in JSON, and further fields.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"arizuko/pkg/adapter"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -60,32 +59,17 @@ type vote struct {
 }
 
 // Vote stores a vote of a page in a poll.
-func (c *Chat) Vote(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+func (c *Chat) Vote(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	v, err := httpx.Decode[vote](r)
-	if err == nil {
-		err = c.checkVote(r, g, v)
-	}
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
+	}
+	if err := c.checkVote(r, g, v); err != nil {
+		return err
 	}
 	content := msg.Vote{Options: v.Options}
-	m := &msg.Message{
-		ChatJID: JID(g.Folder), PlatformID: "v:" + rand.Text(), Verb: msg.VerbVote, Content: content.JSON(),
-		TargetID: strconv.FormatInt(v.ID, 10),
-	}
-	m.Sender, m.SenderName = c.Sender(r)
-	c.accept(w, r, m, "the vote could not be stored; vote again")
-}
-
-// accept stores a vote or an answer of a page, and answers with its row.
-func (c *Chat) accept(w http.ResponseWriter, r *http.Request, m *msg.Message, failed string) {
-	if err := c.Shell.Receive(r.Context(), adapter.Inbound{Messages: []*msg.Message{m}}); err != nil {
-		c.Shell.Log.Error("storing message failed", "chat", m.ChatJID, "verb", m.Verb, "err", err)
-		httpx.Error(w, apierr.New(apierr.Unavailable, "%s", failed))
-		return
-	}
-	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})
+	return c.accept(w, r, g, &msg.Message{PlatformID: "v:" + rand.Text(), Verb: msg.VerbVote, Content: content.JSON(),
+		TargetID: strconv.FormatInt(v.ID, 10)}, "the vote could not be stored; vote again")
 }
 
 func (c *Chat) checkVote(r *http.Request, g *msg.Group, v vote) error {

@@ -40,20 +40,18 @@ func progressOf(g *msg.Group) groupconfig.Progress {
 }
 
 // Progress answers with the work of agents on the turns that run in a chat, and how much of it is shown.
-func (c *Chat) Progress(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+func (c *Chat) Progress(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	shows, as := progressOf(g), c.formOf(r)
 	turns := []progress{}
 	if shows != groupconfig.ProgressOff {
 		work, err := rows.ChatWork(r.Context(), c.Store.Reader, JID(g.Folder))
 		if err != nil {
-			httpx.Error(w, err)
-			return
+			return err
 		}
 		for _, each := range work {
 			p, err := c.progress(r.Context(), each, shows, as)
 			if err != nil {
-				httpx.Error(w, err)
-				return
+				return err
 			}
 			if p != nil {
 				turns = append(turns, *p)
@@ -61,6 +59,7 @@ func (c *Chat) Progress(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		}
 	}
 	httpx.JSON(w, http.StatusOK, map[string]any{"shows": shows, "turns": turns})
+	return nil
 }
 
 // progress returns the work on a turn, nil if it is gone. In chats that show a line of status it has neither text nor
@@ -85,27 +84,21 @@ func (c *Chat) progress(ctx context.Context, w rows.Work, shows groupconfig.Prog
 	return p, nil
 }
 
-// chatWork is the work on the turns of a chat.
-type chatWork struct {
-	turns []rows.Work
-	// undelivered says that a row was being delivered after the turns were read.
-	undelivered bool
-}
-
-// readWork reads the work on the turns of the chat. It has to be read before the messages that are sent with it: what a
-// turn that has ended by then has answered is among these, unless a row was being delivered.
-func (f *feed) readWork(ctx context.Context) (w chatWork, err error) {
-	if w.turns, err = rows.ChatWork(ctx, f.chat.Store.Reader, f.jid); err != nil || len(f.work) == 0 {
-		return w, err
+// readWork reads the work on the turns of the chat, and whether a row was being delivered after that. It has to be read
+// before the messages that are sent with it: what a turn that has ended by then has answered is among these, unless a row
+// was being delivered.
+func (f *feed) readWork(ctx context.Context) (work []rows.Work, delivering bool, err error) {
+	if work, err = rows.ChatWork(ctx, f.chat.Store.Reader, f.jid); err != nil || len(f.work) == 0 {
+		return work, false, err
 	}
 	undelivered, err := rows.WebUndelivered(ctx, f.chat.Store.Reader)
-	_, w.undelivered = undelivered[f.jid]
-	return w, err
+	_, delivering = undelivered[f.jid]
+	return work, delivering, err
 }
 
 // updateProgress sends the work that has changed, and which turns have ended.
-func (f *feed) updateProgress(ctx context.Context, s *live.Stream, work chatWork) error {
-	if len(work.turns) == 0 && len(f.work) == 0 {
+func (f *feed) updateProgress(ctx context.Context, s *live.Stream, work []rows.Work, delivering bool) error {
+	if len(work) == 0 && len(f.work) == 0 {
 		return nil
 	}
 	g, err := f.chat.Store.Group(ctx, f.folder)
@@ -117,7 +110,7 @@ func (f *feed) updateProgress(ctx context.Context, s *live.Stream, work chatWork
 		shows = progressOf(g)
 	}
 	running := map[int64]bool{}
-	for _, w := range work.turns {
+	for _, w := range work {
 		running[w.TurnID] = true
 		if before, sent := f.work[w.TurnID]; shows == groupconfig.ProgressOff ||
 			sent && before.UpdatedAt == w.UpdatedAt {
@@ -135,7 +128,7 @@ func (f *feed) updateProgress(ctx context.Context, s *live.Stream, work chatWork
 		}
 		f.work[w.TurnID] = w
 	}
-	if work.undelivered { // it may be the answer of a turn that has ended
+	if delivering { // it may be the answer of a turn that has ended
 		return nil
 	}
 	return f.endProgress(s, running)

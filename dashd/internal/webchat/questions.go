@@ -36,27 +36,21 @@ type answer struct {
 }
 
 // Answer stores an answer of a page to a question of an agent. Gated decides it.
-func (c *Chat) Answer(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+func (c *Chat) Answer(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	given, err := httpx.Decode[answer](r)
-	var a *msg.Ask
-	sender, name := c.Sender(r)
-	if err == nil {
-		a, err = c.checkAnswer(r, g, given, sender)
-	}
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
+	}
+	a, err := c.checkAnswer(r, g, given)
+	if err != nil {
+		return err
 	}
 	press := msg.Press{Ask: a.ID, Option: given.Option, Text: a.Options[given.Option-1]}
-	m := &msg.Message{
-		ChatJID: JID(g.Folder), PlatformID: "a:" + rand.Text(), Verb: msg.VerbAnswer, Content: press.JSON(),
-		TargetID: strconv.FormatInt(given.ID, 10),
-		Sender:   sender, SenderName: name,
-	}
-	c.accept(w, r, m, "the answer could not be stored; choose again")
+	return c.accept(w, r, g, &msg.Message{PlatformID: "a:" + rand.Text(), Verb: msg.VerbAnswer, Content: press.JSON(),
+		TargetID: strconv.FormatInt(given.ID, 10)}, "the answer could not be stored; choose again")
 }
 
-func (c *Chat) checkAnswer(r *http.Request, g *msg.Group, given answer, sender string) (*msg.Ask, error) {
+func (c *Chat) checkAnswer(r *http.Request, g *msg.Group, given answer) (*msg.Ask, error) {
 	row, err := c.Store.Message(r.Context(), given.ID)
 	if err != nil {
 		return nil, err
@@ -68,6 +62,7 @@ func (c *Chat) checkAnswer(r *http.Request, g *msg.Group, given answer, sender s
 	case row == nil || a == nil || row.ChatJID != JID(g.Folder):
 		return nil, apierr.New(apierr.NotFound, "id: no message of this chat is a question with that id")
 	}
+	sender, _ := c.Sender(r)
 	switch a.Judge(sender, false, given.Option, c.Shell.Now().UnixMilli()) {
 	case msg.ReasonChoiceUnknown:
 		return nil, apierr.New(apierr.BadRequest, "option: must be a number from 1 to %d", len(a.Options))
