@@ -115,7 +115,7 @@ type badPeer struct {
 }
 
 func badPeers() map[string]badPeer {
-	wrong := "What answers is not %s, or it is broken"
+	wrong := "The program that answers is not %s, or it is broken"
 	return map[string]badPeer{
 		"down": {nil, "%s does not answer: start it", "%s does not answer: start it"},
 		"hangs": {func(_ http.ResponseWriter, r *http.Request) {

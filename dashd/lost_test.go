@@ -163,7 +163,7 @@ func TestLost_RowsThatDoNotMatch_GoesOn(t *testing.T) {
 	shell(t, data, `UPDATE messages SET out_state = 'ambiguous' WHERE id > 1`)
 	b := serve(t, data).operator()
 	page := b.must(200, "GET", "/lost?reason=failed.permanent", "").body
-	contains(t, page, "None of the messages that were looked at has this state", "Continue with older ones", `href="/lost?before=302&amp;reason=failed.permanent"`)
+	contains(t, page, "None of the messages checked so far has this state", "Continue with older ones", `href="/lost?before=302&amp;reason=failed.permanent"`)
 	page = b.must(200, "GET", "/lost?reason=failed.permanent&before=302", "").body
 	contains(t, page, "answer 1", fmt.Sprintf(`aria-label="Send again message %d"`, 1))
 	if strings.Contains(page, "Continue with") {

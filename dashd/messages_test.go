@@ -77,7 +77,7 @@ func TestMessages_FiltersAndSearch(t *testing.T) {
 		}
 	}
 	for query, words := range map[string]string{
-		"text=%22unclosed+AND+(": "No message matches", "text=***": "Write a word to search for", "since=yesterday": "The time is not one such as", "before=x": "This address is not valid",
+		"text=%22unclosed+AND+(": "No message matches", "text=***": "Write a word to search for", "since=yesterday": "Write the time as", "before=x": "This address is not valid",
 		"text=" + url.QueryEscape(`") OR "`): "No message matches", "direction=%3Cscript%3E": "&lt;script&gt;",
 	} {
 		contains(t, b.must(200, "GET", "/messages?"+query, "").body, words)

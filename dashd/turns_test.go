@@ -53,7 +53,7 @@ func TestPages_SecretInTexts_IsHidden(t *testing.T) {
 func TestTurns_List_FiltersAndPages(t *testing.T) {
 	data := dataFolder(t)
 	b := serve(t, data).operator()
-	contains(t, b.must(200, "GET", "/turns", "").body, "No turn is listed here")
+	contains(t, b.must(200, "GET", "/turns", "").body, "No turns here")
 	storeTurns(t, data, append(strings.Fields(strings.Repeat("cancelled ", 60)), "failed", "queued")...)
 	rows := func(path string) (int, string) {
 		t.Helper()

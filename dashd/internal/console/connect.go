@@ -75,7 +75,7 @@ func (c *overviewPages) tryToken(r *http.Request) (next, notice string, err erro
 			return next, "", apierr.New(apierr.BadRequest, "Paste %s to try it.", variable)
 		}
 		if strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
-			return next, "", apierr.New(apierr.BadRequest, "%s has characters that no token has: copy it again.",
+			return next, "", apierr.New(apierr.BadRequest, "%s contains characters that no token has: copy it again.",
 				variable)
 		}
 		tokens = append(tokens, token)
@@ -84,7 +84,7 @@ func (c *overviewPages) tryToken(r *http.Request) (next, notice string, err erro
 	path := filepath.Join(c.Bin, p.Daemon)
 	if _, err := os.Stat(path); err != nil {
 		return next, "", apierr.New(apierr.Unavailable,
-			"There is no %s beside dashd: set the token as described below, and run `%s check` where %s runs.", p.Daemon,
+			"The program %s is not installed beside dashd: set the token as described below, and run `%s check` where %s runs.", p.Daemon,
 			p.Daemon, p.Daemon)
 	}
 	if !c.checking.TryLock() {

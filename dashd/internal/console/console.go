@@ -343,7 +343,7 @@ func (c *site) ask(ctx context.Context, daemon, method, path string, in, out any
 				"If that does not help, dashd doctor on the server says what is wrong.", daemon)
 	case httpx.IsForeign(err):
 		return apierr.New(apierr.Unavailable,
-			"What answers is not %s, or it is broken: check %s_URL and its log on the server.", daemon,
+			"The program that answers is not %s, or it is broken: check %s_URL and its log on the server.", daemon,
 			strings.ToUpper(daemon))
 	}
 	return apierr.New(apierr.Unavailable, "%s does not answer: start it, then try again.", daemon)

@@ -157,7 +157,7 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	address, next, notice := routeapi.GroupPath(g.Folder), groupPath(g.Folder),
-		"Saved: the change holds from the next message on."
+		"Saved. The change takes effect with the next message."
 	var refusal error
 	form := r.PostForm
 	switch form.Get("do") {
@@ -189,7 +189,7 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 func (c groupPages) saveGroup(r *http.Request, g *msg.Group, address string) error {
 	if r.PostForm.Get("version") != groupVersion(g) {
 		return apierr.New(apierr.Conflict,
-			"The group was changed meanwhile: copy what you typed, and open its page again.")
+			"The group has been changed in the meantime: copy what you typed and open its page again.")
 	}
 	config := json.RawMessage(r.PostForm.Get("config"))
 	var syntax *json.SyntaxError

@@ -13,7 +13,7 @@ import (
 func idOf(text, of string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id <= 0 {
-		return 0, apierr.New(apierr.BadRequest, "The address has no number of a %s.", of)
+		return 0, apierr.New(apierr.BadRequest, "The address needs the number of a %s.", of)
 	}
 	return id, nil
 }

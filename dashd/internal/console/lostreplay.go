@@ -98,7 +98,7 @@ func (c lostPages) replay(r *http.Request) (next, notice string, err error) {
 	for field := range strings.FieldsSeq(r.PostForm.Get("ids")) {
 		id, err := idOf(field, "message")
 		if err != nil || len(ids) == maxReplays {
-			return next, "", apierr.New(apierr.BadRequest, "The form is not complete: begin again.")
+			return next, "", apierr.New(apierr.BadRequest, "The form is incomplete: start again.")
 		}
 		ids = append(ids, id)
 	}

@@ -55,7 +55,7 @@ func (c messagePages) listInto(r *http.Request, data *pages.Messages, filter row
 	page, err := rows.ListMessages(ctx, c.Store, filter)
 	if errors.Is(err, rows.ErrTooBroad) {
 		data.Wrong, data.Problem = "text",
-			"The search takes too long: too many messages have these words. Add another one, or a longer beginning."
+			"The search takes too long: too many messages have these words. Add another word, or type more of one."
 		return nil
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem strin
 		if text := get(name); text != "" {
 			t, err := time.Parse(timeField, text)
 			if err != nil {
-				return f, name, "The time is not one such as 2026-05-31T14:00."
+				return f, name, "Write the time as 2026-05-31T14:00."
 			}
 			*at = t.UnixMilli()
 		}

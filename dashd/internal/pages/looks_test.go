@@ -165,7 +165,7 @@ func newSite(t *testing.T) string {
 				w.WriteHeader(http.StatusNotModified)
 				return
 			}
-			view(t, b.pages, w, s, s.data(now), pages.View{Tag: "sample", Login: operator, Requests: 3, Title: strings.ToUpper(s.name[:1]) + s.name[1:], Notice: "Saved: the change holds from the next message on."})
+			view(t, b.pages, w, s, s.data(now), pages.View{Tag: "sample", Login: operator, Requests: 3, Title: strings.ToUpper(s.name[:1]) + s.name[1:], Notice: "Saved. The change takes effect with the next message."})
 		})
 	}
 	mux.Handle("/chat/acme/", b.handler)

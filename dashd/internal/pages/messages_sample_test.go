@@ -14,7 +14,7 @@ func messagesSamples() []sample {
 		{name: "messages", template: "messages.html", section: "/messages", data: func(now int64) any { return sampleMessages(now) }},
 		{name: "no-messages", template: "messages.html", section: "/messages", data: func(now int64) any { return pages.Messages{Now: now, Filter: noFilter()} }},
 		{name: "window-messages", template: "messages.html", section: "/messages", data: func(now int64) any {
-			return pages.Messages{Now: now, Through: now - 86_400_000, Next: "/messages?before=9", Newest: "/messages", Wrong: "since", Problem: "The time is not one such as 2026-05-31T14:00.", Filter: noFilter()}
+			return pages.Messages{Now: now, Through: now - 86_400_000, Next: "/messages?before=9", Newest: "/messages", Wrong: "since", Problem: "Write the time as 2026-05-31T14:00.", Filter: noFilter()}
 		}},
 		{name: "why", template: "why.html", section: "/messages", data: func(now int64) any { return sampleWhy(now) }},
 		{name: "why-replayed", template: "why.html", section: "/messages", data: func(now int64) any {
