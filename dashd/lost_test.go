@@ -149,7 +149,7 @@ func TestLost_NewestWereReplayed_GoesOn(t *testing.T) {
 	page := b.must(200, "GET", "/lost/confirm?reason=failed.permanent", "").body
 	contains(t, page, "All of these were replayed before", `href="/lost/confirm?before=302&amp;reason=failed.permanent"`)
 	contains(t, b.must(200, "GET", "/lost/confirm?before=302&reason=failed.permanent", "").body, "Send again 1 message?", `name="ids" value="1"`)
-	contains(t, b.must(200, "GET", "/lost/confirm?before=1&reason=failed.permanent", "").body, "No older one is left to replay")
+	contains(t, b.must(200, "GET", "/lost/confirm?before=1&reason=failed.permanent", "").body, "There are no older ones left to replay")
 	contains(t, b.must(400, "GET", "/lost/confirm?before=x&reason=failed.permanent", "").body, "not valid")
 	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"failed.permanent"}, "before": {"-1"}}).body, "not valid")
 	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"odd"}}).body, "There are none left")

@@ -129,8 +129,7 @@ func (d *dashd) open() (err error) {
 		Daemons: map[string]*httpx.Client{"routd": d.Client("routd", d.cfg.RoutdURL),
 			"gated": d.Client("gated", d.cfg.GatedURL), "onbod": d.Client("onbod", d.cfg.OnbodURL)},
 		Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data,
-		Now: d.Now, Log: d.Log,
-		Bin: programs(), Environ: environ(),
+		Now: d.Now, Log: d.Log, Bin: programs(), Environ: environ(),
 		Settings: config.Show(d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
 	})
 	d.chat = &webchat.Chat{

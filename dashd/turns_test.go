@@ -197,7 +197,7 @@ func TestTurn_Questions_AreShownAndAnsweredByGated(t *testing.T) {
 	calls := len(g.calls)
 	for address, want := range map[string]string{
 		fmt.Sprintf("%s/asks/%d/answer?option=3", path, open): "has no such option", fmt.Sprintf("%s/asks/%d/answer", path, open): "has no such option",
-		path + "/asks/99/answer?option=1": fmt.Sprintf("Turn %d has no question 99.", turn), path + "/asks/x/answer?option=1": "no number of a question",
+		path + "/asks/99/answer?option=1": fmt.Sprintf("Turn %d has no question 99.", turn), path + "/asks/x/answer?option=1": "needs the number of a question",
 	} {
 		address, query, _ := strings.Cut(address, "?")
 		values, err := url.ParseQuery(query)

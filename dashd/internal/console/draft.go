@@ -34,16 +34,11 @@ type draft struct {
 func newDraft(digest string, routes []msg.Route) *draft {
 	d := &draft{digest: digest}
 	for _, r := range routes {
-		d.rows = append(d.rows, draftRow(r))
+		waits, ok := impulseFields(r.Impulse)
+		d.rows = append(d.rows, pages.DraftRow{Key: strconv.FormatInt(r.ID, 10), ID: r.ID, Seq: r.Seq, Match: r.Match,
+			Target: r.Target, Waiting: string(r.Impulse), Impulse: waits, Raw: !ok})
 	}
 	return d
-}
-
-func draftRow(r msg.Route) pages.DraftRow {
-	waits, ok := impulseFields(r.Impulse)
-	row := pages.DraftRow{Key: strconv.FormatInt(r.ID, 10), ID: r.ID, Seq: r.Seq, Match: r.Match, Target: r.Target,
-		Waiting: string(r.Impulse), Impulse: waits, Raw: !ok}
-	return row
 }
 
 // draftKey is a stored route's id, or n and a number for a new row.

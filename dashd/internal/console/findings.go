@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -22,44 +22,44 @@ const (
 // findings are the problems that the rows show. All open pages share them.
 type findings struct {
 	flight singleflight.Group
+	last   atomic.Pointer[examined] // nil for none yet
+}
 
-	mu   sync.Mutex
-	at   time.Time // when last was looked for, zero for never
-	last []facts.Fact
-	down string // as read was given it
+// examined is the result of an examination.
+type examined struct {
+	at    time.Time // when it began
+	found []facts.Fact
+	down  string // as read was given it
 }
 
 // read returns the findings of the latest examination. It starts one and waits for it, but not for long: it may hang.
 // down names the daemons that are not healthy: findings from a time when others were are stale.
 func (f *findings) read(ctx context.Context, c *site, down string) ([]facts.Fact, error) {
 	wait := findingsWait
-	switch at, last, before := f.known(); {
-	case at.IsZero():
+	switch last := f.last.Load(); {
+	case last == nil:
 		wait = askTimeout
-	case down == before && c.Now().Sub(at) < findingsLife && !c.Now().Before(at):
-		return last, nil
+	case down == last.down && c.Now().Sub(last.at) < findingsLife && !c.Now().Before(last.at):
+		return last.found, nil
 	}
-	examined := f.flight.DoChan("", func() (any, error) { return nil, f.examine(context.WithoutCancel(ctx), c, down) })
+	done := f.flight.DoChan("", func() (any, error) { return nil, f.examine(context.WithoutCancel(ctx), c, down) })
 	select {
-	case result := <-examined:
+	case result := <-done:
 		if result.Err != nil {
 			return nil, result.Err
 		}
 	case <-time.After(wait):
 	}
-	at, last, _ := f.known()
-	if c.Now().Sub(at) > maxFindingsAge {
+	last := f.last.Load()
+	if last == nil {
+		last = &examined{}
+	}
+	if c.Now().Sub(last.at) > maxFindingsAge {
 		old := facts.Fact{Text: "looking for problems takes long: this list is not up to date",
 			Fix: "`dashd doctor` on the server shows why"}
-		last = append([]facts.Fact{old}, last...)
+		return append([]facts.Fact{old}, last.found...), nil
 	}
-	return last, nil
-}
-
-func (f *findings) known() (at time.Time, last []facts.Fact, down string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.at, f.last, f.down
+	return last.found, nil
 }
 
 func (f *findings) examine(ctx context.Context, c *site, down string) (err error) {
@@ -70,11 +70,8 @@ func (f *findings) examine(ctx context.Context, c *site, down string) (err error
 	}()
 	began := c.Now()
 	found, err := c.Examine(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		f.last.Store(&examined{began, found, down})
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.at, f.last, f.down = began, found, down
-	return nil
+	return err
 }

@@ -16,28 +16,27 @@ import (
 // messages of one.
 func (c lostPages) list(r *http.Request) (*shown, error) {
 	key := r.URL.Query().Get("reason")
-	data, chosen, err := c.counts(r.Context(), key)
-	if err == nil && chosen != nil {
-		data.List, err = c.messages(r, chosen)
+	data, err := c.counts(r.Context(), key)
+	if err == nil && data.Chosen != nil {
+		data.List, err = c.messages(r, data.Chosen)
 	}
 	return &shown{data: data}, err
 }
 
 // confirm asks before all messages of a reason are replayed.
 func (c lostPages) confirm(r *http.Request) (*shown, error) {
-	query := r.URL.Query()
-	data, chosen, err := c.counts(r.Context(), query.Get("reason"))
-	if err == nil && chosen != nil && chosen.Replay {
-		data.Confirm, err = c.confirmReplay(r, chosen)
+	data, err := c.counts(r.Context(), r.URL.Query().Get("reason"))
+	if err == nil && data.Chosen != nil && data.Chosen.Replay {
+		data.Confirm, err = c.confirmReplay(r, data.Chosen)
 	}
 	return &shown{data: data}, err
 }
 
-// counts are the counts by reason, and the reason with a key, nil if there is none.
-func (c lostPages) counts(ctx context.Context, key string) (data pages.Lost, chosen *pages.LostReason, err error) {
+// counts are the counts by reason. The reason with the key is chosen.
+func (c lostPages) counts(ctx context.Context, key string) (data pages.Lost, err error) {
 	dropped, err := rows.DroppedReasons(ctx, c.Store)
 	if err != nil {
-		return data, nil, err
+		return data, err
 	}
 	data = pages.Lost{Now: c.Now().UnixMilli(), Groups: []pages.LostGroup{
 		{Title: "Not delivered", Reasons: undeliveredReasons()}, {Title: "Dropped", Reasons: droppedReasons(dropped)},
@@ -50,14 +49,14 @@ func (c lostPages) counts(ctx context.Context, key string) (data pages.Lost, cho
 		for i := range g.Reasons {
 			l := &g.Reasons[i]
 			if l.Count, err = rows.Count(ctx, c.Store, l.Filter, pages.MaxLostCount); err != nil {
-				return data, nil, err
+				return data, err
 			}
 			if l.Key == key {
 				data.Chosen = l
 			}
 		}
 	}
-	return data, data.Chosen, nil
+	return data, nil
 }
 
 // undeliveredReasons are the classes of errors, and the states, of messages that were not delivered.
@@ -95,10 +94,8 @@ func droppedReasons(codes []msg.Reason) (all []pages.LostReason) {
 func worthReplaying(code msg.Reason) bool {
 	return slices.Contains([]msg.Reason{
 		msg.ReasonNoRoute, msg.ReasonNoGroup, msg.ReasonNoAccess, msg.ReasonRateLimit, msg.ReasonBuiltinDrop,
-		msg.ReasonDaemonFailed, msg.ReasonStale,
-		msg.ReasonRejected, msg.ReasonExpired, msg.ReasonOnboardingFull, msg.ReasonOnboardingLimit, msg.ReasonBotLoop,
-		msg.ReasonStopped, msg.ReasonBadRow,
-		msg.ReasonFanOut,
+		msg.ReasonDaemonFailed, msg.ReasonStale, msg.ReasonRejected, msg.ReasonExpired, msg.ReasonOnboardingFull,
+		msg.ReasonOnboardingLimit, msg.ReasonBotLoop, msg.ReasonStopped, msg.ReasonBadRow, msg.ReasonFanOut,
 	}, code)
 }
 

@@ -119,7 +119,8 @@ func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 	if err != nil {
 		return "/lost", "", err
 	}
-	_, l, err := c.counts(r.Context(), key)
+	data, err := c.counts(r.Context(), key)
+	l := data.Chosen
 	if err != nil || l == nil || !l.Replay {
 		return pages.LostPath(key), "There are none left.", err
 	}

@@ -32,9 +32,12 @@ func (c messagePages) list(r *http.Request) (*shown, error) {
 	if query.Has("before") {
 		data.Newest = below(r, "before", "")
 	}
-	var err error
-	if data.Groups, err = c.groupNames(r.Context()); err != nil {
+	t, err := c.table(r.Context())
+	if err != nil {
 		return nil, err
+	}
+	for _, g := range t.groups[:min(len(t.groups), maxGroups)] {
+		data.Groups = append(data.Groups, g.Folder)
 	}
 	if problem == "" {
 		err = c.listInto(r, &data, filter)
@@ -78,19 +81,6 @@ func (c messagePages) listInto(r *http.Request, data *pages.Messages, filter row
 	return err
 }
 
-// groupNames are the folders of the groups, at most maxGroups.
-func (c messagePages) groupNames(ctx context.Context) ([]string, error) {
-	groups, err := c.Store.Groups(ctx)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, 0, min(len(groups), maxGroups))
-	for _, g := range groups[:min(len(groups), maxGroups)] {
-		names = append(names, g.Folder)
-	}
-	return names, nil
-}
-
 // messageFilter reads the filters of an address. problem says why one is invalid, and wrong is its field.
 func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem string) {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
@@ -128,11 +118,10 @@ func filterForm(query url.Values) pages.MessageFilter {
 		Text: get("text"), Chat: get("chat"), Group: get("group"), Sender: get("sender"), Since: get("since"),
 		Until:        get("until"),
 		Directions:   options(query.Get("direction"), "", "both", "in", "received", "out", "sent"),
-		Dispositions: options(query.Get("disposition"), dispositions()...),
+		Dispositions: options(query.Get("disposition"), decisions...),
 		Reasons:      options(query.Get("reason"), reasons()...),
-		State: options(query.Get("state"), "", "any", string(rows.StateWaiting), "queued or being sent", "sent",
-			"sent", "failed", "failed",
-			"ambiguous", "may have arrived", "cancelled", "cancelled"),
+		State: options(query.Get("state"), "", "any", string(rows.StateWaiting), "queued or being sent", "sent", "sent",
+			"failed", "failed", "ambiguous", "may have arrived", "cancelled", "cancelled"),
 	}
 	var active []string
 	for _, name := range []string{"chat", "group", "sender", "direction", "disposition", "reason", "state", "since",
@@ -145,14 +134,11 @@ func filterForm(query url.Values) pages.MessageFilter {
 	return form
 }
 
-// dispositions are pairs of value and text.
-func dispositions() []string {
-	return []string{"", "any", string(rows.Undecided), "undecided", string(msg.Routed), "routed: starts a turn",
-		string(msg.Observed), "observed",
-		string(msg.Command), "a command", string(msg.Sticky), "pins the chat", string(msg.Prefix), "a prefix",
-		string(msg.Dropped), "dropped",
-		string(msg.Onboarding), "parked: waits for approval"}
-}
+// decisions are pairs of value and text.
+var decisions = []string{"", "any", string(rows.Undecided), "undecided", string(msg.Routed), "routed: starts a turn",
+	string(msg.Observed), "observed", string(msg.Command), "a command", string(msg.Sticky), "pins the chat",
+	string(msg.Prefix), "a prefix", string(msg.Dropped), "dropped",
+	string(msg.Onboarding), "parked: waits for approval"}
 
 func reasons() []string {
 	all := []string{"", "any"}

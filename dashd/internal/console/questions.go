@@ -20,18 +20,13 @@ func (c turnPages) questions(ctx context.Context, t *msg.Turn, operator string) 
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range slices.Backward(asks) {
-		all = append(all, pages.Question{Ask: a, Operator: operator})
-	}
-	slices.SortStableFunc(all, func(a, b pages.Question) int {
-		switch {
-		case a.Open() == b.Open():
-			return 0
-		case a.Open():
-			return -1
+	for _, open := range []bool{true, false} {
+		for _, a := range slices.Backward(asks) {
+			if q := (pages.Question{Ask: a, Operator: operator}); q.Open() == open {
+				all = append(all, q)
+			}
 		}
-		return 1
-	})
+	}
 	return all, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -123,8 +124,7 @@ func (c routePages) compare(ctx context.Context, routes []msg.Route,
 func replayItem(m *rows.Inbound) (routeapi.Item, bool) {
 	item := routeapi.Item{
 		ID: m.ID, ChatJID: m.ChatJID, Kind: msg.ChatKind(m.Kind), Topic: m.Topic, ThreadID: m.ThreadID,
-		Sender:     m.Sender,
-		SenderName: m.SenderName[:min(len(m.SenderName), 256)], Verb: m.Verb, PlatformID: m.PlatformID,
+		Sender: m.Sender, SenderName: m.SenderName[:min(len(m.SenderName), 256)], Verb: m.Verb, PlatformID: m.PlatformID,
 		StickyGroup: m.Pinned, ReceivedAt: m.ReceivedAt,
 	}
 	reason := msg.Reason(m.Reason)
@@ -146,12 +146,7 @@ func replayItem(m *rows.Inbound) (routeapi.Item, bool) {
 
 // sameWait reports whether messages that are answered are held as long.
 func sameWait(a, b *routeapi.Answer) bool {
-	if a.Action != routeapi.Trigger {
-		return true
-	}
-	x, errX := json.Marshal(a.Impulse)
-	y, errY := json.Marshal(b.Impulse)
-	return errX == nil && errY == nil && string(x) == string(y)
+	return a.Action != routeapi.Trigger || reflect.DeepEqual(a.Impulse, b.Impulse)
 }
 
 // answerWords words the way of a message.

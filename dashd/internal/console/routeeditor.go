@@ -100,8 +100,7 @@ func readTest(form url.Values) pages.TestMessage {
 	field := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	return pages.TestMessage{
 		Chat: field("test_chat"), Sender: field("test_sender"), SenderName: field("test_name"),
-		Thread: field("test_thread"),
-		Verb:   cmp.Or(field("test_verb"), msg.VerbMessage), Text: field("test_text"),
+		Thread: field("test_thread"), Verb: cmp.Or(field("test_verb"), msg.VerbMessage), Text: field("test_text"),
 	}
 }
 
@@ -191,9 +190,14 @@ func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteE
 	}
 	reviewed := check()
 	for i, row := range d.rows {
-		row.Words = words[i]
-		fillRow(&row, i, edited[i], stored, reviewed)
-		row.Problem = plaintext.Line(cmp.Or(problems[i], row.Problem))
+		before, known := stored[row.ID]
+		row.Place, row.Words, row.New, row.Changed = i+1, words[i], !known, known && before != routeText(edited[i])
+		row.Does = plaintext.Line(targetLine(row.Target))
+		if row.Target == "" {
+			row.Does = "no target yet"
+		}
+		row.Warnings = lines(reviewed.warnings[edited[i].ID])
+		row.Problem = plaintext.Line(cmp.Or(problems[i], reviewed.problems[edited[i].ID]))
 		if row.Problem != "" {
 			page.Problems++
 		}
@@ -210,7 +214,10 @@ func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteE
 	}
 	page.Verbs = options(page.Test.Verb, "message", "a plain message", "mention", "a mention of the bot",
 		"reply", "a reply to the bot", "reaction", "a reaction", "join", "a join", "leave", "a leave")
-	page.Targets = targetChoices(table.groups)
+	for _, g := range table.groups {
+		page.Targets = append(page.Targets, g.Folder, g.Folder+"#observe")
+	}
+	page.Targets = append(page.Targets, routeapi.Onboarding, "builtin:drop", "builtin:ping")
 	page.Chats, err = rows.NewestChats(ctx, c.Store, maxChatChoices)
 	return err
 }
@@ -229,25 +236,6 @@ func withIDs(routes, stored []msg.Route) []msg.Route {
 		}
 	}
 	return routes
-}
-
-func fillRow(row *pages.DraftRow, i int, r msg.Route, stored map[int64]string, review review) {
-	row.Place = i + 1
-	before, known := stored[row.ID]
-	row.New = !known
-	row.Changed = known && before != routeText(r)
-	row.Does = plaintext.Line(targetLine(row.Target))
-	if row.Target == "" {
-		row.Does = "no target yet"
-	}
-	row.Problem, row.Warnings = review.problems[r.ID], lines(review.warnings[r.ID])
-}
-
-func targetChoices(groups []msg.Group) (all []string) {
-	for _, g := range groups {
-		all = append(all, g.Folder, g.Folder+"#observe")
-	}
-	return append(all, routeapi.Onboarding, "builtin:drop", "builtin:ping")
 }
 
 // routeChanges are the newest changes of routes, the newest first.

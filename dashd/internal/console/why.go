@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -56,7 +57,7 @@ func (c messagePages) explained(ctx context.Context, p *why.Path) (pages.Why, er
 	if err := factrows.FillTranscripts(ctx, c.Store, []*msg.Message{m}); err != nil {
 		return data, err
 	}
-	change, err := factrows.LastChange(ctx, c.Store, m.ID, maxRowID)
+	change, err := factrows.LastChange(ctx, c.Store, m.ID, math.MaxInt64)
 	if err != nil {
 		return data, err
 	}
@@ -76,9 +77,6 @@ func (c messagePages) explained(ctx context.Context, p *why.Path) (pages.Why, er
 	data.Copy, err = factrows.CopyOf(ctx, c.Store, m.ID)
 	return data, err
 }
-
-// maxRowID is after all changes of a message.
-const maxRowID = 1<<63 - 1
 
 // messageFields are the facts about a message: its place, its turns, and the fields that `gated why` prints, too.
 func messageFields(p *why.Path, titles pages.Titles) (all []pages.Field) {

@@ -24,13 +24,11 @@ type Overview struct {
 	Minutes   Minutes
 }
 
-// table is the daemon that reports on routes and groups in its detail, which the overview shows by itself.
-const table = "routd"
-
-// Routes are the lines of routd's report: rows that match nothing, groups that strangers reach.
+// Routes are the lines of the report on routes and groups, which routd has in its detail: rows that match nothing, groups
+// that strangers reach.
 func (o Overview) Routes() []string {
-	for i := range o.Daemons {
-		if d := &o.Daemons[i]; d.Name == table && d.Detail != "" {
+	for _, d := range o.Daemons {
+		if d.Name == "routd" && d.Detail != "" {
 			return strings.Split(d.Detail, "\n")
 		}
 	}

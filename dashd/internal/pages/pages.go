@@ -54,7 +54,8 @@ func (p *Pages) functions() template.FuncMap {
 		"line": p.hidden(Line), "plain": p.hidden(plaintext.Line), "excerpt": p.hidden(Excerpt), "hide": p.Hide,
 		"whole": p.Whole, "list": list, "cut": p.hidden(func(text string) string { return Cut(text, maxText) }),
 		// messages, chats and requests
-		"message": newMessageLine, "content": Content, "undelivered": undelivered, "kind": kindWords,
+		"routedGroup": routedGroup, "form": FormOf, "state": StateOf, "content": Content, "undelivered": undelivered,
+		"kind":        kindWords,
 		"requestName": requestName, "sample": sampleOf, "decider": decider,
 		"day": dayOf, "time": timeOf, "links": linksOf,
 		"accessVerb": accessVerb, "accessOutcome": accessOutcome, "accessText": accessText,

@@ -40,8 +40,7 @@ type Inbound struct {
 func NewestInbound(ctx context.Context, r store.Reader, limit int) ([]Inbound, error) {
 	return store.All(ctx, r, func(scan store.Scan) (m Inbound, err error) {
 		err = scan(&m.ID, &m.ChatJID, &m.Kind, &m.Title, &m.Pinned, &m.Topic, &m.ThreadID, &m.Sender, &m.SenderName,
-			&m.Verb,
-			&m.PlatformID, &m.ReceivedAt, &m.Change, &m.Own, &m.Reason, &m.Folder, &m.Content)
+			&m.Verb, &m.PlatformID, &m.ReceivedAt, &m.Change, &m.Own, &m.Reason, &m.Folder, &m.Content)
 		return m, err
 	}, queryNewestInbound, limit, int64(limit)*store.MaxInboundScan)
 }

@@ -46,8 +46,7 @@ func daemons(known facts.Daemons, now int64) []Daemon {
 		trouble := d.Trouble(now)
 		all = append(all, Daemon{
 			Name: name, Connection: d.State(), OK: trouble == "", HeartbeatAt: d.HeartbeatAt, Version: d.Version,
-			Detail:      d.Details(),
-			LastEventAt: d.LastEventAt, LastProbeAt: d.LastProbeAt,
+			Detail: d.Details(), LastEventAt: d.LastEventAt, LastProbeAt: d.LastProbeAt,
 			silent: strings.HasPrefix(trouble, facts.Silent), trouble: trouble,
 		})
 	}

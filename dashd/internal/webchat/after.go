@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
@@ -15,7 +14,15 @@ import (
 // newRows answers with the rows after an id and the rows that have changed since, oldest first. The answer is
 // bounded as a page of the history is; "next" is the id to continue after, "more" says whether to ask again at once.
 func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
-	after, page, err := readAfter(r.URL.Query())
+	query := r.URL.Query()
+	if query.Has("before") || query.Has("topic") {
+		return apierr.New(apierr.BadRequest, "after: takes neither before nor topic")
+	}
+	after, err := number(query.Get("after"), -1)
+	if err != nil || after < 0 {
+		return apierr.New(apierr.BadRequest, "after: must be the id of a message")
+	}
+	page, err := readHistoryPage(query)
 	if err != nil {
 		return err
 	}
@@ -34,18 +41,6 @@ func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) err
 	}
 	writeRows(w, rows, fmt.Sprintf(`"next":%d,"more":%t`, next, more))
 	return nil
-}
-
-func readAfter(query url.Values) (after int64, page historyPage, err error) {
-	if query.Has("before") || query.Has("topic") {
-		return 0, page, apierr.New(apierr.BadRequest, "after: takes neither before nor topic")
-	}
-	after, err = number(query.Get("after"), -1)
-	if err != nil || after < 0 {
-		return 0, page, apierr.New(apierr.BadRequest, "after: must be the id of a message")
-	}
-	page, err = readHistoryPage(query)
-	return after, page, err
 }
 
 // after returns rows in JSON, the oldest first, the id to continue after, and whether there are more already.
