@@ -15,15 +15,6 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-// endEngagement ends a window: routd does it.
-func (c chatPages) endEngagement(r *http.Request) (next, notice string, err error) {
-	chat, place, now := r.PostForm.Get("chat"), r.PostForm.Get("place"), int64(0)
-	err = c.ask(r.Context(), "routd", http.MethodPost, routeapi.EngagementPath,
-		routeapi.EngagementRequest{JID: &chat, Topic: &place, TTL: &now}, nil)
-	return "/engagement",
-		fmt.Sprintf("The window in %s has ended. New messages there start a turn only if a route leads them to a group.", pages.Line(chat)), err
-}
-
 // show explains a sender's permissions in a chat.
 func (c accessPages) show(r *http.Request) (*shown, error) {
 	q, ctx := r.URL.Query(), r.Context()

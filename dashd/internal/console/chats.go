@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/routeapi"
 )
 
 // Limits of the lists of chats and windows.
@@ -108,4 +110,13 @@ func (c chatPages) engagement(r *http.Request) (*shown, error) {
 		page.Next = below(r, "until", strconv.FormatInt(w.Until, 10), "chat", w.ChatJID, "place", w.Place)
 	}
 	return &shown{data: page}, nil
+}
+
+// endEngagement ends a window: routd does it.
+func (c chatPages) endEngagement(r *http.Request) (next, notice string, err error) {
+	chat, place, now := r.PostForm.Get("chat"), r.PostForm.Get("place"), int64(0)
+	err = c.ask(r.Context(), "routd", http.MethodPost, routeapi.EngagementPath,
+		routeapi.EngagementRequest{JID: &chat, Topic: &place, TTL: &now}, nil)
+	return "/engagement",
+		fmt.Sprintf("The window in %s has ended. New messages there start a turn only if a route leads them to a group.", pages.Line(chat)), err
 }
