@@ -77,8 +77,8 @@ const (
 // trivialPasswords are long enough, and the first that are tried.
 var trivialPasswords = []string{
 	"password", "password1", "password123", "passw0rd", "12345678", "123456789", "1234567890", "123456789012",
-	"qwertyui", "qwertyuiop", "qwerty123", "iloveyou", "changeme", "changeme123", "letmein1", "letmein123", "adminadmin", "admin123",
-	"administrator", "abcdefgh", "dashboard", "welcome1",
+	"qwertyui", "qwertyuiop", "qwerty123", "iloveyou", "changeme", "changeme123", "letmein1", "letmein123",
+	"adminadmin", "admin123", "administrator", "abcdefgh", "dashboard", "welcome1",
 }
 
 // checkPassword refuses a password that is guessed in a few attempts.

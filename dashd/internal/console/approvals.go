@@ -72,8 +72,8 @@ func (c *approvalPages) list(r *http.Request) (*shown, error) {
 	return &shown{data: page}, nil
 }
 
-// defaultFolders are the groups that onbod would make, by code; none if it does not say. onbod is asked once a second at
-// most, whatever the number of open pages, unless a request is newer than its answer.
+// defaultFolders are the groups that onbod would make, by code; none if it does not say. onbod is asked once a second
+// at most, whatever the number of open pages, unless a request is newer than its answer.
 func (c *approvalPages) defaultFolders(ctx context.Context, pending []*rows.Request) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -79,7 +79,8 @@ func undeliveredReasons() (all []pages.LostReason) {
 	}
 	return append(all,
 		pages.LostReason{Key: "cancelled", Title: "cancelled", Replay: true,
-			Text: "it was withdrawn before it was delivered, for example by /stop", Filter: rows.MessageFilter{State: msg.OutCancelled}},
+			Text:   "it was withdrawn before it was delivered, for example by /stop",
+			Filter: rows.MessageFilter{State: msg.OutCancelled}},
 		pages.LostReason{Key: "ambiguous", Title: "ambiguous", Replay: true,
 			Text: "it may have arrived; delivery was given up", Filter: rows.MessageFilter{State: msg.OutAmbiguous}})
 }

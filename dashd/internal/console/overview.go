@@ -286,8 +286,8 @@ func (c *overviewPages) tryToken(r *http.Request) (next, notice string, err erro
 	path := filepath.Join(c.Bin, p.Daemon)
 	if _, err := os.Stat(path); err != nil {
 		return next, "", apierr.New(apierr.Unavailable,
-			"The program %s is not installed beside dashd: set the token as described below, and run `%s check` where %s runs.", p.Daemon,
-			p.Daemon, p.Daemon)
+			"The program %s is not installed beside dashd: set the token as described below, and run `%[1]s check` "+
+				"where %[1]s runs.", p.Daemon)
 	}
 	if !c.checking.TryLock() {
 		return next, "", apierr.New(apierr.Conflict, "Another token is being tried: try again in a moment.")

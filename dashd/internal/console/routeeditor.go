@@ -214,10 +214,7 @@ func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteE
 	}
 	page.Verbs = options(page.Test.Verb, "message", "a plain message", "mention", "a mention of the bot",
 		"reply", "a reply to the bot", "reaction", "a reaction", "join", "a join", "leave", "a leave")
-	for _, g := range table.groups {
-		page.Targets = append(page.Targets, g.Folder, g.Folder+"#observe")
-	}
-	page.Targets = append(page.Targets, routeapi.Onboarding, "builtin:drop", "builtin:ping")
+	page.Targets = targetChoices(table.groups)
 	page.Chats, err = rows.NewestChats(ctx, c.Store, maxChatChoices)
 	return err
 }
@@ -236,6 +233,13 @@ func withIDs(routes, stored []msg.Route) []msg.Route {
 		}
 	}
 	return routes
+}
+
+func targetChoices(groups []msg.Group) (all []string) {
+	for _, g := range groups {
+		all = append(all, g.Folder, g.Folder+"#observe")
+	}
+	return append(all, routeapi.Onboarding, "builtin:drop", "builtin:ping")
 }
 
 // routeChanges are the newest changes of routes, the newest first.

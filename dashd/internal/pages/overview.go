@@ -24,8 +24,8 @@ type Overview struct {
 	Minutes   Minutes
 }
 
-// Routes are the lines of the report on routes and groups, which routd has in its detail: rows that match nothing, groups
-// that strangers reach.
+// Routes are the lines of the report on routes and groups, which routd has in its detail: rows that match nothing,
+// groups that strangers reach.
 func (o Overview) Routes() []string {
 	for _, d := range o.Daemons {
 		if d.Name == "routd" && d.Detail != "" {

@@ -219,8 +219,8 @@ func (c *Chat) progress(ctx context.Context, w rows.Work, shows groupconfig.Prog
 	return p, nil
 }
 
-// readWork reads the work on the turns of the chat, and whether a row was being delivered after that. It has to be read
-// before the messages that are sent with it: what a turn that has ended by then has answered is among these, unless a row
+// readWork reads the work on the turns of the chat, and whether a row was being delivered after that. It must be read
+// before the messages that are sent with it: these include the answer of a turn that has ended by then, unless a row
 // was being delivered.
 func (f *feed) readWork(ctx context.Context) (work []rows.Work, delivering bool, err error) {
 	if work, err = rows.ChatWork(ctx, f.chat.Store.Reader, f.jid); err != nil || len(f.work) == 0 {
