@@ -55,7 +55,7 @@ func badDay(t *testing.T) (data string) {
 func badDayPages() map[string]string {
 	return map[string]string{
 		"/": "/", "/messages": "/messages?text=hello", "/messages/{id}": "/messages/1", "/turns": "/turns", "/turns/{id}": "/turns/2", "/turns/{id}/context": "/turns/2/context",
-		"/turns/{id}/log": "/turns/2/log?run=1", "/spend": "/spend", "/reminders": "/reminders", "/polls": "/polls", "/lost": "/lost?reason=failed.permanent", "/lost/confirm": "/lost/confirm?reason=failed.permanent",
+		"/spend": "/spend", "/reminders": "/reminders", "/polls": "/polls", "/lost": "/lost?reason=failed.permanent", "/lost/confirm": "/lost/confirm?reason=failed.permanent",
 		"/chats": "/chats", "/approvals": "/approvals", "/routes": "/routes", "/routes/edit": "/routes/edit", "/audit": "/audit", "/engagement": "/engagement", "/groups": "/groups",
 		"/groups/*": "/groups/main", "/settings": "/settings", "/access": "/access?chat=telegram:-7&sender=telegram:42", "/logs": "/logs?group=main&run=1", "/files": "/files?group=main&path=x",
 		"/status": "/status?chat_jid=telegram:-7", "/connect/{daemon}": "/connect/teled", "/chat": "", "/chat/": "/chat/", "/chat/*": "/chat/main/", "/login": "", "/assets/*": "", "/healthz": "", "/readyz": "", "/metrics": "",
@@ -115,7 +115,7 @@ type badPeer struct {
 }
 
 func badPeers() map[string]badPeer {
-	wrong := "What answers is not %s, or it is broken"
+	wrong := "The program that answers is not %s, or it is broken"
 	return map[string]badPeer{
 		"down": {nil, "%s does not answer: start it", "%s does not answer: start it"},
 		"hangs": {func(_ http.ResponseWriter, r *http.Request) {

@@ -34,7 +34,7 @@ func benchPages(start time.Time, last int64) []string {
 	at := func(d time.Duration) string { return start.Add(d).UTC().Format("2006-01-02T15:04") }
 	length := time.Duration(last) * time.Second
 	return []string{
-		"/", "/approvals", "/turns", "/turns?state=failed", "/turns?state=queued", "/turns/1001", "/turns/1001/context", "/turns/3/log?run=1",
+		"/", "/approvals", "/turns", "/turns?state=failed", "/turns?state=queued", "/turns/1001", "/turns/1001/context",
 		"/messages", fmt.Sprintf("/messages?before=%d", last/2), fmt.Sprintf("/messages/%d", last/2),
 		"/messages?chat=telegram:-7", "/messages?sender=telegram:42", "/messages?group=group3", "/messages?direction=out", "/messages?state=failed",
 		"/messages?state=waiting", "/messages?state=queued&chat=telegram:-7", "/messages?disposition=dropped&reason=no_route", "/messages?disposition=sticky", "/messages?disposition=undecided",

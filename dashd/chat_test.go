@@ -82,7 +82,7 @@ func TestChats_ManyGroups_InPages(t *testing.T) {
 	if !slices.Equal(counts, []int{50, 50, 20}) {
 		t.Errorf("chats of each page: %v", counts)
 	}
-	contains(t, b.must(200, "GET", "/chat/?after=z", "").body, "No further chat")
+	contains(t, b.must(200, "GET", "/chat/?after=z", "").body, "No more chats")
 }
 
 func TestChats_Listed_WithLastMessage(t *testing.T) {

@@ -77,9 +77,8 @@ const (
 // trivialPasswords are long enough, and the first that are tried.
 var trivialPasswords = []string{
 	"password", "password1", "password123", "passw0rd", "12345678", "123456789", "1234567890", "123456789012",
-	"qwertyui", "qwertyuiop",
-	"qwerty123", "iloveyou", "changeme", "changeme123", "letmein1", "letmein123", "adminadmin", "admin123",
-	"administrator", "abcdefgh", "dashboard", "welcome1",
+	"qwertyui", "qwertyuiop", "qwerty123", "iloveyou", "changeme", "changeme123", "letmein1", "letmein123",
+	"adminadmin", "admin123", "administrator", "abcdefgh", "dashboard", "welcome1",
 }
 
 // checkPassword refuses a password that is guessed in a few attempts.
@@ -134,7 +133,7 @@ func (c *Config) client() (*httpx.Client, error) { return daemon.ClientOf(c.Base
 func paths(cfg *Config) []config.Shown {
 	return []config.Shown{
 		{Name: "Database", Value: store.Name(cfg.Database())}, {Name: "Groups", Value: cfg.GroupsDir()},
-		{Name: "Media", Value: cfg.MediaDir()},
-		{Name: "Logs", Value: cfg.LogsDir()}, {Name: "Sockets", Value: cfg.RunDir()},
+		{Name: "Media", Value: cfg.MediaDir()}, {Name: "Logs", Value: cfg.LogsDir()},
+		{Name: "Sockets", Value: cfg.RunDir()},
 	}
 }

@@ -44,7 +44,7 @@ exit 78
 		{"teled", url.Values{"TELEGRAM_BOT_TOKEN": {token + "\nDASHD_ADDR=x"}}, []string{"characters that no token has"}},
 		{"slakd", url.Values{"SLACK_BOT_TOKEN": {token}}, []string{"Paste SLACK_APP_TOKEN"}},
 		{"slakd", url.Values{"SLACK_BOT_TOKEN": {token}, "SLACK_APP_TOKEN": {other}}, []string{"It does not work:\nSlack does not accept SLACK_BOT_TOKEN [redacted]: invalid_auth\nsecond line"}},
-		{"discd", url.Values{"DISCORD_BOT_TOKEN": {token}}, []string{"There is no discd beside dashd"}},
+		{"discd", url.Values{"DISCORD_BOT_TOKEN": {token}}, []string{"The program discd is not installed beside dashd"}},
 	} {
 		page := b.submit("/connect/"+tt.daemon, tt.form).body
 		contains(t, page, append(tt.want, "docker compose up -d", "arizuko@"+tt.daemon, "secrets/")...)

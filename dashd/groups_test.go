@@ -66,7 +66,7 @@ func TestGroup_Config_RefusedStaysTyped(t *testing.T) {
 	}
 	refused(400, url.Values{"version": {version}, "name": {"typed <i>"}, "config": {"{\n\n\"rate\": }"}}, "The config is no JSON: line 3")
 	refused(400, url.Values{"version": {version}, "name": {"N"}, "config": {`["typed <i>"]`}}, "The config must be an object")
-	refused(409, url.Values{"version": {"other"}, "name": {"typed <i>"}, "config": {"{}"}}, "The group was changed meanwhile")
+	refused(409, url.Values{"version": {"other"}, "name": {"typed <i>"}, "config": {"{}"}}, "The group has been changed in the meantime")
 	d.refuse(apierr.BadRequest, "config: no setting <b>")
 	refused(400, url.Values{"version": {version}, "name": {"N"}, "config": {`{"x": "typed <i>"}`}}, "config: no setting &lt;b&gt;")
 	d.refuse(apierr.Conflict, "route 3 leads to group main")
@@ -201,7 +201,7 @@ func TestFiles_Hostile_NotFollowed(t *testing.T) {
 		}
 	}
 	page := b.must(200, "GET", "/groups/main", "").body
-	if strings.Count(page, "link or the like") != 5 || !strings.Contains(page, "<bdi>out</bdi></th>") {
+	if strings.Count(page, "link or special file") != 5 || !strings.Contains(page, "<bdi>out</bdi></th>") {
 		t.Errorf("links in the list: %s", page)
 	}
 	b.must(404, "GET", "/groups/main?dir=other", "")

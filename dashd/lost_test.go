@@ -149,7 +149,7 @@ func TestLost_NewestWereReplayed_GoesOn(t *testing.T) {
 	page := b.must(200, "GET", "/lost/confirm?reason=failed.permanent", "").body
 	contains(t, page, "All of these were replayed before", `href="/lost/confirm?before=302&amp;reason=failed.permanent"`)
 	contains(t, b.must(200, "GET", "/lost/confirm?before=302&reason=failed.permanent", "").body, "Send again 1 message?", `name="ids" value="1"`)
-	contains(t, b.must(200, "GET", "/lost/confirm?before=1&reason=failed.permanent", "").body, "No older one is left to replay")
+	contains(t, b.must(200, "GET", "/lost/confirm?before=1&reason=failed.permanent", "").body, "There are no older ones left to replay")
 	contains(t, b.must(400, "GET", "/lost/confirm?before=x&reason=failed.permanent", "").body, "not valid")
 	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"failed.permanent"}, "before": {"-1"}}).body, "not valid")
 	contains(t, b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"odd"}}).body, "There are none left")
@@ -163,7 +163,7 @@ func TestLost_RowsThatDoNotMatch_GoesOn(t *testing.T) {
 	shell(t, data, `UPDATE messages SET out_state = 'ambiguous' WHERE id > 1`)
 	b := serve(t, data).operator()
 	page := b.must(200, "GET", "/lost?reason=failed.permanent", "").body
-	contains(t, page, "None of the messages that were looked at has this state", "Continue with older ones", `href="/lost?before=302&amp;reason=failed.permanent"`)
+	contains(t, page, "None of the messages checked so far has this state", "Continue with older ones", `href="/lost?before=302&amp;reason=failed.permanent"`)
 	page = b.must(200, "GET", "/lost?reason=failed.permanent&before=302", "").body
 	contains(t, page, "answer 1", fmt.Sprintf(`aria-label="Send again message %d"`, 1))
 	if strings.Contains(page, "Continue with") {

@@ -16,13 +16,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"time"
 
-	"arizuko/dashd/internal/backup"
-	"arizuko/dashd/internal/cli"
 	"arizuko/dashd/internal/console"
 	"arizuko/dashd/internal/hosts"
 	"arizuko/dashd/internal/indexer"
@@ -35,7 +32,6 @@ import (
 	"arizuko/migrations"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/buildinfo"
-	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
@@ -74,22 +70,6 @@ func program() daemon.Program {
 		Commands:   commands(),
 		Privileged: []string{"backup", "restore"}, // they read, and give away, files of agents
 	}
-}
-
-// commands are the subcommands: those that ask the running dashd, and those that need none.
-func commands() map[string]pkgcli.Func {
-	all := backup.Program{
-		Place: place, Version: buildinfo.Version(), Schema: migrations.Latest(), In: os.Stdin, Log: os.Stderr,
-	}.Commands()
-	maps.Copy(all, cli.Commands(func() (*httpx.Client, error) {
-		cfg, err := loadConfig()
-		if err != nil {
-			return nil, err
-		}
-		return cfg.client()
-	}))
-	all["doctor"] = examine
-	return all
 }
 
 // dashd is a started process with its parts.
@@ -133,26 +113,23 @@ func (d *dashd) open() (err error) {
 	d.login, err = login.New(login.Config{
 		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(),
 		Revoked: revoked{d.Store, d.Now, func() { d.hub.LoginEnded() }},
-		Form: func(w http.ResponseWriter, status int, f login.Form) {
-			d.pages.Login(w, status, pages.LoginPage(f))
-		},
-		Now: d.Now, Log: d.Log,
+		Form:    d.pages.Login, Now: d.Now, Log: d.Log,
 	})
 	if err != nil {
 		return err
 	}
-	d.status = status.New(status.Config{
+	d.status = &status.Status{
 		Store: d.Store, Base: d.cfg.Base, Routd: d.Client("routd", d.cfg.RoutdURL), Now: d.Now, Log: d.Log,
-	})
+	}
 	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) },
 		d.Log)
 	d.pages.Redact = config.NewRedactor(append(config.Secrets(d.cfg), d.Secret)...).String
 	d.console = console.New(console.Config{
 		Store: d.Store.Reader, Status: d.status, Pages: d.pages,
-		Routd: d.Client("routd", d.cfg.RoutdURL), Gated: d.Client("gated", d.cfg.GatedURL),
-		Onbod: d.Client("onbod", d.cfg.OnbodURL), Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data,
-		Now: d.Now, Log: d.Log,
-		Bin: programs(), Environ: environ(),
+		Daemons: map[string]*httpx.Client{"routd": d.Client("routd", d.cfg.RoutdURL),
+			"gated": d.Client("gated", d.cfg.GatedURL), "onbod": d.Client("onbod", d.cfg.OnbodURL)},
+		Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data,
+		Now: d.Now, Log: d.Log, Bin: programs(), Environ: environ(),
 		Settings: config.Show(d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
 	})
 	d.chat = &webchat.Chat{

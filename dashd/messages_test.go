@@ -77,7 +77,7 @@ func TestMessages_FiltersAndSearch(t *testing.T) {
 		}
 	}
 	for query, words := range map[string]string{
-		"text=%22unclosed+AND+(": "No message matches", "text=***": "Write a word to search for", "since=yesterday": "The time is not one such as", "before=x": "This address is not valid",
+		"text=%22unclosed+AND+(": "No message matches", "text=***": "Write a word to search for", "since=yesterday": "Write the time as", "before=x": "This address is not valid",
 		"text=" + url.QueryEscape(`") OR "`): "No message matches", "direction=%3Cscript%3E": "&lt;script&gt;",
 	} {
 		contains(t, b.must(200, "GET", "/messages?"+query, "").body, words)
@@ -118,7 +118,7 @@ func TestWhy_Page_ShowsStepsAndReplays(t *testing.T) {
 		t.Errorf("a secret, or a second confirmation:\n%s", page)
 	}
 	contains(t, b.must(404, "GET", "/messages/99", "").body, "There is no message 99")
-	contains(t, b.must(400, "GET", "/messages/x", "").body, "no number of a message")
+	contains(t, b.must(400, "GET", "/messages/x", "").body, "needs the number of a message")
 
 	contains(t, b.submit("/messages/1/replay", url.Values{}).body, "message 1 was replayed already, as message 3: confirm below")
 	contains(t, b.submit("/messages/1/replay", url.Values{"again": {"true"}, "sure": {"yes"}}).body, "This is the copy of message 1.")
@@ -151,7 +151,7 @@ func TestLost_ListsByReason_AndReplaysAll(t *testing.T) {
 	}
 	for _, ids := range []string{"", "x", "1 -2", strings.Repeat("1 ", 201)} {
 		a := b.submit("/lost/replay", url.Values{"ids": {ids}, "reason": {"failed.permanent"}})
-		if !strings.Contains(a.body, "begin again") && !strings.Contains(a.body, "No message was chosen") || len(g.calls) != 1 {
+		if !strings.Contains(a.body, "start again") && !strings.Contains(a.body, "No message was chosen") || len(g.calls) != 1 {
 			t.Errorf("%.20q: %s", ids, a.body)
 		}
 	}

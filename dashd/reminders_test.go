@@ -10,7 +10,7 @@ func TestReminders_Lists_AndCancels(t *testing.T) {
 	data := dataFolder(t)
 	g := newGated(t)
 	b := serve(t, data, "GATED_URL="+g.URL).operator()
-	contains(t, b.must(200, "GET", "/reminders", "").body, "No reminder is listed here")
+	contains(t, b.must(200, "GET", "/reminders", "").body, "No reminders here")
 	put := func(state string, next any, body string) int64 {
 		t.Helper()
 		return shell(t, data, `INSERT INTO reminders (folder, chat_jid, kind, body, cron, state, next_slot, created_by, created_at, updated_at)
@@ -51,7 +51,7 @@ func TestPolls_Lists_AndCloses(t *testing.T) {
 	data := dataFolder(t)
 	g := newGated(t)
 	b := serve(t, data, "GATED_URL="+g.URL).operator()
-	contains(t, b.must(200, "GET", "/polls", "").body, "No poll is listed here")
+	contains(t, b.must(200, "GET", "/polls", "").body, "No polls here")
 	row := queued(t, data, "poll")
 	put := func(state string, closed any) int64 {
 		t.Helper()

@@ -38,23 +38,21 @@ func (d *dashd) routes() {
 		d.console.Mount(r)
 		d.status.Mount(r)
 		r.Get("/events", d.news.Events)
-		r.Get("/chat", func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "/chat/",
-				http.StatusSeeOther)
+		r.Method(http.MethodGet, "/chat", http.RedirectHandler("/chat/", http.StatusSeeOther))
+		r.Get("/chat/", func(w http.ResponseWriter, r *http.Request) {
+			if err := d.chatsPage(w, r); err != nil {
+				httpx.Error(w, err)
+			}
 		})
-		r.Get("/chat/", d.chatsPage)
-		r.Get("/chat/*", d.inChat(map[string]inGroup{
-			"": d.chatPage, "messages": d.chat.History, "topics": d.chat.Topics, "events": d.chat.Events,
-			"file":     d.chat.File,
-			"progress": d.chat.Progress,
-		}))
+		r.Get("/chat/*", d.inChat(map[string]inGroup{"": d.chatPage, "messages": d.chat.History,
+			"topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File, "progress": d.chat.Progress}))
 		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote,
 			"answers": d.chat.Answer}))
 	})
 }
 
 // inGroup answers a request about one group's chat.
-type inGroup func(http.ResponseWriter, *http.Request, *msg.Group)
+type inGroup func(http.ResponseWriter, *http.Request, *msg.Group) error
 
 // inChat calls the handler for the last part of a path below /chat/, with the group that the path
 // names.
@@ -69,14 +67,16 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 		g, err := d.Store.Group(r.Context(), folder)
 		switch {
 		case err != nil:
-			httpx.Error(w, err)
 		case g != nil:
-			handler(w, r, g)
+			err = handler(w, r, g)
 		case strings.Contains(r.Header.Get("Accept"), "text/html"):
 			d.pages.Problem(w, r, http.StatusNotFound, "No such chat",
-				"There is no group "+folder+". The page Groups lists them, and adds one.")
+				"There is no group "+folder+". The page Groups lists the groups and can add one.")
 		default:
-			httpx.Error(w, apierr.New(apierr.NotFound, "no group %q is registered", folder))
+			err = apierr.New(apierr.NotFound, "no group %q is registered", folder)
+		}
+		if err != nil {
+			httpx.Error(w, err)
 		}
 	}
 }
@@ -98,16 +98,14 @@ func splitChatPath(path string) (folder, part string) {
 // maxChatLines is how many chats a page lists.
 const maxChatLines = 50
 
-func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
+func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) error {
 	groups, err := d.Store.Groups(r.Context())
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
 	answered, err := d.console.Answered(r.Context())
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
 	page := pages.ChatsPage{Now: d.Now().UnixMilli(), Steps: !answered}
 	if after := r.URL.Query().Get("after"); after != "" {
@@ -123,45 +121,38 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 		page.Groups[i] = pages.GroupLine{Folder: g.Folder, Name: g.Name}
 		last, err := rows.LastWebMessage(r.Context(), d.Store.Reader, webchat.JID(g.Folder))
 		if err != nil {
-			httpx.Error(w, err)
-			return
+			return err
 		}
 		if last != nil {
 			page.Groups[i].Last, page.Groups[i].LastAt = pages.Excerpt(last.Content), last.ReceivedAt
 		}
 	}
 	d.pages.Chats(w, page)
+	return nil
 }
 
-func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	last, err := rows.WebEnd(r.Context(), d.Store.Reader, webchat.JID(g.Folder))
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
-	agent, err := d.agentOf(r.Context(), g)
+	assistant, demo, err := d.agentOf(r.Context(), g)
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
 	d.pages.Chat(w, pages.ChatPage{
-		Folder: g.Folder, Name: g.Name, Assistant: agent.name, Demo: agent.demo, LastID: last,
+		Folder: g.Folder, Name: g.Name, Assistant: assistant, Demo: demo, LastID: last,
 		MaxFile: d.cfg.MediaMax, MaxFiles: webchat.MaxFiles, Login: login.Sender(r.Context()),
 	})
+	return nil
 }
 
-// agent answers in a group.
-type agent struct {
-	name string
-	demo bool
-}
-
-// agentOf returns the agent of a group: the demo agent unless the instance or the group has another one.
-func (d *dashd) agentOf(ctx context.Context, g *msg.Group) (a agent, err error) {
-	a.demo, err = factrows.DemoAgent(ctx, d.Store.Reader)
+// agentOf returns the name of a group's agent, and whether it is the demo agent: unless the instance or the group has
+// another one.
+func (d *dashd) agentOf(ctx context.Context, g *msg.Group) (assistant string, demo bool, err error) {
+	demo, err = factrows.DemoAgent(ctx, d.Store.Reader)
 	if c, err := groupconfig.Parse(g.Config); err == nil {
-		a.name, a.demo = c.AssistantName, a.demo && c.Agent.Command == "" && c.Agent.Image == ""
+		assistant, demo = c.AssistantName, demo && c.Agent.Command == "" && c.Agent.Image == ""
 	}
-	a.name = cmp.Or(a.name, d.cfg.AssistantName)
-	return a, err
+	return cmp.Or(assistant, d.cfg.AssistantName), demo, err
 }

@@ -166,7 +166,7 @@ func TestRoutes_Page_ShowsTheTableInWords(t *testing.T) {
 	if !strings.Contains(found, "everything on Slack") || strings.Contains(found, "Dev&lt;") {
 		t.Error("the search does not find the one row")
 	}
-	contains(t, b.must(200, "GET", "/routes?q=nowhere", "").body, "No route has the text", "Show all 4")
+	contains(t, b.must(200, "GET", "/routes?q=nowhere", "").body, "No route contains", "Show all 4")
 	shell(t, data, `DELETE FROM routes`)
 	contains(t, b.must(200, "GET", "/routes", "").body, "There are no routes")
 }
@@ -248,7 +248,7 @@ func TestRouteEditor_OtherEditorSaved_Conflict(t *testing.T) {
 	shell(t, data, `INSERT INTO audit (at, who, what, detail) VALUES (5, 'web:ada', 'change route', '2: <b>')`)
 	form["target"][0] = "ops#observe"
 	form.Set("do", "check")
-	contains(t, b.form("/routes/edit", form).body, "Another editor saved routes after you loaded this page", "web:ada", "2: &lt;b&gt;")
+	contains(t, b.form("/routes/edit", form).body, "Another operator saved routes after you loaded this page", "web:ada", "2: &lt;b&gt;")
 	form.Set("do", "save")
 	a := b.form("/routes/edit", form)
 	if a.status != http.StatusConflict {

@@ -53,7 +53,7 @@ func TestPages_SecretInTexts_IsHidden(t *testing.T) {
 func TestTurns_List_FiltersAndPages(t *testing.T) {
 	data := dataFolder(t)
 	b := serve(t, data).operator()
-	contains(t, b.must(200, "GET", "/turns", "").body, "No turn is listed here")
+	contains(t, b.must(200, "GET", "/turns", "").body, "No turns here")
 	storeTurns(t, data, append(strings.Fields(strings.Repeat("cancelled ", 60)), "failed", "queued")...)
 	rows := func(path string) (int, string) {
 		t.Helper()
@@ -97,12 +97,12 @@ func TestTurn_Page_ShowsAllOfIt(t *testing.T) {
 	b := serve(t, data, "GATED_URL="+g.URL).operator()
 	page := b.must(200, "GET", fmt.Sprintf("/turns/%d", id), "").body
 	contains(t, page, "is it &lt;i&gt;red&lt;/i&gt;?", "sorry &lt;u&gt;", "bwrap", "panic: &lt;script&gt;", "telegram-group", `/retry"><button>Retry`,
-		fmt.Sprintf(`href="/turns/%d/context"`, id), fmt.Sprintf(`href="/turns/%d/log?run=77"`, id))
-	if a := b.must(200, "GET", fmt.Sprintf("/turns/%d/log?run=77", id), ""); a.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.Contains(a.body, "<script>") {
+		fmt.Sprintf(`href="/turns/%d/context"`, id), `href="/logs?group=main&amp;run=77"`)
+	if a := b.must(200, "GET", "/logs?group=main&run=77", ""); a.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.Contains(a.body, "<script>") {
 		t.Errorf("the log: %v %s", a.Header, a.body)
 	}
 	contains(t, b.must(200, "GET", fmt.Sprintf("/turns/%d/context", id), "").body, "&lt;messages&gt;secret plan")
-	for path, status := range map[string]int{"/turns/99": 404, "/turns/x": 400, "/turns/99/context": 404, fmt.Sprintf("/turns/%d/log?run=78", id): 404, fmt.Sprintf("/turns/%d/log", id): 400} {
+	for path, status := range map[string]int{"/turns/99": 404, "/turns/x": 400, "/turns/99/context": 404} {
 		b.must(status, "GET", path, "")
 	}
 	g.Close()
@@ -197,7 +197,7 @@ func TestTurn_Questions_AreShownAndAnsweredByGated(t *testing.T) {
 	calls := len(g.calls)
 	for address, want := range map[string]string{
 		fmt.Sprintf("%s/asks/%d/answer?option=3", path, open): "has no such option", fmt.Sprintf("%s/asks/%d/answer", path, open): "has no such option",
-		path + "/asks/99/answer?option=1": fmt.Sprintf("Turn %d has no question 99.", turn), path + "/asks/x/answer?option=1": "no number of a question",
+		path + "/asks/99/answer?option=1": fmt.Sprintf("Turn %d has no question 99.", turn), path + "/asks/x/answer?option=1": "needs the number of a question",
 	} {
 		address, query, _ := strings.Cut(address, "?")
 		values, err := url.ParseQuery(query)

@@ -1,24 +1,19 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
+	"arizuko/pkg/config"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
-
-// endEngagement ends a window: routd does it.
-func (c chatPages) endEngagement(r *http.Request) (next, notice string, err error) {
-	chat, place, now := r.PostForm.Get("chat"), r.PostForm.Get("place"), int64(0)
-	err = ask(r.Context(), c.Routd, "routd", http.MethodPost, routeapi.EngagementPath,
-		routeapi.EngagementRequest{JID: &chat, Topic: &place, TTL: &now}, nil)
-	return "/engagement",
-		fmt.Sprintf("The window in %s has ended. New messages there start a turn only if a route leads them to a group.", pages.Line(chat)), err
-}
 
 // show explains a sender's permissions in a chat.
 func (c accessPages) show(r *http.Request) (*shown, error) {
@@ -36,7 +31,7 @@ func (c accessPages) show(r *http.Request) (*shown, error) {
 		query := url.Values{"jid": {page.Chat}, "sender": {page.Sender}, "sender_name": {page.Name},
 			"thread_id": {page.Thread}}
 		answer := new(routeapi.Access)
-		if refused := ask(ctx, c.Routd, "routd", http.MethodGet, routeapi.AccessPath+"?"+query.Encode(), nil,
+		if refused := c.ask(ctx, "routd", http.MethodGet, routeapi.AccessPath+"?"+query.Encode(), nil,
 			answer); refused != nil {
 			page.Problem = plainText(refused.Error())
 		} else {
@@ -44,5 +39,64 @@ func (c accessPages) show(r *http.Request) (*shown, error) {
 			page.Titles, err = c.titles(ctx, []string{answer.ChatJID})
 		}
 	}
-	return &shown{title: "Access", template: "access.html", data: page}, err
+	return &shown{data: page}, err
+}
+
+// operators are those of the instance: whom OPERATORS names, and who became one by a code.
+func (c *site) operators(ctx context.Context) (pages.Operators, error) {
+	all := pages.Operators{Now: c.Now().UnixMilli()}
+	for _, entry := range c.Operators {
+		shown, err := c.withName(ctx, strings.TrimSpace(entry))
+		if err != nil {
+			return all, err
+		}
+		all.Named = append(all.Named, shown)
+		if problem := config.OperatorProblem(entry); problem != "" {
+			all.Invalid = append(all.Invalid, pages.Line(entry+" "+problem))
+		}
+	}
+	made, err := c.Store.MadeOperators(ctx)
+	for _, o := range made {
+		shown, err := c.withName(ctx, o.Sender)
+		if err != nil {
+			return all, err
+		}
+		all.Made = append(all.Made, pages.MadeOperator{MadeOperator: o, Shown: shown})
+	}
+	return all, err
+}
+
+// withName is a sender's id, with the name of the newest message of that sender.
+func (c *site) withName(ctx context.Context, sender string) (string, error) {
+	page, err := rows.ListMessages(ctx, c.Store, rows.MessageFilter{Sender: sender, Limit: 1})
+	if err != nil || len(page.Rows) == 0 || page.Rows[0].SenderName == "" {
+		return pages.Line(sender), err
+	}
+	return pages.Line(sender) + ", " + pages.Line(page.Rows[0].SenderName), nil
+}
+
+// makeOperatorCode asks gated for a code, and shows it once. The page that asked for it says from.
+func (c accessPages) makeOperatorCode(r *http.Request) (next, notice string, err error) {
+	next = "/access"
+	if r.PostForm.Get("from") == "/" {
+		next = "/"
+	}
+	var made struct {
+		Code      string `json:"code"`
+		ExpiresAt int64  `json:"expires_at"` // unix ms
+	}
+	if err := c.ask(r.Context(), "gated", http.MethodPost, "/v1/operators/code", nil, &made); err != nil {
+		return next, "", err
+	}
+	left := time.Duration(made.ExpiresAt-c.Now().UnixMilli()) * time.Millisecond
+	return next, fmt.Sprintf("Write %s to the bot in a direct chat within %d minutes. It works once, for the user who writes it, and is not shown again.",
+		msg.CommandAnywhere(msg.CommandOperator+" "+made.Code), int(left.Round(time.Minute).Minutes())), nil
+}
+
+// removeOperator asks gated to end the role that came of a code.
+func (c accessPages) removeOperator(r *http.Request) (next, notice string, err error) {
+	sender := strings.TrimSpace(r.PostForm.Get("sender"))
+	err = c.ask(r.Context(), "gated", http.MethodPost, "/v1/operators/remove",
+		map[string]string{"sender": sender}, nil)
+	return "/access", fmt.Sprintf("%s is no longer an operator.", pages.Line(sender)), err
 }

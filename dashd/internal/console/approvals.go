@@ -19,20 +19,19 @@ import (
 
 // Limits of the page of the requests.
 const (
-	maxRequests    = 50
-	maxDecided     = 20
-	maxGroups      = 100
-	maxSharers     = 3 // chats that are named of each group
-	defaultsWithin = time.Second
-	// askEvery bounds how often onbod is asked for them.
-	askEvery = time.Second
+	maxRequests     = 50
+	maxDecided      = 20
+	maxGroups       = 100
+	maxSharers      = 3 // chats that are named of each group
+	defaultsTimeout = time.Second
+	askEvery        = time.Second
 )
 
 // decide makes the action of the form that approves or rejects a request: onbod does it, and the page shows its words.
 func (c *approvalPages) decide(verb, field string) action {
 	return func(r *http.Request) (next, notice string, err error) {
 		var answer struct{ Text string }
-		err = ask(r.Context(), c.Onbod, "onbod", http.MethodPost, "/"+verb, map[string]string{
+		err = c.ask(r.Context(), "onbod", http.MethodPost, "/"+verb, map[string]string{
 			"code": chi.URLParam(r, "code"), field: strings.TrimSpace(r.PostForm.Get(field)),
 			"by": login.Sender(r.Context()),
 		}, &answer)
@@ -70,24 +69,24 @@ func (c *approvalPages) list(r *http.Request) (*shown, error) {
 			return nil, err
 		}
 	}
-	return &shown{title: "Approvals", template: "approvals.html", data: page}, nil
+	return &shown{data: page}, nil
 }
 
-// defaultFolders are the groups that onbod would make, by code; none if it does not say. onbod is asked once
-// a second at most, unless a request is newer than its answer.
+// defaultFolders are the groups that onbod would make, by code; none if it does not say. onbod is asked once a second
+// at most, whatever the number of open pages, unless a request is newer than its answer.
 func (c *approvalPages) defaultFolders(ctx context.Context, pending []*rows.Request) map[string]string {
-	newer := func(folders map[string]string) bool {
-		return len(folders) > 0 &&
-			slices.ContainsFunc(pending, func(r *rows.Request) bool { return folders[r.Code] == "" })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	newer := len(c.folders) > 0 &&
+		slices.ContainsFunc(pending, func(r *rows.Request) bool { return c.folders[r.Code] == "" })
+	if age := c.Now().Sub(c.askedAt); newer || age < 0 || age >= askEvery {
+		c.folders, c.askedAt = c.askDefaults(ctx), c.Now()
 	}
-	folders, _ := c.defaults.get(c.Now, askEvery, newer, func() (map[string]string, error) {
-		return c.askDefaults(ctx), nil
-	})
-	return folders
+	return c.folders
 }
 
 func (c *approvalPages) askDefaults(ctx context.Context) map[string]string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultsWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultsTimeout)
 	defer cancel()
 	var answer struct {
 		Requests []struct {
@@ -95,7 +94,7 @@ func (c *approvalPages) askDefaults(ctx context.Context) map[string]string {
 			DefaultFolder string `json:"default_folder"`
 		} `json:"requests"`
 	}
-	if err := c.Onbod.Do(ctx, http.MethodGet, "/v1/requests?state="+string(rows.RequestPending), nil,
+	if err := c.Daemons["onbod"].Do(ctx, http.MethodGet, "/v1/requests?state="+string(rows.RequestPending), nil,
 		&answer); err != nil {
 		c.Log.Debug("asking onbod for requests failed", "err", err)
 	}
@@ -112,16 +111,14 @@ func (c *approvalPages) sharedGroups(ctx context.Context) ([]pages.GroupChats, e
 	if err != nil {
 		return nil, err
 	}
-	groups, matches := t.groups, t.sharers
-	all := make([]pages.GroupChats, 0, min(len(groups), maxGroups))
-	for _, g := range groups[:min(len(groups), maxGroups)] {
-		leads := matches[g.Folder]
-		named := leads[:min(len(leads), maxSharers)]
+	all := make([]pages.GroupChats, 0, min(len(t.groups), maxGroups))
+	for _, g := range t.groups[:min(len(t.groups), maxGroups)] {
+		named, more := t.leads(g.Folder, maxSharers)
 		titles, err := c.titles(ctx, named)
 		if err != nil {
 			return nil, err
 		}
-		shared := pages.GroupChats{Folder: g.Folder, More: len(leads) - len(named)}
+		shared := pages.GroupChats{Folder: g.Folder, More: more}
 		for _, words := range named {
 			if title := titles.Of(words); title != "" {
 				words = fmt.Sprintf("%s (%s)", title, words)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/routeapi"
 )
 
 // Limits of the lists of chats and windows.
@@ -48,7 +50,7 @@ func (c chatPages) list(r *http.Request) (*shown, error) {
 	if list.Next != nil {
 		page.Next = below(r, "before", strconv.FormatInt(list.Next.SeenAt, 10)+"~"+list.Next.JID)
 	}
-	return &shown{title: "Chats", template: "chatlist.html", data: page}, nil
+	return &shown{data: page}, nil
 }
 
 func (c chatPages) chatRows(ctx context.Context, chats []rows.SeenChat, now int64) ([]pages.ChatRow, error) {
@@ -67,7 +69,7 @@ func (c chatPages) chatRows(ctx context.Context, chats []rows.SeenChat, now int6
 	from, to := c.spendSpan()
 	list := make([]pages.ChatRow, len(chats))
 	for i, chat := range chats {
-		open, err := rows.OpenTurnCount(ctx, c.Store, chat.JID, maxOpenCount)
+		turns, err := rows.CountOpenTurns(ctx, c.Store, chat.JID, "", "", maxOpenCount)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +81,7 @@ func (c chatPages) chatRows(ctx context.Context, chats []rows.SeenChat, now int6
 		if err != nil {
 			return nil, err
 		}
-		list[i] = pages.ChatRow{SeenChat: chat, Home: home, Open: open, Window: last[chat.JID], Spend: used}
+		list[i] = pages.ChatRow{SeenChat: chat, Home: home, Open: turns.Open, Window: last[chat.JID], Spend: used}
 	}
 	return list, nil
 }
@@ -101,11 +103,20 @@ func (c chatPages) engagement(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.Engagement{Now: now, Lines: windows, Later: q.Get("chat") != ""}
+	page := pages.List[rows.OpenWindow]{Now: now, Lines: windows, Later: q.Get("chat") != ""}
 	if len(windows) > maxRows {
 		page.Lines = windows[:maxRows]
 		w := windows[maxRows-1]
 		page.Next = below(r, "until", strconv.FormatInt(w.Until, 10), "chat", w.ChatJID, "place", w.Place)
 	}
-	return &shown{title: "Engagement", template: "engagement.html", data: page}, nil
+	return &shown{data: page}, nil
+}
+
+// endEngagement ends a window: routd does it.
+func (c chatPages) endEngagement(r *http.Request) (next, notice string, err error) {
+	chat, place, now := r.PostForm.Get("chat"), r.PostForm.Get("place"), int64(0)
+	err = c.ask(r.Context(), "routd", http.MethodPost, routeapi.EngagementPath,
+		routeapi.EngagementRequest{JID: &chat, Topic: &place, TTL: &now}, nil)
+	return "/engagement",
+		fmt.Sprintf("The window in %s has ended. New messages there start a turn only if a route leads them to a group.", pages.Line(chat)), err
 }

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -32,15 +33,7 @@ import (
 type Console struct {
 	*site
 	overview  overviewPages
-	messages  messagePages
-	lost      lostPages
-	turns     turnPages
-	chats     chatPages
-	access    accessPages
 	approvals approvalPages
-	routes    routePages
-	groups    groupPages
-	upkeep    upkeepPages
 }
 
 // site is the part that all pages share.
@@ -54,14 +47,15 @@ type site struct {
 type (
 	overviewPages struct {
 		*site
-		minutes  cached[pages.Minutes]
 		findings findings
 		answered atomic.Bool // a chat of a platform was answered
 		checking sync.Mutex  // a token is tried
 	}
 	approvalPages struct {
 		*site
-		defaults cached[map[string]string] // of onbod
+		mu      sync.Mutex
+		askedAt time.Time         // when onbod was asked
+		folders map[string]string // its answer
 	}
 	messagePages struct{ *site }
 	lostPages    struct{ *site }
@@ -78,9 +72,7 @@ type Config struct {
 	Store     store.Reader
 	Status    *status.Status
 	Pages     *pages.Pages
-	Routd     *httpx.Client
-	Gated     *httpx.Client
-	Onbod     *httpx.Client
+	Daemons   map[string]*httpx.Client                    // routd, gated and onbod
 	Examine   func(context.Context) ([]facts.Fact, error) // finds problems in the rows
 	Operators []string                                    // OPERATORS
 	Data      string                                      // ARIZUKO_DATA
@@ -97,27 +89,28 @@ type Config struct {
 // New makes a Console.
 func New(cfg Config) *Console {
 	s := &site{Config: cfg}
-	return &Console{
-		site: s, overview: overviewPages{site: s}, messages: messagePages{s}, lost: lostPages{s}, turns: turnPages{s},
-		chats: chatPages{s}, access: accessPages{s}, approvals: approvalPages{site: s}, routes: routePages{s},
-		groups: groupPages{s}, upkeep: upkeepPages{s},
-	}
+	return &Console{site: s, overview: overviewPages{site: s}, approvals: approvalPages{site: s}}
 }
 
 // Mount adds the pages. The router must require a login and refuse posts of other sites.
 func (c *Console) Mount(r chi.Router) {
 	for _, v := range c.views() {
-		r.Get(v.path, c.page(v))
+		r.Get(v.path, c.handle(func(w http.ResponseWriter, r *http.Request) error {
+			w.Header().Set("Vary", "Accept")
+			content, err := v.load(r)
+			if err != nil {
+				return err
+			}
+			return c.write(w, r, http.StatusOK, v, content)
+		}))
 	}
 	for path, do := range c.actions() {
 		r.Post(path, c.act(do))
 	}
-	r.Get("/turns/{id}/log", c.turns.log)
-	r.Post("/groups/*", c.groups.change)
-	r.Get("/logs", c.groups.log)
-	r.Get("/files", c.groups.download)
-	r.Get("/routes/edit", c.routes.newEditor)
-	r.Post("/routes/edit", c.routes.edit)
+	r.Post("/groups/*", c.handle(groupPages{c.site}.change))
+	r.Get("/logs", c.handle(groupPages{c.site}.log))
+	r.Get("/files", c.handle(groupPages{c.site}.download))
+	r.Post("/routes/edit", c.handle(routePages{c.site}.edit))
 }
 
 // Answered reports whether a chat of a platform was answered, now or since dashd was started.
@@ -125,45 +118,58 @@ func (c *Console) Answered(ctx context.Context) (bool, error) { return c.overvie
 
 // view is a page.
 type view struct {
-	path    string // pattern of chi
-	section string // the link in the navigation that is current
+	path     string // pattern of chi
+	section  string // the link in the navigation that is current
+	title    string
+	template string
 	// load reads the content of the page.
 	load  func(*http.Request) (*shown, error)
 	still bool   // it is not rendered again while it is open
 	needs string // the daemon that makes the changes of the page, "" for none
 }
 
-// shown is the content of a page: a template and its data.
+// shown is the content of a page: the data of its template.
 type shown struct {
-	title    string
-	template string
-	data     any
-	up       []pages.Link
+	data    any
+	title   string       // "" for the one of the view
+	up      []pages.Link // pages between it and its section
+	problem string       // why a form of it was refused
 }
 
+// The pages that answer a form with themselves.
+var (
+	groupView = view{path: "/groups/*", section: "/groups", template: "group.html", still: true, needs: "routd"}
+	routeEdit = view{path: "/routes/edit", section: "/routes", title: "Edit routes", template: "route-editor.html",
+		still: true}
+)
+
 func (c *Console) views() []view {
+	messages, turns, lost, upkeep := messagePages{c.site}, turnPages{c.site}, lostPages{c.site}, upkeepPages{c.site}
+	chats, groups, routes := chatPages{c.site}, groupPages{c.site}, routePages{c.site}
+	group, editor := groupView, routeEdit
+	group.load, editor.load = groups.show, routes.newEditor
 	return []view{
-		{path: "/", section: "/", load: c.overview.show},
-		{path: "/messages", section: "/messages", load: c.messages.list},
-		{path: "/messages/{id}", section: "/messages", load: c.messages.show, needs: "gated"},
-		{path: "/turns", section: "/turns", load: c.turns.list, needs: "gated"},
-		{path: "/turns/{id}", section: "/turns", load: c.turns.show, needs: "gated"},
-		{path: "/turns/{id}/context", section: "/turns", load: c.turns.prompt, still: true},
-		{path: "/spend", section: "/spend", load: c.upkeep.spend},
-		{path: "/reminders", section: "/reminders", load: c.upkeep.reminders, needs: "gated"},
-		{path: "/polls", section: "/polls", load: c.upkeep.polls, needs: "gated"},
-		{path: "/lost", section: "/lost", load: c.lost.list, needs: "gated"},
-		{path: "/lost/confirm", section: "/lost", load: c.lost.confirm, still: true, needs: "gated"},
-		{path: "/chats", section: "/chats", load: c.chats.list},
-		{path: "/approvals", section: "/approvals", load: c.approvals.list, needs: "onbod"},
-		{path: "/routes", section: "/routes", load: c.routes.list, needs: "routd"},
-		{path: "/audit", section: "/audit", load: c.upkeep.audit},
-		{path: "/engagement", section: "/engagement", load: c.chats.engagement, needs: "routd"},
-		{path: "/groups", section: "/groups", load: c.groups.list, needs: "routd"},
-		{path: "/groups/*", section: "/groups", load: c.groups.show, still: true, needs: "routd"},
-		{path: "/settings", section: "/settings", load: c.groups.settings},
-		{path: "/connect/{daemon}", section: "/", load: c.overview.connect, still: true},
-		{path: "/access", section: "/access", load: c.access.show, still: true},
+		{"/", "/", "Overview", "overview.html", c.overview.show, false, ""},
+		{"/messages", "/messages", "Messages", "messages.html", messages.list, false, ""},
+		{"/messages/{id}", "/messages", "", "why.html", messages.show, false, "gated"},
+		{"/turns", "/turns", "Turns", "turns.html", turns.list, false, "gated"},
+		{"/turns/{id}", "/turns", "", "turn.html", turns.show, false, "gated"},
+		{"/turns/{id}/context", "/turns", "What the agent was given", "prompt.html", turns.prompt, true, ""},
+		{"/spend", "/spend", "Spend", "spend.html", upkeep.spend, false, ""},
+		{"/reminders", "/reminders", "Reminders", "reminders.html", upkeep.reminders, false, "gated"},
+		{"/polls", "/polls", "Polls", "polls.html", upkeep.polls, false, "gated"},
+		{"/lost", "/lost", "Lost and found", "lost.html", lost.list, false, "gated"},
+		{"/lost/confirm", "/lost", "Lost and found", "lost.html", lost.confirm, true, "gated"},
+		{"/chats", "/chats", "Chats", "chatlist.html", chats.list, false, ""},
+		{"/approvals", "/approvals", "Approvals", "approvals.html", c.approvals.list, false, "onbod"},
+		{"/routes", "/routes", "Routes", "routes.html", routes.list, false, "routd"},
+		{"/audit", "/audit", "Changes", "audit.html", upkeep.audit, false, ""},
+		{"/engagement", "/engagement", "Engagement", "engagement.html", chats.engagement, false, "routd"},
+		{"/groups", "/groups", "Groups", "groups.html", groups.list, false, "routd"},
+		{"/settings", "/settings", "Settings", "settings.html", groups.settings, false, ""},
+		{"/connect/{daemon}", "/", "", "connect.html", c.overview.connect, true, ""},
+		{"/access", "/access", "Access", "access.html", accessPages{c.site}.show, true, ""},
+		group, editor,
 	}
 }
 
@@ -172,53 +178,63 @@ func (c *Console) views() []view {
 type action func(r *http.Request) (next, notice string, err error)
 
 func (c *Console) actions() map[string]action {
+	turns, access, upkeep := turnPages{c.site}, accessPages{c.site}, upkeepPages{c.site}
 	return map[string]action{
-		"/turns/{id}/retry":             c.turns.change("retry", "Turn %d is in the queue again."),
-		"/turns/{id}/cancel":            c.turns.change("cancel", "Turn %d was cancelled."),
-		"/turns/{id}/asks/{ask}/answer": c.turns.answerQuestion,
-		"/reminders/{id}/cancel":        c.upkeep.cancelReminder,
-		"/polls/{id}/close":             c.upkeep.closePoll,
-		"/groups":                       c.groups.add,
-		"/engagement/end":               c.chats.endEngagement,
+		"/turns/{id}/retry":             turns.change("retry", "Turn %d is in the queue again."),
+		"/turns/{id}/cancel":            turns.change("cancel", "Turn %d was cancelled."),
+		"/turns/{id}/asks/{ask}/answer": turns.answerQuestion,
+		"/reminders/{id}/cancel":        upkeep.cancelReminder,
+		"/polls/{id}/close":             upkeep.closePoll,
+		"/groups":                       groupPages{c.site}.add,
+		"/engagement/end":               chatPages{c.site}.endEngagement,
 		"/approvals/{code}/approve":     c.approvals.decide("approve", "folder"),
 		"/approvals/{code}/reject":      c.approvals.decide("reject", "reason"),
 		"/connect/{daemon}":             c.overview.tryToken,
-		"/operators/code":               c.access.makeOperatorCode,
-		"/operators/remove":             c.access.removeOperator,
-		"/messages/{id}/replay":         c.messages.replay,
-		"/lost/replay":                  c.lost.replay,
+		"/operators/code":               access.makeOperatorCode,
+		"/operators/remove":             access.removeOperator,
+		"/messages/{id}/replay":         messagePages{c.site}.replay,
+		"/lost/replay":                  lostPages{c.site}.replay,
 	}
 }
 
-// page answers with a page, or with its fragment in JSON for one that is open.
-func (c *site) page(v view) http.HandlerFunc {
+// handle shows the error of a handler.
+func (c *site) handle(do func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Vary", "Accept")
-		content, fragment, err := c.render(v, r)
-		if err != nil {
+		if err := do(w, r); err != nil {
 			c.failed(w, r, err)
-			return
 		}
-		tag := ""
-		if !v.still {
-			hash := sha256.Sum256([]byte(fragment))
-			tag = fmt.Sprintf(`"%x"`, hash[:16])
-		}
-		if wantsJSON(r) {
-			writeFragment(w, r, fragment, tag)
-			return
-		}
-		requests, _, err := rows.WaitingRequests(r.Context(), c.Store)
-		if err != nil {
-			c.failed(w, r, err)
-			return
-		}
-		notice, problem := c.flashes.take(r.URL.Query().Get(flashParameter), c.Now())
-		c.Pages.View(w, http.StatusOK, pages.View{
-			Title: content.title, Section: v.section, Up: content.up, Tag: tag, Login: login.Sender(r.Context()),
-			Fragment: fragment, Notice: notice, Problem: problem, Requests: requests.Rows,
-		})
 	}
+}
+
+// write answers with a page, or with its fragment in JSON for one that is open. An error leaves the answer unwritten.
+func (c *site) write(w http.ResponseWriter, r *http.Request, status int, v view, content *shown) error {
+	fragment, err := c.render(r.Context(), v, content.data)
+	if err != nil {
+		return err
+	}
+	tag := ""
+	if !v.still {
+		hash := sha256.Sum256([]byte(fragment))
+		tag = fmt.Sprintf(`"%x"`, hash[:16])
+	}
+	if wantsJSON(r) && r.Method == http.MethodGet {
+		writeFragment(w, r, fragment, tag)
+		return nil
+	}
+	requests, _, err := rows.WaitingRequests(r.Context(), c.Store)
+	if err != nil {
+		return err
+	}
+	notice, problem := c.flashes.take(r.URL.Query().Get(flashParameter), c.Now())
+	up := content.up
+	if v.path != v.section {
+		up = append([]pages.Link{pages.Section(v.section)}, up...)
+	}
+	c.Pages.View(w, status, pages.View{
+		Title: cmp.Or(content.title, v.title), Section: v.section, Up: up, Tag: tag, Login: login.Sender(r.Context()),
+		Fragment: fragment, Notice: notice, Problem: cmp.Or(content.problem, problem), Requests: requests.Rows,
+	})
+	return nil
 }
 
 // wantsJSON reports whether a request is of a page that is open.
@@ -240,21 +256,18 @@ func writeFragment(w http.ResponseWriter, r *http.Request, fragment template.HTM
 	httpx.JSON(w, http.StatusOK, map[string]template.HTML{"html": fragment})
 }
 
-func (c *site) render(v view, r *http.Request) (*shown, template.HTML, error) {
-	content, err := v.load(r)
-	if err != nil {
-		return nil, "", err
-	}
-	fragment, err := c.Pages.Fragment(content.template, content.data)
+// render makes the fragment of a page. It begins with a warning if the daemon that the page needs does not run.
+func (c *site) render(ctx context.Context, v view, data any) (template.HTML, error) {
+	fragment, err := c.Pages.Fragment(v.template, data)
 	if err != nil || v.needs == "" {
-		return content, fragment, err
+		return fragment, err
 	}
-	runs, err := c.Status.Runs(r.Context(), v.needs)
+	runs, err := c.Status.Runs(ctx, v.needs)
 	if err != nil || runs {
-		return content, fragment, err
+		return fragment, err
 	}
 	down, err := c.Pages.Fragment("down.html", v.needs)
-	return content, down + fragment, err
+	return down + fragment, err
 }
 
 // failed shows why a page cannot be shown: the words of a refusal, else that the database cannot be read.
@@ -311,10 +324,10 @@ const askTimeout = 4 * time.Second
 
 // ask calls the daemon that owns the rows. Its error is in words for operators: the daemon's own, or what is
 // wrong with the daemon.
-func ask(ctx context.Context, client *httpx.Client, daemon, method, path string, in, out any) error {
+func (c *site) ask(ctx context.Context, daemon, method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	err := client.Do(ctx, method, path, in, out)
+	err := c.Daemons[daemon].Do(ctx, method, path, in, out)
 	switch {
 	case httpx.IsAnswer(err) && apierr.KindOf(err) == apierr.Unavailable:
 		return apierr.New(apierr.Unavailable, "%s cannot do that now: %s. Try again.", daemon,
@@ -330,7 +343,7 @@ func ask(ctx context.Context, client *httpx.Client, daemon, method, path string,
 				"If that does not help, dashd doctor on the server says what is wrong.", daemon)
 	case httpx.IsForeign(err):
 		return apierr.New(apierr.Unavailable,
-			"What answers is not %s, or it is broken: check %s_URL and its log on the server.", daemon,
+			"The program that answers is not %s, or it is broken: check %s_URL and its log on the server.", daemon,
 			strings.ToUpper(daemon))
 	}
 	return apierr.New(apierr.Unavailable, "%s does not answer: start it, then try again.", daemon)

@@ -2,22 +2,33 @@ package console
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
+	"io/fs"
+	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
-	"strconv"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 )
 
 // list shows the groups by folder.
@@ -38,14 +49,13 @@ func (c groupPages) list(r *http.Request) (*shown, error) {
 			break
 		}
 		row := pages.GroupRow{Group: g, Warnings: len(t.warningsOf(g.Folder))}
-		leads := t.sharers[g.Folder]
-		row.Chats, row.More = leads[:min(len(leads), maxSharers)], max(0, len(leads)-maxSharers)
+		row.Chats, row.More = t.leads(g.Folder, maxSharers)
 		if row.Turn, row.TurnAt, err = rows.LastFolderTurn(r.Context(), c.Store, g.Folder); err != nil {
 			return nil, err
 		}
 		page.Lines = append(page.Lines, row)
 	}
-	return &shown{title: "Groups", template: "groups.html", data: page}, nil
+	return &shown{data: page}, nil
 }
 
 func (t *table) warningsOf(folder string) (texts []string) {
@@ -60,7 +70,7 @@ func (t *table) warningsOf(folder string) (texts []string) {
 // add registers a group: routd does it. A refused form stays filled in.
 func (c groupPages) add(r *http.Request) (next, notice string, err error) {
 	folder, name := strings.TrimSpace(r.PostForm.Get("folder")), strings.TrimSpace(r.PostForm.Get("name"))
-	err = ask(r.Context(), c.Routd, "routd", http.MethodPost, "/v1/groups",
+	err = c.ask(r.Context(), "routd", http.MethodPost, "/v1/groups",
 		msg.Group{Folder: folder, Name: name, Config: json.RawMessage(`{}`)}, nil)
 	if err != nil {
 		return "/groups?" + url.Values{"folder": {folder}, "name": {name}}.Encode(), "", err
@@ -77,15 +87,7 @@ func (c groupPages) show(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	page, err := c.groupPage(r, g)
-	if err != nil {
-		return nil, err
-	}
-	return groupShown(page), nil
-}
-
-func groupShown(page *pages.Group) *shown {
-	return &shown{title: page.Folder, template: "group.html", data: page,
-		up: []pages.Link{{Path: "/groups", Text: "Groups"}}}
+	return &shown{title: g.Folder, data: page}, err
 }
 
 func (c groupPages) groupOf(r *http.Request) (*msg.Group, error) {
@@ -106,13 +108,11 @@ func (c groupPages) groupPage(r *http.Request, g *msg.Group) (*pages.Group, erro
 	if err != nil {
 		return nil, err
 	}
-	leads := t.sharers[g.Folder]
 	page := &pages.Group{
 		Now: c.Now().UnixMilli(), Folder: g.Folder, Name: g.Name, Config: indented(g.Config), Version: groupVersion(g),
-		CreatedAt: g.CreatedAt,
-		Warnings:  t.warningsOf(g.Folder), Chats: leads[:min(len(leads), maxRows)],
-		MoreChats: max(0, len(leads)-maxRows),
+		Warnings: t.warningsOf(g.Folder),
 	}
+	page.Chats, page.MoreChats = t.leads(g.Folder, maxRows)
 	if page.Choice, err = c.agentChoice(ctx, g); err != nil {
 		return nil, err
 	}
@@ -158,38 +158,49 @@ func groupVersion(g *msg.Group) string {
 }
 
 // change saves or deletes a group: routd does it. What was typed into a form that is refused stays there.
-func (c groupPages) change(w http.ResponseWriter, r *http.Request) {
+func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 	r, ok := c.form(w, r, maxForm)
 	if !ok {
-		return
+		return nil
 	}
 	g, err := c.groupOf(r)
 	if err != nil {
-		c.failed(w, r, err)
-		return
+		return err
 	}
-	address, next, notice := "/v1/groups/"+url.PathEscape(g.Folder), groupPath(g.Folder),
-		"Saved: the change holds from the next message on."
-	switch r.PostForm.Get("do") {
+	address, next, notice := routeapi.GroupPath(g.Folder), groupPath(g.Folder),
+		"Saved. The change takes effect with the next message."
+	var refusal error
+	form := r.PostForm
+	switch form.Get("do") {
 	case "agent":
-		err = c.chooseAgent(r, g)
+		refusal = c.chooseAgent(r, g)
 	case "delete":
 		notice, next = "The group "+g.Folder+" is deleted. Its files stay in its folder on the server.", "/groups"
-		err = ask(r.Context(), c.Routd, "routd", http.MethodDelete, address, nil, nil)
+		refusal = c.ask(r.Context(), "routd", http.MethodDelete, address, nil, nil)
 	default:
-		err = c.saveGroup(r, g, address)
+		refusal = c.saveGroup(r, g, address)
 	}
-	if err == nil {
+	if refusal == nil {
 		http.Redirect(w, r, c.flashes.add(next, notice, "", c.Now()), http.StatusSeeOther)
-		return
+		return nil
 	}
-	c.refuseGroup(w, r, g, err)
+	page, err := c.groupPage(r, g)
+	if err != nil {
+		return err
+	}
+	problem := plainText(refusal.Error())
+	if do := form.Get("do"); do != "agent" && do != "delete" {
+		page.Name, page.Config, page.Version = form.Get("name"), form.Get("config"), form.Get("version")
+		page.Problem = problem
+	}
+	return c.write(w, r, apierr.KindOf(refusal).Status(), groupView,
+		&shown{title: g.Folder, data: page, problem: problem})
 }
 
 func (c groupPages) saveGroup(r *http.Request, g *msg.Group, address string) error {
 	if r.PostForm.Get("version") != groupVersion(g) {
 		return apierr.New(apierr.Conflict,
-			"The group was changed meanwhile: copy what you typed, and open its page again.")
+			"The group has been changed in the meantime: copy what you typed and open its page again.")
 	}
 	config := json.RawMessage(r.PostForm.Get("config"))
 	var syntax *json.SyntaxError
@@ -200,44 +211,8 @@ func (c groupPages) saveGroup(r *http.Request, g *msg.Group, address string) err
 	} else if err != nil {
 		return apierr.New(apierr.BadRequest, "The config must be an object, as in {\"rate\": 20}.")
 	}
-	return ask(r.Context(), c.Routd, "routd", http.MethodPut, address,
+	return c.ask(r.Context(), "routd", http.MethodPut, address,
 		msg.Group{Folder: g.Folder, Name: strings.TrimSpace(r.PostForm.Get("name")), Config: config}, nil)
-}
-
-// refuseGroup shows the page with the form as typed, and why it was refused.
-func (c groupPages) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Group, refusal error) {
-	page, err := c.groupPage(r, g)
-	if err != nil {
-		c.failed(w, r, err)
-		return
-	}
-	problem := plainText(refusal.Error())
-	switch r.PostForm.Get("do") {
-	case "agent", "delete":
-	default:
-		page.Name, page.Config, page.Version = r.PostForm.Get("name"), r.PostForm.Get("config"),
-			r.PostForm.Get("version")
-		page.Problem = problem
-	}
-	content := groupShown(page)
-	fragment, err := c.Pages.Fragment(content.template, content.data)
-	if err != nil {
-		c.failed(w, r, err)
-		return
-	}
-	c.Pages.View(w, apierr.KindOf(refusal).Status(), pages.View{Title: content.title, Section: "/groups",
-		Up: content.up, Fragment: fragment, Problem: problem})
-}
-
-// log answers with the log of a group's run as text.
-func (c groupPages) log(w http.ResponseWriter, r *http.Request) {
-	folder := r.URL.Query().Get("group")
-	run, err := strconv.ParseInt(r.URL.Query().Get("run"), 10, 64)
-	if err != nil || msg.ValidFolder(folder) != nil {
-		c.failed(w, r, apierr.New(apierr.BadRequest, "The address must name a group and the number of a run."))
-		return
-	}
-	c.writeLog(w, r, folder, run)
 }
 
 // settings shows the configuration of dashd.
@@ -248,5 +223,162 @@ func (c groupPages) settings(r *http.Request) (*shown, error) {
 	}
 	page := pages.Settings{Now: c.Now().UnixMilli(), Values: c.Settings, Paths: c.Paths, Version: c.Version,
 		Schema: c.Schema, Daemons: daemons}
-	return &shown{title: "Settings", template: "settings.html", data: page}, nil
+	return &shown{data: page}, nil
+}
+
+// agentsTimeout bounds the question which agents there are: without an answer the form takes any name.
+const agentsTimeout = time.Second
+
+// agentChoice reads which agent and model a group has, and the other choices.
+func (c groupPages) agentChoice(ctx context.Context, g *msg.Group) (choice pages.AgentChoice, err error) {
+	own, _ := groupconfig.Parse(g.Config) // an invalid one chooses nothing; the page names its mistakes
+	choice = pages.AgentChoice{
+		Agent: groupconfig.AgentTitle(own.Agent.Name), Model: cmp.Or(own.Agent.Model, groupconfig.DefaultAgent),
+		Own: own.Agent.Command != "" || own.Agent.Image != "",
+	}
+	offered, err := factrows.AgentModels(ctx, c.Store, g.Folder, own.Agent.Name)
+	if err != nil {
+		return choice, err
+	}
+	for _, m := range offered.Models {
+		choice.Models = append(choice.Models, m.ID)
+	}
+	ctx, cancel := context.WithTimeout(ctx, agentsTimeout)
+	defer cancel()
+	var answer struct{ Agents []string }
+	if err := c.ask(ctx, "gated", http.MethodGet, "/v1/agents", nil, &answer); err == nil {
+		choice.Agents = answer.Agents
+		if !slices.Contains(choice.Agents, choice.Agent) {
+			choice.Agents, choice.Missing = append(choice.Agents, choice.Agent), true
+		}
+	}
+	return choice, nil
+}
+
+// chooseAgent sets the agent and model of a group: routd does it. A model is kept for its agent alone.
+func (c groupPages) chooseAgent(r *http.Request, g *msg.Group) error {
+	own, _ := groupconfig.Parse(g.Config)
+	chosen := map[string]any{"model": chosenOf(r, "model")}
+	if r.PostForm.Has("agent") {
+		chosen["name"] = chosenOf(r, "agent")
+		name, _ := chosen["name"].(string)
+		if name != own.Agent.Name && chosen["model"] == own.Agent.Model {
+			chosen["model"] = nil
+		}
+	}
+	patch := map[string]any{"config": map[string]any{"agent": chosen}}
+	return c.ask(r.Context(), "routd", http.MethodPatch, routeapi.GroupPath(g.Folder), patch, nil)
+}
+
+// chosenOf is a field as a group's config has it: null for the default one.
+func chosenOf(r *http.Request, field string) any {
+	value := strings.TrimSpace(r.PostForm.Get(field))
+	if value == "" || value == groupconfig.DefaultAgent {
+		return nil
+	}
+	return value
+}
+
+const (
+	// maxNames is how many names of a folder are read: as many are sorted and shown in pages.
+	maxNames = 10_000
+	// minDownloadRate is how slow a reader may be, in bytes a second.
+	minDownloadRate = 20_000
+)
+
+var errNoFile = apierr.New(apierr.NotFound, "There is no such file in the folder of the group.")
+
+// openIn opens a file or a folder of a group, for reading. No symbolic link is followed: agents write these folders.
+func (c groupPages) openIn(folder, name string) (*os.File, error) {
+	if msg.ValidFolder(folder) != nil || name != "" && (!fs.ValidPath(name) || strings.ContainsRune(name, 0)) {
+		return nil, errNoFile
+	}
+	root, err := os.OpenRoot(path.Join(c.Data, "groups"))
+	if err != nil {
+		return nil, missing(err)
+	}
+	defer root.Close()
+	full := path.Join(msg.DirName(folder), name)
+	for i, r := range full + "/" {
+		if r != '/' {
+			continue
+		}
+		info, err := root.Lstat(full[:i])
+		if err != nil {
+			return nil, missing(err)
+		}
+		if kind := info.Mode().Type(); kind != 0 && kind != fs.ModeDir {
+			return nil, apierr.New(apierr.NotFound, "%s is not a regular file: links and special files are not followed.",
+				pages.Line(full[:i]))
+		}
+	}
+	f, err := root.OpenFile(full, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0) // a named pipe would block
+	return f, missing(err)
+}
+
+// missing words the errors of a name that leads to no file.
+func missing(err error) error {
+	for _, gone := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.ELOOP} {
+		if errors.Is(err, gone) {
+			return errNoFile
+		}
+	}
+	return err
+}
+
+// files lists a folder of a group by name, those after a name.
+func (c groupPages) files(folder, dir, after string) (list pages.Files, err error) {
+	list.Dir = dir
+	f, err := c.openIn(folder, dir)
+	if err != nil {
+		if dir == "" && apierr.KindOf(err) == apierr.NotFound {
+			err = nil // made with the first run
+		}
+		return list, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(maxNames + 1)
+	if list.Cut = len(entries) > maxNames; err != nil && len(entries) == 0 && !errors.Is(err, io.EOF) {
+		return list, apierr.New(apierr.NotFound, "%s is no folder.", pages.Line(dir))
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		if e.Name() <= after {
+			continue
+		}
+		if len(list.Lines) == maxRows {
+			list.Next = list.Lines[maxRows-1].Name
+			break
+		}
+		file := pages.FileLine{Name: e.Name(), Path: path.Join(dir, e.Name()),
+			Folder: e.IsDir(), Regular: e.Type().IsRegular()}
+		if info, err := e.Info(); err == nil { // it may be gone by now
+			file.Size, file.At = info.Size(), info.ModTime().UnixMilli()
+		}
+		list.Lines = append(list.Lines, file)
+	}
+	return list, nil
+}
+
+// download answers with a file of a group, which no browser shows or runs.
+func (c groupPages) download(w http.ResponseWriter, r *http.Request) error {
+	name := r.URL.Query().Get("path")
+	f, err := c.openIn(r.URL.Query().Get("group"), name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return errNoFile
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
+	h.Set("Cache-Control", "no-store")
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute +
+		time.Duration(info.Size())*time.Second/minDownloadRate))
+	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
 }

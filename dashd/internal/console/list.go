@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/apierr"
 )
 
@@ -12,7 +13,7 @@ import (
 func idOf(text, of string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id <= 0 {
-		return 0, apierr.New(apierr.BadRequest, "The address has no number of a %s.", of)
+		return 0, apierr.New(apierr.BadRequest, "The address needs the number of a %s.", of)
 	}
 	return id, nil
 }
@@ -30,9 +31,32 @@ func position(values url.Values) (int64, error) {
 	return id, err
 }
 
+// paged is the beginning of a list of which one row more was read than a page shows, and the address of the rest.
+func paged[T any](r *http.Request, list []T, parameter string, id func(T) int64) (page []T, next string) {
+	if len(list) <= maxRows {
+		return list, ""
+	}
+	return list[:maxRows], below(r, parameter, strconv.FormatInt(id(list[maxRows-1]), 10))
+}
+
 // older is the address of the rest of a list, with the same filters: the rows before one.
 func older(r *http.Request, last int64) string {
 	return below(r, "before", strconv.FormatInt(last, 10))
+}
+
+// choices are links to the lists of a path, one for each value of state: pairs are values and texts. The current one is
+// marked.
+func choices(path string, query url.Values, current string, pairs ...string) (all []pages.Choice) {
+	for i := 0; i < len(pairs); i += 2 {
+		query.Set("state", pairs[i])
+		if pairs[i] == "" {
+			query.Del("state")
+		}
+		address := url.URL{Path: path, RawQuery: query.Encode()}
+		all = append(all, pages.Choice{Link: pages.Link{Path: address.String(), Text: pairs[i+1]},
+			Current: pairs[i] == current})
+	}
+	return all
 }
 
 // below is the address of another part of a list, with the same filters: pairs are parameters and their values.

@@ -3,16 +3,25 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/config"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/why"
 )
 
 const (
@@ -32,14 +41,17 @@ func (c messagePages) list(r *http.Request) (*shown, error) {
 	if query.Has("before") {
 		data.Newest = below(r, "before", "")
 	}
-	var err error
-	if data.Groups, err = c.groupNames(r.Context()); err != nil {
+	t, err := c.table(r.Context())
+	if err != nil {
 		return nil, err
+	}
+	for _, g := range t.groups[:min(len(t.groups), maxGroups)] {
+		data.Groups = append(data.Groups, g.Folder)
 	}
 	if problem == "" {
 		err = c.listInto(r, &data, filter)
 	}
-	return &shown{title: "Messages", template: "messages.html", data: data}, err
+	return &shown{data: data}, err
 }
 
 // listInto reads a page of the list.
@@ -55,7 +67,7 @@ func (c messagePages) listInto(r *http.Request, data *pages.Messages, filter row
 	page, err := rows.ListMessages(ctx, c.Store, filter)
 	if errors.Is(err, rows.ErrTooBroad) {
 		data.Wrong, data.Problem = "text",
-			"The search takes too long: too many messages have these words. Add another one, or a longer beginning."
+			"The search takes too long: too many messages have these words. Add another word, or type more of one."
 		return nil
 	}
 	if err != nil {
@@ -78,19 +90,6 @@ func (c messagePages) listInto(r *http.Request, data *pages.Messages, filter row
 	return err
 }
 
-// groupNames are the folders of the groups, at most maxGroups.
-func (c messagePages) groupNames(ctx context.Context) ([]string, error) {
-	groups, err := c.Store.Groups(ctx)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, 0, min(len(groups), maxGroups))
-	for _, g := range groups[:min(len(groups), maxGroups)] {
-		names = append(names, g.Folder)
-	}
-	return names, nil
-}
-
 // messageFilter reads the filters of an address. problem says why one is invalid, and wrong is its field.
 func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem string) {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
@@ -108,7 +107,7 @@ func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem strin
 		if text := get(name); text != "" {
 			t, err := time.Parse(timeField, text)
 			if err != nil {
-				return f, name, "The time is not one such as 2026-05-31T14:00."
+				return f, name, "Write the time as 2026-05-31T14:00."
 			}
 			*at = t.UnixMilli()
 		}
@@ -128,11 +127,10 @@ func filterForm(query url.Values) pages.MessageFilter {
 		Text: get("text"), Chat: get("chat"), Group: get("group"), Sender: get("sender"), Since: get("since"),
 		Until:        get("until"),
 		Directions:   options(query.Get("direction"), "", "both", "in", "received", "out", "sent"),
-		Dispositions: options(query.Get("disposition"), dispositions()...),
+		Dispositions: options(query.Get("disposition"), decisions...),
 		Reasons:      options(query.Get("reason"), reasons()...),
-		State: options(query.Get("state"), "", "any", string(rows.StateWaiting), "queued or being sent", "sent",
-			"sent", "failed", "failed",
-			"ambiguous", "may have arrived", "cancelled", "cancelled"),
+		State: options(query.Get("state"), "", "any", string(rows.StateWaiting), "queued or being sent", "sent", "sent",
+			"failed", "failed", "ambiguous", "may have arrived", "cancelled", "cancelled"),
 	}
 	var active []string
 	for _, name := range []string{"chat", "group", "sender", "direction", "disposition", "reason", "state", "since",
@@ -145,14 +143,11 @@ func filterForm(query url.Values) pages.MessageFilter {
 	return form
 }
 
-// dispositions are pairs of value and text.
-func dispositions() []string {
-	return []string{"", "any", string(rows.Undecided), "undecided", string(msg.Routed), "routed: starts a turn",
-		string(msg.Observed), "observed",
-		string(msg.Command), "a command", string(msg.Sticky), "pins the chat", string(msg.Prefix), "a prefix",
-		string(msg.Dropped), "dropped",
-		string(msg.Onboarding), "parked: waits for approval"}
-}
+// decisions are pairs of value and text.
+var decisions = []string{"", "any", string(rows.Undecided), "undecided", string(msg.Routed), "routed: starts a turn",
+	string(msg.Observed), "observed", string(msg.Command), "a command", string(msg.Sticky), "pins the chat",
+	string(msg.Prefix), "a prefix", string(msg.Dropped), "dropped",
+	string(msg.Onboarding), "parked: waits for approval"}
 
 func reasons() []string {
 	all := []string{"", "any"}
@@ -178,4 +173,196 @@ func options(selected string, pairs ...string) (all []pages.Option) {
 // titlesOf are the titles of the chats of messages.
 func (c *site) titlesOf(ctx context.Context, messages []*msg.Message) (pages.Titles, error) {
 	return c.titles(ctx, chatsOf(messages, func(m *msg.Message) string { return m.ChatJID }))
+}
+
+const (
+	// maxSteps bounds the steps of a page, the newest ones: a message of a thousand parts has as many.
+	maxSteps = 300
+	maxNear  = 50
+)
+
+// show shows the path of one message.
+func (c messagePages) show(r *http.Request) (*shown, error) {
+	id, err := idOf(chi.URLParam(r, "id"), "message")
+	if err != nil {
+		return nil, err
+	}
+	path, err := why.Read(r.Context(), c.Store, id)
+	if errors.Is(err, why.ErrNoMessage) {
+		return nil, apierr.New(apierr.NotFound, "There is no message %d: it was deleted by retention, or never stored.",
+			id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := c.explained(r.Context(), path)
+	return &shown{title: fmt.Sprintf("Message %d", id), data: data}, err
+}
+
+// explained makes the page of a path.
+func (c messagePages) explained(ctx context.Context, p *why.Path) (pages.Why, error) {
+	m := p.Asked
+	data := pages.Why{Message: m, Now: c.Now().UnixMilli(), Replay: replayable(m), Near: near(p)}
+	titles, err := c.titlesOf(ctx, []*msg.Message{m})
+	if err != nil {
+		return data, err
+	}
+	data.Fields = messageFields(p, titles)
+	if err := factrows.FillTranscripts(ctx, c.Store, []*msg.Message{m}); err != nil {
+		return data, err
+	}
+	change, err := factrows.LastChange(ctx, c.Store, m.ID, math.MaxInt64)
+	if err != nil {
+		return data, err
+	}
+	switch {
+	case change != nil && change.Deleted:
+		data.Change = "It has since been deleted on its platform, or will be."
+	case change != nil:
+		data.Change = "It was edited since, to: " + c.Pages.Whole(change.Content)
+	}
+	p.Daemons.Ask(ctx, config.Base{Data: c.Data}, data.Now)
+	steps := why.Steps(p)
+	data.Steps, data.Took = steps[max(0, len(steps)-maxSteps):], why.Took(p, steps)
+	data.Open = why.StillOpen(p, c.Now())
+	if p.Request != nil {
+		data.Request = p.Request.Code
+	}
+	data.Copy, err = factrows.CopyOf(ctx, c.Store, m.ID)
+	return data, err
+}
+
+// messageFields are the facts about a message: its place, its turns, and the fields that `gated why` prints, too.
+func messageFields(p *why.Path, titles pages.Titles) (all []pages.Field) {
+	m := p.Asked
+	add := func(name, text, path string) {
+		if text = pages.Line(text); text != "" {
+			all = append(all, pages.Field{Name: name, Text: text, Path: path})
+		}
+	}
+	direction := "received"
+	if m.Direction == msg.Out {
+		direction = "sent"
+	}
+	add("State", direction+": "+pages.StateOf(m), "")
+	add("Chat", titles.Name(m.ChatJID), "/messages?"+url.Values{"chat": {m.ChatJID}}.Encode())
+	if titles.Of(m.ChatJID) != "" {
+		add("Address", m.ChatJID, "")
+	}
+	if m.SenderName != "" {
+		add("From", m.SenderName, "")
+	}
+	add("Sender", m.Sender, senderPath(m))
+	add("Kind", pages.FormOf(m), "")
+	if m.Timestamp != 0 && m.Direction == msg.In {
+		add("Sent, by the platform's clock", time.UnixMilli(m.Timestamp).Format("2006-01-02 15:04:05.000 MST"), "")
+	}
+	if m.RoutedTo != "" && !strings.HasPrefix(m.RoutedTo, "daemon:") {
+		add("Group", m.RoutedTo, "/groups/"+m.RoutedTo)
+	}
+	for _, t := range p.Turns {
+		name := fmt.Sprintf("Turn %d", t.ID)
+		text := fmt.Sprintf("%s, group %s", t.State, t.Folder)
+		if t.Topic != "" {
+			text += ", topic " + t.Topic
+		} else {
+			text += ", without a topic"
+		}
+		add(name, text, turnPath(t.ID))
+	}
+	for _, f := range p.Fields() {
+		path := pages.OriginPath(f.From)
+		if f.Turn != 0 {
+			path = turnPath(f.Turn)
+		}
+		add(strings.ToUpper(f.Name[:1])+f.Name[1:], f.Text, path)
+	}
+	return all
+}
+
+func turnPath(id int64) string { return fmt.Sprintf("/turns/%d", id) }
+
+func senderPath(m *msg.Message) string {
+	if m.Sender == "" {
+		return ""
+	}
+	query := url.Values{"sender": {m.Sender}}
+	if m.Direction == msg.Out {
+		query.Set("direction", string(msg.Out))
+	}
+	return "/messages?" + query.Encode()
+}
+
+// near are the other messages of a path.
+func near(p *why.Path) (all []pages.NearMessage) {
+	self := p.Asked.ID
+	add := func(m *msg.Message, relation string) {
+		known := slices.ContainsFunc(all, func(n pages.NearMessage) bool { return n.ID == m.ID })
+		if m.ID != self && !known && len(all) < maxNear {
+			all = append(all, pages.NearMessage{Message: m, Relation: relation})
+		}
+	}
+	for _, m := range p.Rows {
+		switch {
+		case m.ForwardedFrom != nil:
+			add(m, "between groups")
+		case m.Source == msg.SourceReplay:
+			add(m, fmt.Sprintf("a replay of message %d", m.DerivedFrom))
+		case m.DerivedFrom != 0:
+			add(m, fmt.Sprintf("derived from message %d", m.DerivedFrom))
+		default:
+			add(m, "received")
+		}
+	}
+	for _, t := range p.Turns {
+		for _, r := range t.Replies {
+			add(r.Message, fmt.Sprintf("an answer of turn %d", t.ID))
+		}
+		for _, id := range t.Batch {
+			add(&msg.Message{ID: id, ChatJID: t.ChatJID}, fmt.Sprintf("received, of turn %d", t.ID))
+		}
+	}
+	for _, t := range p.Turns {
+		for _, a := range t.Asks {
+			for _, m := range a.Presses {
+				add(m, fmt.Sprintf("a press of a button of question %d", a.ID))
+			}
+		}
+	}
+	for _, r := range p.Replies {
+		add(r.Message, "an answer of the gateway")
+	}
+	return all
+}
+
+// replayable reports whether gated makes a copy of a message: one that was not delivered, or that is decided.
+func replayable(m *msg.Message) bool {
+	if m.Direction == msg.Out {
+		return m.OutState == msg.OutFailed || m.OutState == msg.OutAmbiguous || m.OutState == msg.OutCancelled
+	}
+	return m.Disposition != "" && m.Disposition != msg.Onboarding
+}
+
+// replay asks gated to copy a message. A message that has a copy is copied once more only if the form says so.
+func (c messagePages) replay(r *http.Request) (next, notice string, err error) {
+	id, err := idOf(chi.URLParam(r, "id"), "message")
+	if err != nil {
+		return "/messages", "", err
+	}
+	next = fmt.Sprintf("/messages/%d", id)
+	path := fmt.Sprintf("/v1/messages/%d/replay", id)
+	if r.PostForm.Get("again") == "true" && r.PostForm.Get("sure") == "yes" {
+		path += "?again=true"
+	}
+	var copied struct {
+		ID int64 `json:"id"`
+	}
+	if err := c.ask(r.Context(), "gated", http.MethodPost, path, nil, &copied); err != nil {
+		if apierr.KindOf(err) == apierr.Conflict {
+			err = apierr.New(apierr.Conflict, "%s", strings.ReplaceAll(err.Error(), "again=true replays it once more",
+				"confirm below to replay it once more"))
+		}
+		return next, "", err
+	}
+	return fmt.Sprintf("/messages/%d", copied.ID), fmt.Sprintf("This is the copy of message %d.", id), nil
 }

@@ -1,14 +1,31 @@
 package console
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+	"golang.org/x/sync/singleflight"
+
+	"arizuko/dashd/internal/checks"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
+	"arizuko/dashd/internal/status"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/msg"
 )
 
 // show shows the state of the instance.
@@ -40,22 +57,252 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shown{title: "Overview", template: "overview.html", data: pages.Overview{
-		Facts: f, Pending: requests.Rows, Steps: steps, Minutes: minutes,
+	return &shown{data: pages.Overview{
+		Facts: f, Down: len(down), Pending: requests.Rows, Steps: steps, Minutes: minutes,
 		Attention: attention[:min(len(attention), maxAttention)], Unlisted: max(0, len(attention)-maxAttention),
 	}}, nil
 }
 
+const shownMinutes = 60
+
+// countMinutes counts the messages of the last hour by minute.
+func (c *overviewPages) countMinutes(ctx context.Context) (pages.Minutes, error) {
+	since := c.Now().Truncate(time.Minute).Add(-(shownMinutes - 1) * time.Minute).UnixMilli()
+	counted, all, err := rows.Minutes(ctx, c.Store, since, shownMinutes)
+	return pages.Minutes{Rows: counted, Partly: !all}, err
+}
+
+// maxStepRequests is how many requests the first steps show.
+const maxStepRequests = 3
+
+// steps are the tasks that remain until a chat of a platform was answered, nil once one was.
+func (c *overviewPages) steps(ctx context.Context, daemons []status.Daemon) (*pages.Steps, error) {
+	answered, err := c.wasAnswered(ctx)
+	if err != nil || answered {
+		return nil, err
+	}
+	pending, err := factrows.Requests(ctx, c.Store, factrows.RequestPending, maxStepRequests)
+	if err != nil {
+		return nil, err
+	}
+	s := &pages.Steps{}
+	if s.Operators, err = c.operators(ctx); err != nil {
+		return nil, err
+	}
+	for _, r := range pending {
+		if !r.Noted() {
+			s.Requests = append(s.Requests, r)
+		}
+	}
+	find := func(name string) status.Daemon {
+		if i := slices.IndexFunc(daemons, func(d status.Daemon) bool { return d.Name == name }); i >= 0 {
+			return daemons[i]
+		}
+		return status.Daemon{Name: name, Connection: daemon.Stopped}
+	}
+	for _, name := range daemon.Core() {
+		if row := find(name); name != "dashd" && !row.OK && row.Connection != daemon.Degraded {
+			s.Daemons = append(s.Daemons, name)
+		}
+	}
+	for _, p := range platforms() {
+		row := find(p.Daemon)
+		if i := slices.IndexFunc(daemons, func(d status.Daemon) bool { return d.OK && isOf(d.Name, p.Daemon) }); i >= 0 {
+			row = daemons[i]
+		}
+		p.Token, p.Connected = daemon.TokenVariable(p.Daemon), row.OK
+		if row.Connection == daemon.BadCredentials || row.Connection == daemon.Degraded {
+			p.Problem = row.Detail
+		}
+		s.Platforms = append(s.Platforms, p)
+	}
+	return s, nil
+}
+
+// wasAnswered reports whether a chat of a platform was answered, now or since dashd was started.
+func (c *overviewPages) wasAnswered(ctx context.Context) (bool, error) {
+	if c.answered.Load() {
+		return true, nil
+	}
+	var names []string
+	for _, a := range daemon.Adapters() {
+		names = append(names, a.Platform)
+	}
+	answered, err := rows.Answered(ctx, c.Store, names)
+	if answered {
+		c.answered.Store(true)
+	}
+	return answered, err
+}
+
+// isOf reports whether a daemon is an adapter of some account.
+func isOf(name, adapter string) bool {
+	base, _ := msg.SplitAccount(name)
+	return base == adapter
+}
+
+// platforms are those that an instance can be connected to.
+func platforms() []pages.Platform {
+	return []pages.Platform{
+		{Name: "Telegram", Daemon: "teled", Where: "from @BotFather, command /newbot",
+			OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry",
+			Secrets:    []string{"TELEGRAM_BOT_TOKEN"}},
+		{Name: "Discord", Daemon: "discd", Where: "from the developer portal, Bot, Reset Token",
+			OperatorID: "discord:123, your user id (Settings, Advanced, Developer Mode; your profile, Copy User ID)",
+			Secrets:    []string{"DISCORD_BOT_TOKEN"}},
+		{Name: "Slack", Daemon: "slakd", Where: "and SLACK_APP_TOKEN, from your app's page",
+			OperatorID: "slack:U0AB, your member id (your profile, Copy member ID)",
+			Secrets:    []string{"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"}},
+	}
+}
+
 const (
-	shownMinutes = 60
-	minutesLife  = 5 * time.Second
+	findingsLife   = 10 * time.Second // how old findings may be that the overview shows
+	findingsWait   = time.Second / 4  // how long it waits for newer ones than it has
+	maxFindingsAge = time.Minute      // from which it says that they are old
+	maxAttention   = 12               // how many of them it lists
 )
 
-// countMinutes counts the messages of the last hour by minute: once in five seconds for all open pages.
-func (c *overviewPages) countMinutes(ctx context.Context) (pages.Minutes, error) {
-	return c.minutes.get(c.Now, minutesLife, func(pages.Minutes) bool { return false }, func() (pages.Minutes, error) {
-		since := c.Now().Truncate(time.Minute).Add(-(shownMinutes - 1) * time.Minute).UnixMilli()
-		counted, all, err := rows.Minutes(ctx, c.Store, since, shownMinutes)
-		return pages.Minutes{Rows: counted, Partly: !all}, err
-	})
+// findings are the problems that the rows show. All open pages share them.
+type findings struct {
+	flight singleflight.Group
+	last   atomic.Pointer[examined] // nil for none yet
+}
+
+// examined is the result of an examination.
+type examined struct {
+	at    time.Time // when it began
+	found []facts.Fact
+	down  string // as read was given it
+}
+
+// read returns the findings of the latest examination. It starts one and waits for it, but not for long: it may hang.
+// down names the daemons that are not healthy: findings from a time when others were are stale.
+func (f *findings) read(ctx context.Context, c *site, down string) ([]facts.Fact, error) {
+	wait := findingsWait
+	switch last := f.last.Load(); {
+	case last == nil:
+		wait = askTimeout
+	case down == last.down && c.Now().Sub(last.at) < findingsLife && !c.Now().Before(last.at):
+		return last.found, nil
+	}
+	done := f.flight.DoChan("", func() (any, error) { return nil, f.examine(context.WithoutCancel(ctx), c, down) })
+	select {
+	case result := <-done:
+		if result.Err != nil {
+			return nil, result.Err
+		}
+	case <-time.After(wait):
+	}
+	last := f.last.Load()
+	if last == nil {
+		last = &examined{}
+	}
+	if c.Now().Sub(last.at) > maxFindingsAge {
+		old := facts.Fact{Text: "looking for problems takes long: this list is not up to date",
+			Fix: "`dashd doctor` on the server shows why"}
+		return append([]facts.Fact{old}, last.found...), nil
+	}
+	return last.found, nil
+}
+
+func (f *findings) examine(ctx context.Context, c *site, down string) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // it would end dashd: no handler of a request catches it
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	began := c.Now()
+	found, err := c.Examine(ctx)
+	if err == nil {
+		f.last.Store(&examined{began, found, down})
+	}
+	return err
+}
+
+// connect says how a platform gets its token, which only the environment of its daemon has.
+func (c *overviewPages) connect(r *http.Request) (*shown, error) {
+	p, err := platform(r)
+	if err != nil {
+		return nil, err
+	}
+	p.Token = daemon.TokenVariable(p.Daemon)
+	daemons, err := c.Status.Daemons(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	p.Connected = slices.ContainsFunc(daemons, func(d status.Daemon) bool { return d.Name == p.Daemon && d.OK })
+	data := pages.Connect{Platform: p, Profiles: profiles(daemons, p.Daemon)}
+	return &shown{title: "Connect " + p.Name, data: data}, nil
+}
+
+// platform is the one whose daemon the address names.
+func platform(r *http.Request) (pages.Platform, error) {
+	name := chi.URLParam(r, "daemon")
+	all := platforms()
+	i := slices.IndexFunc(all, func(p pages.Platform) bool { return p.Daemon == name })
+	if i < 0 {
+		return pages.Platform{}, apierr.New(apierr.NotFound, "no adapter is named %.40q", name)
+	}
+	return all[i], nil
+}
+
+// profiles are those of Compose with which an adapter starts beside those that run.
+func profiles(daemons []status.Daemon, name string) string {
+	var all []string
+	for _, a := range daemon.Adapters() {
+		if a.Name == name || slices.ContainsFunc(daemons, func(d status.Daemon) bool {
+			return d.Name == a.Name && d.Connection != daemon.Stopped
+		}) {
+			all = append(all, a.Platform)
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// tryToken runs the check of an adapter with tokens from a form. They are given to that program alone, and are neither
+// stored nor shown nor logged.
+func (c *overviewPages) tryToken(r *http.Request) (next, notice string, err error) {
+	p, err := platform(r)
+	if err != nil {
+		return "/", "", err
+	}
+	next = "/connect/" + p.Daemon
+	environ := slices.DeleteFunc(daemon.Environ("", c.Environ),
+		func(entry string) bool { return strings.HasPrefix(entry, "LOG_") })
+	var tokens []string
+	for _, variable := range p.Secrets {
+		token := strings.TrimSpace(r.PostForm.Get(variable))
+		if token == "" {
+			return next, "", apierr.New(apierr.BadRequest, "Paste %s to try it.", variable)
+		}
+		if strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			return next, "", apierr.New(apierr.BadRequest, "%s contains characters that no token has: copy it again.",
+				variable)
+		}
+		tokens = append(tokens, token)
+		environ = append(environ, variable+"="+token)
+	}
+	path := filepath.Join(c.Bin, p.Daemon)
+	if _, err := os.Stat(path); err != nil {
+		return next, "", apierr.New(apierr.Unavailable,
+			"The program %s is not installed beside dashd: set the token as described below, and run `%[1]s check` "+
+				"where %[1]s runs.", p.Daemon)
+	}
+	if !c.checking.TryLock() {
+		return next, "", apierr.New(apierr.Conflict, "Another token is being tried: try again in a moment.")
+	}
+	defer c.checking.Unlock()
+	result := checks.Run(r.Context(), path, environ)
+	redact := func(text string) string {
+		return c.Pages.Hide(pages.Printable(config.NewRedactor(tokens...).String(strings.TrimSpace(text))))
+	}
+	found := redact(result.Out)
+	if result.Problem == "" && result.Code == 0 {
+		found = strings.TrimSuffix(found, p.Daemon+": ok") // the words of a terminal
+		return next, "It works. Now set it as described below.\n" + strings.TrimSpace(found), nil
+	}
+	failed := redact(cmp.Or(result.Problem, result.Errors))
+	failed = strings.ReplaceAll("\n"+failed, "\n"+p.Daemon+": ", "\n") // it begins each line
+	return next, "", apierr.New(apierr.BadRequest, "It does not work:%s\n%s", failed, found)
 }

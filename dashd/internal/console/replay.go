@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -26,6 +27,9 @@ const (
 	maxQuestion = httpx.MaxBody - 4<<10
 )
 
+// errUncorrected is why a copy cannot be tested.
+const errUncorrected = "Correct the routes that cannot be saved first."
+
 // replay decides on the newest messages by the stored table and by the copy.
 func (c routePages) replay(ctx context.Context, d *draft, last int) (*pages.Replay, error) {
 	table, err := c.table(ctx)
@@ -34,40 +38,60 @@ func (c routePages) replay(ctx context.Context, d *draft, last int) (*pages.Repl
 	}
 	routes, problems := d.table(table.routes)
 	if len(problems) > 0 {
-		return &pages.Replay{Problem: "Correct the routes that cannot be saved first."}, nil
+		return &pages.Replay{Problem: errUncorrected}, nil
 	}
 	inbound, err := rows.NewestInbound(ctx, c.Store, last)
 	if err != nil {
 		return nil, err
 	}
-	r := replayer{result: &pages.Replay{}, rows: map[int64]*rows.Inbound{}, kinds: map[[2]string]int{}}
 	var items []routeapi.Item
+	var of []*rows.Inbound // each item
 	for i := range inbound {
 		if item, ok := replayItem(&inbound[i]); ok {
-			r.rows[item.ID] = &inbound[i]
-			items = append(items, item)
-		} else {
-			r.result.Skipped++
+			items, of = append(items, item), append(of, &inbound[i])
 		}
 	}
-	r.result.Messages = len(items)
-	err = c.compare(ctx, withIDs(routes, table.routes), items, r.add)
+	tested, err := c.compare(ctx, withIDs(routes, table.routes), items)
 	if err != nil {
 		return &pages.Replay{Problem: plainText(err.Error())}, nil
 	}
-	r.sum()
-	return r.result, nil
+	result := &pages.Replay{Messages: len(items), Skipped: len(inbound) - len(items)}
+	kinds := map[pages.ReplayKind]int{}
+	for i, t := range tested {
+		was, would := answerWords(&items[i], &t.Present), answerWords(&items[i], &t.Edited)
+		if was == would {
+			if sameWait(&t.Present, &t.Edited) {
+				continue
+			}
+			would += ", but waits differently"
+		}
+		result.Changed++
+		kinds[pages.ReplayKind{Was: was, Would: would}]++
+		if len(result.Rows) < maxReplayRows {
+			result.Rows = append(result.Rows, pages.ReplayRow{Inbound: of[i], Was: was, Would: would,
+				Why: strings.Join(t.Edited.Trace, "; ")})
+		}
+	}
+	for kind, n := range kinds {
+		kind.Count = n
+		result.Kinds = append(result.Kinds, kind)
+	}
+	slices.SortFunc(result.Kinds, func(a, b pages.ReplayKind) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Was, b.Was), cmp.Compare(a.Would, b.Would))
+	})
+	result.Kinds = result.Kinds[:min(len(result.Kinds), maxReplayKinds)]
+	return result, nil
 }
 
 // compare asks routd about items, in as many requests as their size needs.
-func (c routePages) compare(ctx context.Context, routes []msg.Route, items []routeapi.Item,
-	add func(*routeapi.Item, *routeapi.TestedItem)) error {
+func (c routePages) compare(ctx context.Context, routes []msg.Route,
+	items []routeapi.Item) (all []routeapi.TestedItem, err error) {
 	if routes == nil {
 		routes = []msg.Route{}
 	}
 	table, err := json.Marshal(routes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for len(items) > 0 {
 		size, n := len(table), 0
@@ -76,26 +100,23 @@ func (c routePages) compare(ctx context.Context, routes []msg.Route, items []rou
 			n++
 		}
 		if n == 0 {
-			return apierr.New(apierr.BadRequest, "the table is too large to be compared here")
+			return nil, apierr.New(apierr.BadRequest, "the table is too large to be compared here")
 		}
 		var tested routeapi.Tested
-		if err := ask(ctx, c.Routd, "routd", http.MethodPost, routeapi.TestPath,
+		if err := c.ask(ctx, "routd", http.MethodPost, routeapi.TestPath,
 			routeapi.Test{Items: items[:n], Routes: routes}, &tested); err != nil {
-			return err
+			return nil, err
 		}
 		if len(tested.Problems) > 0 {
-			return apierr.New(apierr.BadRequest, "correct the routes first: the one at place %d: %s",
+			return nil, apierr.New(apierr.BadRequest, "correct the routes first: the one at place %d: %s",
 				tested.Problems[0].Row+1, tested.Problems[0].Text)
 		}
 		if len(tested.Items) != n {
-			return apierr.New(apierr.Internal, "routd answered %d of %d messages", len(tested.Items), n)
+			return nil, apierr.New(apierr.Internal, "routd answered %d of %d messages", len(tested.Items), n)
 		}
-		for i := range tested.Items {
-			add(&items[i], &tested.Items[i])
-		}
-		items = items[n:]
+		all, items = append(all, tested.Items...), items[n:]
 	}
-	return nil
+	return all, nil
 }
 
 // replayItem is the question that gated asked about a row, as far as the row tells. It reports false for what routes do
@@ -103,8 +124,7 @@ func (c routePages) compare(ctx context.Context, routes []msg.Route, items []rou
 func replayItem(m *rows.Inbound) (routeapi.Item, bool) {
 	item := routeapi.Item{
 		ID: m.ID, ChatJID: m.ChatJID, Kind: msg.ChatKind(m.Kind), Topic: m.Topic, ThreadID: m.ThreadID,
-		Sender:     m.Sender,
-		SenderName: m.SenderName[:min(len(m.SenderName), 256)], Verb: m.Verb, PlatformID: m.PlatformID,
+		Sender: m.Sender, SenderName: m.SenderName[:min(len(m.SenderName), 256)], Verb: m.Verb, PlatformID: m.PlatformID,
 		StickyGroup: m.Pinned, ReceivedAt: m.ReceivedAt,
 	}
 	reason := msg.Reason(m.Reason)
@@ -124,48 +144,9 @@ func replayItem(m *rows.Inbound) (routeapi.Item, bool) {
 	return item, item.Check() == nil
 }
 
-// replayer sums up the answers.
-type replayer struct {
-	result *pages.Replay
-	rows   map[int64]*rows.Inbound
-	kinds  map[[2]string]int // by was and would be
-}
-
-func (r *replayer) add(item *routeapi.Item, tested *routeapi.TestedItem) {
-	was, would := answerWords(item, &tested.Present), answerWords(item, &tested.Edited)
-	if was == would && sameWait(&tested.Present, &tested.Edited) {
-		return
-	}
-	if was == would {
-		would += ", but waits differently"
-	}
-	r.result.Changed++
-	r.kinds[[2]string{was, would}]++
-	if len(r.result.Rows) == maxReplayRows {
-		return
-	}
-	r.result.Rows = append(r.result.Rows, pages.ReplayRow{Inbound: r.rows[tested.ID], Was: was, Would: would,
-		Why: strings.Join(tested.Edited.Trace, "; ")})
-}
-
 // sameWait reports whether messages that are answered are held as long.
 func sameWait(a, b *routeapi.Answer) bool {
-	if a.Action != routeapi.Trigger {
-		return true
-	}
-	x, errX := json.Marshal(a.Impulse)
-	y, errY := json.Marshal(b.Impulse)
-	return errX == nil && errY == nil && string(x) == string(y)
-}
-
-func (r *replayer) sum() {
-	for kind, n := range r.kinds {
-		r.result.Kinds = append(r.result.Kinds, pages.ReplayKind{Was: kind[0], Would: kind[1], Count: n})
-	}
-	slices.SortFunc(r.result.Kinds, func(a, b pages.ReplayKind) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Was, b.Was), cmp.Compare(a.Would, b.Would))
-	})
-	r.result.Kinds = r.result.Kinds[:min(len(r.result.Kinds), maxReplayKinds)]
+	return a.Action != routeapi.Trigger || reflect.DeepEqual(a.Impulse, b.Impulse)
 }
 
 // answerWords words the way of a message.
@@ -195,18 +176,18 @@ func (c routePages) testDraft(ctx context.Context, d *draft, typed pages.TestMes
 	}
 	routes, problems := d.table(table.routes)
 	if len(problems) > 0 {
-		return &pages.TestedMessage{Problem: "Correct the routes that cannot be saved first."}, nil
+		return &pages.TestedMessage{Problem: errUncorrected}, nil
 	}
 	item, err := c.testItem(ctx, typed)
 	if err != nil {
 		return nil, err
 	}
-	t := tester{c.site, table, item, typed}
+	t := tester{c.site, table, item, typed.Text}
 	edited, why, err := t.decide(ctx, withIDs(routes, table.routes))
-	if err != nil {
-		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
+	var present string
+	if err == nil {
+		present, _, err = t.decide(ctx, table.routes)
 	}
-	present, _, err := t.decide(ctx, table.routes)
 	if err != nil {
 		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
 	}
@@ -234,14 +215,13 @@ type tester struct {
 	*site
 	table *table
 	item  routeapi.Item
-	typed pages.TestMessage
+	text  string
 }
 
 // decide returns the decision in words, and the steps to it. A text that begins with a command, a group or a topic is
 // read as gated reads it.
 func (t *tester) decide(ctx context.Context, routes []msg.Route) (decision string, why []string, err error) {
-	item := t.item
-	text := t.typed.Text
+	item, text := t.item, t.text
 	if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID), func(string) bool { return false }); ok {
 		item.HomeOnly = true
 		why = append(why, fmt.Sprintf("the text is the command /%s, which gated answers", command.Name))
@@ -316,6 +296,6 @@ func (t *tester) ask(ctx context.Context, routes []msg.Route, item *routeapi.Ite
 		Answer routeapi.Answer `json:"answer"`
 		Trace  []string        `json:"trace"`
 	}
-	err := ask(ctx, t.Routd, "routd", http.MethodPost, routeapi.TestPath, request, &result)
+	err := t.site.ask(ctx, "routd", http.MethodPost, routeapi.TestPath, request, &result)
 	return &result.Answer, result.Trace, err
 }

@@ -28,15 +28,14 @@ const (
 )
 
 // newEditor shows a fresh copy of the table.
-func (c routePages) newEditor(w http.ResponseWriter, r *http.Request) {
+func (c routePages) newEditor(r *http.Request) (*shown, error) {
 	table, err := c.table(r.Context())
 	if err != nil {
-		c.failed(w, r, err)
-		return
+		return nil, err
 	}
 	d := newDraft(routeapi.Digest(table.routes), table.routes)
 	q := r.URL.Query()
-	page := pages.RouteEditor{Last: defaultReplay, Test: pages.TestMessage{Chat: q.Get("chat"), Sender: q.Get("sender"),
+	page := &pages.RouteEditor{Last: defaultReplay, Test: pages.TestMessage{Chat: q.Get("chat"), Sender: q.Get("sender"),
 		SenderName: q.Get("name"), Thread: q.Get("thread"), Verb: cmp.Or(q.Get("verb"), msg.VerbMessage)}}
 	if page.Test.Chat != "" {
 		d.add("chat_jid=" + page.Test.Chat)
@@ -45,7 +44,7 @@ func (c routePages) newEditor(w http.ResponseWriter, r *http.Request) {
 		page.TooLarge = text
 		d.rows = nil
 	}
-	c.showEditor(w, r, http.StatusOK, d, page, "")
+	return &shown{data: page}, c.fillEditor(r.Context(), d, page)
 }
 
 // tooLarge says that a table cannot be edited on a page, "" if it can.
@@ -61,17 +60,16 @@ func tooLarge(routes []msg.Route) string {
 }
 
 // edit answers the buttons of the page.
-func (c routePages) edit(w http.ResponseWriter, r *http.Request) {
+func (c routePages) edit(w http.ResponseWriter, r *http.Request) error {
 	r, ok := c.form(w, r, maxDraft)
 	if !ok {
-		return
+		return nil
 	}
 	d, err := readDraft(r.PostForm)
 	if err != nil {
-		c.failed(w, r, err)
-		return
+		return err
 	}
-	page := pages.RouteEditor{Test: readTest(r.PostForm), Last: readLast(r.PostForm.Get("last"))}
+	page := &pages.RouteEditor{Test: readTest(r.PostForm), Last: readLast(r.PostForm.Get("last"))}
 	asking, cancel := context.WithTimeout(r.Context(), askTimeout) // all questions together
 	defer cancel()
 	verb, key, _ := strings.Cut(r.PostForm.Get("do"), ":")
@@ -89,23 +87,20 @@ func (c routePages) edit(w http.ResponseWriter, r *http.Request) {
 	case "replay":
 		page.Replay, err = c.replay(asking, d, page.Last)
 	case "save":
-		c.save(w, r, d, page)
-		return
+		return c.save(w, r, d, page)
 	}
 	page.Checked = verb == "check" || verb == "test" || verb == "replay"
 	if err != nil {
-		c.failed(w, r, err)
-		return
+		return err
 	}
-	c.showEditor(w, r, http.StatusOK, d, page, "")
+	return c.showEditor(w, r, http.StatusOK, d, page, "")
 }
 
 func readTest(form url.Values) pages.TestMessage {
 	field := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	return pages.TestMessage{
 		Chat: field("test_chat"), Sender: field("test_sender"), SenderName: field("test_name"),
-		Thread: field("test_thread"),
-		Verb:   cmp.Or(field("test_verb"), msg.VerbMessage), Text: field("test_text"),
+		Thread: field("test_thread"), Verb: cmp.Or(field("test_verb"), msg.VerbMessage), Text: field("test_text"),
 	}
 }
 
@@ -118,33 +113,32 @@ func readLast(text string) int {
 }
 
 // save replaces the stored table by the copy. What was typed stays on the page if that is refused.
-func (c routePages) save(w http.ResponseWriter, r *http.Request, d *draft, page pages.RouteEditor) {
+func (c routePages) save(w http.ResponseWriter, r *http.Request, d *draft, page *pages.RouteEditor) error {
 	page.Checked = true
 	table, err := c.table(r.Context())
 	if err != nil {
-		c.failed(w, r, err)
-		return
+		return err
 	}
 	routes, problems := d.table(table.routes)
 	if len(problems) > 0 {
-		c.showEditor(w, r, http.StatusBadRequest, d, page, "")
-		return
+		return c.showEditor(w, r, http.StatusBadRequest, d, page, "")
 	}
 	if routes == nil {
 		routes = []msg.Route{} // all are deleted
 	}
 	var done routeapi.Replaced
-	err = ask(r.Context(), c.Routd, "routd", http.MethodPut, routeapi.RoutesPath,
+	err = c.ask(r.Context(), "routd", http.MethodPut, routeapi.RoutesPath,
 		routeapi.Table{Digest: d.digest, Routes: routes}, &done)
 	switch kind := apierr.KindOf(err); {
 	case err == nil:
 		http.Redirect(w, r, c.flashes.add("/routes", savedWords(&done), "", c.Now()), http.StatusSeeOther)
+		return nil
 	case kind == apierr.Conflict:
 		page.Conflict = &pages.Conflict{Saved: true}
 		d.digest = routeapi.Digest(table.routes) // now the operator has seen the changes
-		c.showEditor(w, r, kind.Status(), d, page, "")
+		return c.showEditor(w, r, kind.Status(), d, page, "")
 	default:
-		c.showEditor(w, r, kind.Status(), d, page, plainText(err.Error()))
+		return c.showEditor(w, r, kind.Status(), d, page, plainText(err.Error()))
 	}
 }
 
@@ -157,22 +151,12 @@ func savedWords(done *routeapi.Replaced) string {
 }
 
 // showEditor writes the page with a copy.
-func (c routePages) showEditor(w http.ResponseWriter, r *http.Request, status int, d *draft, page pages.RouteEditor,
-	problem string) {
-	err := c.fillEditor(r.Context(), d, &page)
-	if err != nil {
-		c.failed(w, r, err)
-		return
+func (c routePages) showEditor(w http.ResponseWriter, r *http.Request, status int, d *draft, page *pages.RouteEditor,
+	problem string) error {
+	if err := c.fillEditor(r.Context(), d, page); err != nil {
+		return err
 	}
-	fragment, err := c.Pages.Fragment("route-editor.html", page)
-	if err != nil {
-		c.failed(w, r, err)
-		return
-	}
-	c.Pages.View(w, status, pages.View{
-		Title: "Edit routes", Section: "/routes", Up: []pages.Link{{Path: "/routes", Text: "Routes"}},
-		Fragment: fragment, Problem: problem,
-	})
+	return c.write(w, r, status, routeEdit, &shown{data: page, problem: problem})
 }
 
 // fillEditor adds the checks of the rows, and the choices.
@@ -206,9 +190,14 @@ func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteE
 	}
 	reviewed := check()
 	for i, row := range d.rows {
-		row.Words = words[i]
-		fillRow(&row, i, edited[i], stored, reviewed)
-		row.Problem = plaintext.Line(cmp.Or(problems[i], row.Problem))
+		before, known := stored[row.ID]
+		row.Place, row.Words, row.New, row.Changed = i+1, words[i], !known, known && before != routeText(edited[i])
+		row.Does = plaintext.Line(targetLine(row.Target))
+		if row.Target == "" {
+			row.Does = "no target yet"
+		}
+		row.Warnings = lines(reviewed.warnings[edited[i].ID])
+		row.Problem = plaintext.Line(cmp.Or(problems[i], reviewed.problems[edited[i].ID]))
 		if row.Problem != "" {
 			page.Problems++
 		}
@@ -223,6 +212,8 @@ func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteE
 			return err
 		}
 	}
+	page.Verbs = options(page.Test.Verb, "message", "a plain message", "mention", "a mention of the bot",
+		"reply", "a reply to the bot", "reaction", "a reaction", "join", "a join", "leave", "a leave")
 	page.Targets = targetChoices(table.groups)
 	page.Chats, err = rows.NewestChats(ctx, c.Store, maxChatChoices)
 	return err
@@ -242,18 +233,6 @@ func withIDs(routes, stored []msg.Route) []msg.Route {
 		}
 	}
 	return routes
-}
-
-func fillRow(row *pages.DraftRow, i int, r msg.Route, stored map[int64]string, review review) {
-	row.Place = i + 1
-	before, known := stored[row.ID]
-	row.New = !known
-	row.Changed = known && before != routeText(r)
-	row.Does = plaintext.Line(targetLine(row.Target))
-	if row.Target == "" {
-		row.Does = "no target yet"
-	}
-	row.Problem, row.Warnings = review.problems[r.ID], lines(review.warnings[r.ID])
 }
 
 func targetChoices(groups []msg.Group) (all []string) {

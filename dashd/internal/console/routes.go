@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"arizuko/dashd/internal/pages"
-	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
@@ -36,10 +35,7 @@ func (c routePages) list(r *http.Request) (*shown, error) {
 			found = append(found, i)
 		}
 	}
-	start := max(0, slices.IndexFunc(found, func(i int) bool {
-		return strconv.FormatInt(table.routes[i].ID,
-			10) == from
-	}))
+	start := max(0, slices.IndexFunc(found, func(i int) bool { return fmt.Sprint(table.routes[i].ID) == from }))
 	if start > 0 {
 		page.Before = routesPath(query, table.routes[found[max(0, start-maxRouteLines)]].ID)
 	}
@@ -60,7 +56,7 @@ func (c routePages) list(r *http.Request) (*shown, error) {
 		line.Place, line.Words = at+1, words[i]
 		page.Rows = append(page.Rows, line)
 	}
-	return &shown{title: "Routes", template: "routes.html", data: page}, nil
+	return &shown{data: page}, nil
 }
 
 func routesPath(query string, from int64) string {
@@ -72,10 +68,8 @@ func routesPath(query string, from int64) string {
 }
 
 func contains(text string, in ...string) bool {
-	return slices.ContainsFunc(in, func(s string) bool {
-		return strings.Contains(strings.ToLower(s),
-			strings.ToLower(text))
-	})
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), text) })
 }
 
 // review has the problems and warnings of each row, by its id.
@@ -132,15 +126,15 @@ func (c routePages) matchWords(ctx context.Context, exprs []string) ([]string, e
 			e.Words(func(jid string) string { chats = append(chats, jid); return jid })
 		}
 	}
-	titles, err := rows.ChatTitles(ctx, c.Store, chats)
+	titles, err := c.titles(ctx, chats)
 	if err != nil {
 		return nil, err
 	}
 	named := func(jid string) string {
-		if titles[jid] == "" {
-			return jid
+		if title := titles.Of(jid); title != "" {
+			return fmt.Sprintf("“%s” (%s)", title, jid)
 		}
-		return fmt.Sprintf("“%s” (%s)", pages.Line(titles[jid]), jid)
+		return jid
 	}
 	words := make([]string, len(exprs))
 	for i, e := range parsed {

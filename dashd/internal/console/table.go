@@ -47,10 +47,9 @@ func (c *site) table(ctx context.Context) (*table, error) {
 		return nil, err
 	}
 	c.tables.last = &table{
-		version: version, routes: routes, groups: groups, review: sync.OnceValue(func() review {
-			return reviewOf(routes,
-				groups)
-		}), homes: routecheck.NewHomes(routes, groups), warnings: routecheck.Warnings(routes, groups),
+		version: version, routes: routes, groups: groups,
+		review: sync.OnceValue(func() review { return reviewOf(routes, groups) }),
+		homes:  routecheck.NewHomes(routes, groups), warnings: routecheck.Warnings(routes, groups),
 		sharers: sharers(routes),
 	}
 	return c.tables.last, nil
@@ -72,7 +71,13 @@ func sharers(routes []msg.Route) map[string][]string {
 	return all
 }
 
-// titles are those of chats.
+// leads are the first chats whose messages routes lead to a group, in words, and how many more there are.
+func (t *table) leads(folder string, most int) (chats []string, more int) {
+	all := t.sharers[folder]
+	return all[:min(len(all), most)], max(0, len(all)-most)
+}
+
+// titles are those of chats. They are read one by one: as JSON, broken addresses would be others.
 func (c *site) titles(ctx context.Context, jids []string) (pages.Titles, error) {
 	titles := pages.Titles{}
 	for _, jid := range jids {

@@ -8,8 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,36 +43,22 @@ func (c turnPages) list(r *http.Request) (*shown, error) {
 	}
 	list := store.TurnList{State: msg.TurnState(q.Get("state")), ChatJID: q.Get("chat"), Folder: q.Get("group"),
 		Before: before, Limit: maxRows + 1}
-	page := pages.TurnsPage{Now: c.Now().UnixMilli()}
+	page, current := pages.List[*msg.Turn]{Now: c.Now().UnixMilli()}, q.Get("state")
 	switch {
 	case list.ChatJID != "":
-		page.Of, list.Folder = "Turns of the chat "+pages.Line(list.ChatJID), ""
+		page.Of, list.Folder, current = "Turns of the chat "+pages.Line(list.ChatJID), "", "none"
 	case list.Folder != "":
-		page.Of, list.State = "Turns of the group "+pages.Line(list.Folder)+" that have started", ""
+		page.Of, list.State, current = "Turns of the group "+pages.Line(list.Folder)+" that have started", "", "none"
 	}
-	for _, choice := range []struct {
-		state msg.TurnState
-		text  string
-	}{{"", "All"}, {msg.TurnRunning, "Running"}, {msg.TurnQueued, "Queued"}, {msg.TurnFailed, "Failed"},
-		{msg.TurnCancelled, "Cancelled"}} {
-		path := "/turns"
-		if choice.state != "" {
-			path += "?state=" + string(choice.state)
-		}
-		page.Choices = append(page.Choices, pages.Choice{Link: pages.Link{Path: path, Text: choice.text},
-			Current: page.Of == "" && list.State == choice.state})
-	}
+	page.Choices = choices("/turns", url.Values{}, current, "", "All", "running", "Running", "queued", "Queued",
+		"failed", "Failed", "cancelled", "Cancelled")
 	rows, err := c.Store.Turns(r.Context(), list)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) > maxRows {
-		rows = rows[:maxRows]
-		page.Older = older(r, rows[maxRows-1].ID)
-	}
-	page.Lines = rows
-	page.Titles, err = c.titles(r.Context(), chatsOf(rows, func(t *msg.Turn) string { return t.ChatJID }))
-	return &shown{title: "Turns", template: "turns.html", data: page}, err
+	page.Lines, page.Next = paged(r, rows, "before", func(t *msg.Turn) int64 { return t.ID })
+	page.Titles, err = c.titles(r.Context(), chatsOf(page.Lines, func(t *msg.Turn) string { return t.ChatJID }))
+	return &shown{data: page}, err
 }
 
 // show shows one turn.
@@ -106,8 +94,7 @@ func (c turnPages) show(r *http.Request) (*shown, error) {
 	if err := c.addWork(ctx, &page, t); err != nil {
 		return nil, err
 	}
-	return &shown{title: fmt.Sprintf("Turn %d", t.ID), template: "turn.html", data: page,
-		up: []pages.Link{{Path: "/turns", Text: "Turns"}}}, nil
+	return &shown{title: fmt.Sprintf("Turn %d", t.ID), data: page}, nil
 }
 
 // first is the beginning of a list, as much of it as a page shows.
@@ -187,34 +174,24 @@ func (c *site) logEnd(folder string, run int64, limit int64) (text string, cut b
 	return pages.Printable(text), from > 0, nil
 }
 
-// log answers with a run's log as text.
-func (c turnPages) log(w http.ResponseWriter, r *http.Request) {
-	t, err := c.turnOf(r)
-	if err != nil {
-		c.failed(w, r, err)
-		return
-	}
+// log answers with the end of a run's log as text.
+func (c groupPages) log(w http.ResponseWriter, r *http.Request) error {
+	folder := r.URL.Query().Get("group")
 	run, err := strconv.ParseInt(r.URL.Query().Get("run"), 10, 64)
-	if err != nil {
-		c.failed(w, r, apierr.New(apierr.BadRequest, "run=%.40q is not the number of a run.", r.URL.Query().Get("run")))
-		return
+	if err != nil || msg.ValidFolder(folder) != nil {
+		return apierr.New(apierr.BadRequest, "The address must name a group and the number of a run.")
 	}
-	c.writeLog(w, r, t.Folder, run)
-}
-
-// writeLog answers with the end of a run's log.
-func (c *site) writeLog(w http.ResponseWriter, r *http.Request, folder string, run int64) {
 	text, _, err := c.logEnd(folder, run, maxLog)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		c.failed(w, r, apierr.New(apierr.NotFound, "The log of run %d is not kept any more.", run))
-	case err != nil:
-		c.failed(w, r, err)
-	default:
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		_, _ = io.WriteString(w, text) // fails only once the client is gone
+	if errors.Is(err, fs.ErrNotExist) {
+		return apierr.New(apierr.NotFound, "The log of run %d is not kept any more.", run)
 	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = io.WriteString(w, text) // fails only once the client is gone
+	return nil
 }
 
 // prompt shows the agent's prompt: gated makes it again.
@@ -225,14 +202,13 @@ func (c turnPages) prompt(r *http.Request) (*shown, error) {
 	}
 	var answer struct{ Prompt string }
 	page := pages.PromptPage{}
-	if err := ask(r.Context(), c.Gated, "gated", http.MethodGet, fmt.Sprintf("/v1/turns/%d/context", t.ID), nil,
+	if err := c.ask(r.Context(), "gated", http.MethodGet, fmt.Sprintf("/v1/turns/%d/context", t.ID), nil,
 		&answer); err != nil {
 		page.Problem = plainText(err.Error())
 	}
 	page.Prompt = pages.Printable(answer.Prompt)
-	return &shown{title: "What the agent was given", template: "prompt.html", data: page,
-		up: []pages.Link{{Path: "/turns", Text: "Turns"}, {Path: fmt.Sprintf("/turns/%d", t.ID),
-			Text: fmt.Sprintf("Turn %d", t.ID)}}}, nil
+	up := pages.Link{Path: turnPath(t.ID), Text: fmt.Sprintf("Turn %d", t.ID)}
+	return &shown{data: page, up: []pages.Link{up}}, nil
 }
 
 // change retries or cancels a turn.
@@ -242,8 +218,60 @@ func (c turnPages) change(verb, done string) action {
 		if err != nil {
 			return "/turns", "", err
 		}
-		next = fmt.Sprintf("/turns/%d", t.ID)
-		return next, fmt.Sprintf(done, t.ID), ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1"+next+"/"+verb,
+		next = turnPath(t.ID)
+		return next, fmt.Sprintf(done, t.ID), c.ask(r.Context(), "gated", http.MethodPost, "/v1"+next+"/"+verb,
 			nil, nil)
 	}
+}
+
+// questions are those of a turn, open ones first, else the newest first. operator is who looks at them.
+func (c turnPages) questions(ctx context.Context, t *msg.Turn, operator string) (all []pages.Question, err error) {
+	asks, err := c.Store.TurnAsks(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, open := range []bool{true, false} {
+		for _, a := range slices.Backward(asks) {
+			if q := (pages.Question{Ask: a, Operator: operator}); q.Open() == open {
+				all = append(all, q)
+			}
+		}
+	}
+	return all, nil
+}
+
+// answerQuestion asks gated to answer a question with the chosen option.
+func (c turnPages) answerQuestion(r *http.Request) (next, notice string, err error) {
+	t, err := c.turnOf(r)
+	if err != nil {
+		return "/turns", "", err
+	}
+	next = turnPath(t.ID)
+	a, option, err := c.chosen(r, t)
+	if err != nil {
+		return next, "", err
+	}
+	path := fmt.Sprintf("/v1/asks/%d/answer", a.ID)
+	err = c.ask(r.Context(), "gated", http.MethodPost, path, map[string]int{"option": option}, nil)
+	return next, fmt.Sprintf("Question %d is answered: %s.", a.ID, pages.Line(a.Options[option-1])), err
+}
+
+// chosen reads which question of a turn a form answers, and with which option.
+func (c turnPages) chosen(r *http.Request, t *msg.Turn) (*msg.Ask, int, error) {
+	id, err := idOf(chi.URLParam(r, "ask"), "question")
+	if err != nil {
+		return nil, 0, err
+	}
+	a, err := c.Store.Ask(r.Context(), id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if a == nil || a.TurnID != t.ID {
+		return nil, 0, apierr.New(apierr.NotFound, "Turn %d has no question %d.", t.ID, id)
+	}
+	option, err := strconv.Atoi(r.PostForm.Get("option"))
+	if err != nil || option < 1 || option > len(a.Options) {
+		return nil, 0, apierr.New(apierr.BadRequest, "Question %d has no such option: choose one of its buttons.", id)
+	}
+	return a, option, nil
 }

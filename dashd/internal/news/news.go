@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"arizuko/dashd/internal/live"
@@ -34,29 +33,9 @@ type News struct {
 	Worker string
 	// Login returns the login of a request; a page of another login stops.
 	Login func(*http.Request) string
-	// Runs reports whether gated runs. All streams share an answer for two seconds.
+	// Runs reports whether gated runs.
 	Runs func(context.Context) (bool, error)
 	Log  *slog.Logger
-
-	mu    sync.Mutex
-	askAt time.Time // before it no stream asks Runs
-	runs  bool      // its last answer
-}
-
-// runsLife is how long an answer of Runs counts.
-const runsLife = 2 * time.Second
-
-func (n *News) gatedRuns(ctx context.Context) (bool, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if time.Now().Before(n.askAt) {
-		return n.runs, nil
-	}
-	runs, err := n.Runs(ctx)
-	if err == nil {
-		n.runs, n.askAt = runs, time.Now().Add(runsLife)
-	}
-	return runs, err
 }
 
 // hello is the first event of a stream. A page fetches all that it shows then.
@@ -65,22 +44,10 @@ type hello struct {
 	Login  string `json:"login"`
 }
 
-// changed says that rows may have changed, and which web chats have something new, each with the id up to which it can
-// be read.
-type changed struct {
-	Chats map[string]int64 `json:"chats"` // by folder
-}
-
 // typing is all topics in which agents work, and whether none can, since gated does not run.
 type typing struct {
 	Chats   map[string][]string `json:"chats"` // by folder
 	Stopped bool                `json:"stopped,omitempty"`
-}
-
-// progress is all turns whose agents have said something of their work, each with the time of the last change in unix
-// ms. A turn is named until its answer was announced, so that a page never shows neither.
-type progress struct {
-	Chats map[string]map[int64]int64 `json:"chats"` // by folder and turn
 }
 
 // Events streams changes: hello, changed, typing, progress, ping, and stopping when dashd stops.
@@ -133,12 +100,15 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	return f.updateWork(s, work)
 }
 
-// updateWork sends which turns have news of their work, if that has changed. In a chat of which a row is being
-// delivered no turn ends.
+// updateWork sends all turns whose agents have said something of their work, each with the time of the last change in
+// unix ms, by folder and turn, if that has changed. In a chat of which a row is being delivered no turn ends, so that a
+// page never shows neither the work nor the answer.
 func (f *feed) updateWork(s *live.Stream, work map[string]map[int64]int64) error {
 	for jid, before := range f.work {
 		if _, waits := f.pending[jid]; waits {
-			work[jid] = merge(before, work[jid])
+			merged := maps.Clone(before)
+			maps.Copy(merged, work[jid])
+			work[jid] = merged
 		}
 	}
 	if f.work != nil && maps.EqualFunc(work, f.work, maps.Equal) {
@@ -149,14 +119,7 @@ func (f *feed) updateWork(s *live.Stream, work map[string]map[int64]int64) error
 	for jid, turns := range work {
 		chats[folder(jid)] = turns
 	}
-	return s.Event("progress", 0, progress{chats})
-}
-
-// merge returns before with the newer values.
-func merge(before, newer map[int64]int64) map[int64]int64 {
-	all := maps.Clone(before)
-	maps.Copy(all, newer)
-	return all
+	return s.Event("progress", 0, map[string]any{"chats": chats})
 }
 
 // greet begins a stream. Pages fetch older messages by themselves.
@@ -176,7 +139,8 @@ func (f *feed) greet(ctx context.Context, s *live.Stream) (err error) {
 	return s.Event("hello", 0, f.hello)
 }
 
-// announce sends which chats have something new.
+// announce sends that rows may have changed, and which web chats have something new: by folder, each with the id up to
+// which it can be read.
 func (f *feed) announce(ctx context.Context, s *live.Stream) error {
 	for {
 		newest, next, list, err := rows.WebNews(ctx, f.news.Store, f.last, rowsAtOnce)
@@ -190,7 +154,7 @@ func (f *feed) announce(ctx context.Context, s *live.Stream) error {
 		}
 		ready := f.ready(newest, undelivered)
 		f.last = next
-		if err := s.Event("changed", 0, changed{ready}); err != nil || list < rowsAtOnce {
+		if err := s.Event("changed", 0, map[string]any{"chats": ready}); err != nil || list < rowsAtOnce {
 			return err
 		}
 	}
@@ -230,7 +194,7 @@ func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
 	if err != nil {
 		return err
 	}
-	runs, err := f.news.gatedRuns(ctx)
+	runs, err := f.news.Runs(ctx)
 	if err != nil {
 		return err
 	}

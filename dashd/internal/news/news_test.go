@@ -165,7 +165,7 @@ func (s *stream) news(want map[string]int64) {
 	got := map[string]int64{}
 	for len(got) < len(want) || !maps.Equal(got, want) {
 		name, data := s.next()
-		var e changed
+		var e struct{ Chats map[string]int64 }
 		if err := json.Unmarshal([]byte(data), &e); name != "changed" || err != nil {
 			s.t.Fatalf("event %s %s, want %v after %v", name, data, want, got)
 		}

@@ -9,6 +9,7 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // Approvals is the requests of chats that want to be connected. Texts of requests are those of strangers.
@@ -98,10 +99,8 @@ func (o Operators) Shown() []string {
 
 // MadeOperator became an operator by a code.
 type MadeOperator struct {
-	Sender string // its id
-	Shown  string
-	By     string // who made the code
-	At     int64  // unix ms
+	store.MadeOperator
+	Shown string
 }
 
 // Platform is an adapter. Problem is why it is not connected, "" while it was not started.
@@ -132,15 +131,4 @@ func (s Steps) ConnectedTo() string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// requestCard is a pending request as a template shows it.
-type requestCard struct {
-	*factrows.Request
-	DefaultFolder string
-	Now           int64
-}
-
-func newRequestCard(r *factrows.Request, defaults map[string]string, now int64) requestCard {
-	return requestCard{r, defaults[r.Code], now}
 }

@@ -44,14 +44,6 @@ func (c ChatRow) Account() string {
 	return Line(account)
 }
 
-// Engagement is the windows that are open, starting with those that end first.
-type Engagement struct {
-	Lines []rows.OpenWindow
-	Next  string
-	Later bool // it is not the beginning
-	Now   int64
-}
-
 // Access is the page of a sender's permissions in a chat.
 type Access struct {
 	Chat, Sender, Name, Thread string // the question

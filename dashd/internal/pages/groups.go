@@ -2,7 +2,6 @@ package pages
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 
 	"arizuko/dashd/internal/rows"
@@ -34,7 +33,6 @@ type GroupRow struct {
 type Group struct {
 	Folder, Name, Config, Version string // Version is that of the name and config that the form changes
 	Problem                       string // why the form was refused
-	CreatedAt                     int64
 	Choice                        AgentChoice
 	Warnings, Chats               []string
 	MoreChats                     int
@@ -54,9 +52,6 @@ type AgentChoice struct {
 	Own          bool     // the group has an agent of its own, not one of AGENTS
 }
 
-// Logs is the address of the log of a run, without the run's number.
-func (g Group) Logs() string { return "/logs?" + url.Values{"group": {g.Folder}}.Encode() + "&run=" }
-
 // sessionID is the beginning of a session's id.
 func sessionID(id string) string { return Cut(id, 8) }
 
@@ -70,13 +65,10 @@ type Files struct {
 
 // FileLine is a file, or a folder.
 type FileLine struct {
-	Name, Shown, Path string // Path is below the group's folder
-	Folder, Regular   bool
-	Size, At          int64 // bytes; unix ms
+	Name, Path      string // Path is below the group's folder
+	Folder, Regular bool
+	Size, At        int64 // bytes; unix ms
 }
-
-// Bytes words the size.
-func (f FileLine) Bytes() string { return byteSize(f.Size) }
 
 // byteSize words a size in bytes.
 func byteSize(n int64) string {

@@ -214,7 +214,7 @@ func serverRestarted(t *testing.T, server *backend, b *browser.Browser) {
 	server.wantStreams(t, 0)
 	server.set(func() { server.stop, server.down = false, true })
 	for _, p := range all {
-		p.Wait(`document.querySelector("#connection").textContent.startsWith("The server has stopped at ")`)
+		p.Wait(`document.querySelector("#connection").textContent.startsWith("The server stopped at ")`)
 		p.Wait(isReconnecting)
 	}
 	for _, p := range []*browser.Tab{all[0], all[2]} {
@@ -410,7 +410,7 @@ func offline(t *testing.T, server *backend, b *browser.Browser) {
 		p.Visit(server.url + chat)
 		p.WaitConnected()
 		p.SetOffline(true)
-		p.Wait(connection + `.startsWith("You are offline since ")`)
+		p.Wait(connection + `.startsWith("You have been offline since ")`)
 		p.SendMessage("written offline")
 		p.Wait(countOf(".message.pending", 1))
 		rows := server.stored()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/testkit/browser"
@@ -148,12 +149,12 @@ func newSite(t *testing.T) string {
 			}})
 		},
 		"/none": func(w http.ResponseWriter) { b.pages.Chats(w, pages.ChatsPage{}) },
-		"/link": func(w http.ResponseWriter) { b.pages.Login(w, 403, pages.LoginPage{}) },
+		"/link": func(w http.ResponseWriter) { b.pages.Login(w, 403, login.Form{}) },
 		"/problem": func(w http.ResponseWriter) {
 			b.pages.Problem(w, httptest.NewRequest(http.MethodGet, "/", nil), 404, "No such chat", "There is no group acme/ops.")
 		},
 		"/login": func(w http.ResponseWriter) {
-			b.pages.Login(w, 403, pages.LoginPage{Password: true, Problem: "That is not the password."})
+			b.pages.Login(w, 403, login.Form{Password: true, Problem: "That is not the password."})
 		},
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { write(w) })
@@ -164,7 +165,7 @@ func newSite(t *testing.T) string {
 				w.WriteHeader(http.StatusNotModified)
 				return
 			}
-			view(t, b.pages, w, s, s.data(now), pages.View{Tag: "sample", Login: operator, Requests: 3, Title: strings.ToUpper(s.name[:1]) + s.name[1:], Notice: "Saved: the change holds from the next message on."})
+			view(t, b.pages, w, s, s.data(now), pages.View{Tag: "sample", Login: operator, Requests: 3, Title: strings.ToUpper(s.name[:1]) + s.name[1:], Notice: "Saved. The change takes effect with the next message."})
 		})
 	}
 	mux.Handle("/chat/acme/", b.handler)

@@ -46,36 +46,13 @@ type Option struct {
 	Selected    bool
 }
 
-// messageLine is a message in a list.
-type messageLine struct {
-	*msg.Message
-	Titles Titles
-}
-
-func newMessageLine(m *msg.Message, titles Titles) messageLine { return messageLine{m, titles} }
-
-// Out reports whether the bot sent it.
-func (l messageLine) Out() bool { return l.Direction == msg.Out }
-
-// Who is a name, else an address.
-func (l messageLine) Who() string { return Line(cmp.Or(l.SenderName, l.Sender, l.Source, "unknown")) }
-
-// Group is the group that it was routed to, "" for none.
-func (l messageLine) Group() string {
-	if strings.HasPrefix(l.RoutedTo, "daemon:") {
+// routedGroup is the group that a message was routed to, "" for none.
+func routedGroup(m *msg.Message) string {
+	if strings.HasPrefix(m.RoutedTo, "daemon:") {
 		return ""
 	}
-	return l.RoutedTo
+	return m.RoutedTo
 }
-
-// Form names the kind of message, "" for an ordinary one.
-func (l messageLine) Form() string { return FormOf(l.Message) }
-
-// State words its present state.
-func (l messageLine) State() string { return StateOf(l.Message) }
-
-// Bad reports whether it was not delivered, or dropped.
-func (l messageLine) Bad() bool { return undelivered(l.Message) || l.Disposition == msg.Dropped }
 
 // undelivered reports whether a message was not delivered, as far as is known.
 func undelivered(m *msg.Message) bool {
@@ -137,9 +114,6 @@ type Why struct {
 	Request string        // code of the request that it waits for
 	Now     int64
 }
-
-// Out reports whether the bot sent it.
-func (w Why) Out() bool { return w.Message.Direction == msg.Out }
 
 // Field is a fact about a message. Path leads to more, "" for nowhere.
 type Field struct{ Name, Text, Path string }

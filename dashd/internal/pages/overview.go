@@ -10,13 +10,13 @@ import (
 	"arizuko/pkg/daemon"
 	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/facts"
-	"arizuko/pkg/msg"
 )
 
 // Overview is the state of the instance.
 type Overview struct {
 	status.Facts
 	Steps   *Steps // nil once a chat of a platform was answered
+	Down    int    // daemons that are not healthy
 	Pending int    // requests of chats that wait for an operator
 	// Attention lists problems, then warnings; Unlisted is how many more there are.
 	Attention []facts.Fact
@@ -24,23 +24,11 @@ type Overview struct {
 	Minutes   Minutes
 }
 
-// Down returns how many daemons are not healthy.
-func (o Overview) Down() (n int) {
-	for i := range o.Daemons {
-		if !o.Daemons[i].OK {
-			n++
-		}
-	}
-	return n
-}
-
-// table is the daemon that reports on routes and groups in its detail, which the overview shows by itself.
-const table = "routd"
-
-// Routes are the lines of routd's report: rows that match nothing, groups that strangers reach.
+// Routes are the lines of the report on routes and groups, which routd has in its detail: rows that match nothing,
+// groups that strangers reach.
 func (o Overview) Routes() []string {
-	for i := range o.Daemons {
-		if d := &o.Daemons[i]; d.Name == table && d.Detail != "" {
+	for _, d := range o.Daemons {
+		if d.Name == "routd" && d.Detail != "" {
 			return strings.Split(d.Detail, "\n")
 		}
 	}
@@ -86,21 +74,6 @@ func lease(p status.Process) string {
 		return "not renewed for " + duration(p.Quiet)
 	}
 	return "renewed"
-}
-
-// turnTable is a list of turns with its title, made by a template: the oldest of Count.
-type turnTable struct {
-	ID, Title, Empty string
-	Turns            []*msg.Turn
-	Count            int
-	Now              int64
-}
-
-// More returns how many turns are not listed.
-func (t turnTable) More() int { return t.Count - len(t.Turns) }
-
-func newTurnTable(id, title, empty string, turns []*msg.Turn, count int, now int64) turnTable {
-	return turnTable{id, title, empty, turns, count, now}
 }
 
 // Minutes are the messages of each minute, the oldest first; the last minute is not over.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/dashd/internal/login"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/httpx"
@@ -46,25 +47,35 @@ func New() (*Pages, error) {
 // functions are those that templates call.
 func (p *Pages) functions() template.FuncMap {
 	return template.FuncMap{
-		"asset": p.assets.url, "navigation": navigation, "nav": newNav,
+		"asset": p.assets.url, "title": title, "navigation": navigation, "fields": fields,
 		"now": func() int64 { return time.Now().UnixMilli() }, "when": when, "until": until, "left": left,
 		"duration": duration, "bytes": byteSize,
 		// texts of users, agents and platforms, without secrets
 		"line": p.hidden(Line), "plain": p.hidden(plaintext.Line), "excerpt": p.hidden(Excerpt), "hide": p.Hide,
 		"whole": p.Whole, "list": list, "cut": p.hidden(func(text string) string { return Cut(text, maxText) }),
 		// messages, chats and requests
-		"message": newMessageLine, "content": Content, "undelivered": undelivered, "kind": kindWords,
-		"request": newRequestCard, "requestName": requestName, "sample": sampleOf, "decider": decider,
-		"day": dayOf, "time": timeOf, "links": linksOf, "verbs": verbs,
+		"routedGroup": routedGroup, "form": FormOf, "state": StateOf, "content": Content, "undelivered": undelivered,
+		"kind":        kindWords,
+		"requestName": requestName, "sample": sampleOf, "decider": decider,
+		"day": dayOf, "time": timeOf, "links": linksOf,
 		"accessVerb": accessVerb, "accessOutcome": accessOutcome, "accessText": accessText,
 		// turns, agents and daemons
-		"turn": newTurnAt, "turns": newTurnTable, "runs": newRunTable, "sessionID": sessionID,
+		"turn": newTurnAt, "sessionID": sessionID,
 		"work":       func(s agentproto.Status) string { return workStates[s] },
 		"step":       func(s agentproto.StepStatus) string { return stepStates[s] },
 		"call":       func(s agentproto.ToolStatus) string { return callStates[s] },
 		"connection": connection, "does": does, "lease": lease,
-		"dollars": dollars, "spendLines": newSpendTable,
+		"dollars": dollars, "spendLink": spendLink, "minus": func(a, b int) int { return a - b },
 	}
+}
+
+// fields are the data of a template that takes several values: names and values in turn.
+func fields(pairs ...any) map[string]any {
+	all := map[string]any{}
+	for i := 1; i < len(pairs); i += 2 {
+		all[pairs[i-1].(string)] = pairs[i]
+	}
+	return all
 }
 
 // Assets serves the styles and scripts that the pages refer to, below /assets/.
@@ -73,16 +84,9 @@ func (p *Pages) Assets() http.Handler { return p.assets }
 // Asset returns the path of a style or script.
 func (p *Pages) Asset(name string) (string, error) { return p.assets.url(name) }
 
-// LoginPage is the login.
-type LoginPage struct {
-	Next     string // path to go to afterwards
-	Problem  string // why the last attempt failed, "" for none
-	Password bool   // whether there is a password; else only one-time links log in
-}
-
 // Login writes the login page.
-func (p *Pages) Login(w http.ResponseWriter, status int, page LoginPage) {
-	p.page(w, status, "login.html", page)
+func (p *Pages) Login(w http.ResponseWriter, status int, form login.Form) {
+	p.page(w, status, "login.html", form)
 }
 
 // ChatsPage is the front page of the web chat.
@@ -117,12 +121,7 @@ type ChatPage struct {
 	Login        string // of the operator
 }
 
-// Title returns the group's name, else its folder.
-func (c ChatPage) Title() string { return title(c.Name, c.Folder) }
-
-// Title returns the group's name, else its folder.
-func (g GroupLine) Title() string { return title(g.Name, g.Folder) }
-
+// title is a group's name, else its folder.
 func title(name, folder string) string {
 	if strings.TrimSpace(name) == "" {
 		return folder

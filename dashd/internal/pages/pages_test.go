@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
 	factrows "arizuko/pkg/facts/rows"
@@ -34,10 +35,10 @@ func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
 	}
 	all := map[string]*httptest.ResponseRecorder{
 		"login": write(func(w http.ResponseWriter) {
-			p.Login(w, http.StatusForbidden, pages.LoginPage{Next: text, Problem: text, Password: true})
+			p.Login(w, http.StatusForbidden, login.Form{Next: text, Problem: text, Password: true})
 		}),
 		"link": write(func(w http.ResponseWriter) {
-			p.Login(w, http.StatusForbidden, pages.LoginPage{Next: text, Problem: text})
+			p.Login(w, http.StatusForbidden, login.Form{Next: text, Problem: text})
 		}),
 		"chats": write(func(w http.ResponseWriter) {
 			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{Folder: text, Name: text, Last: text, LastAt: 1}}})
@@ -120,8 +121,8 @@ func TestPages_Words(t *testing.T) {
 		{"a group without a name", func(w http.ResponseWriter) {
 			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{Folder: "a/b", Name: " "}}})
 		}, `<a href="/chat/a/b/">`, "<time"},
-		{"a link that is used up", func(w http.ResponseWriter) { p.Login(w, 403, pages.LoginPage{}) }, "docker compose exec dashd dashd login", "<form"},
-		{"a password", func(w http.ResponseWriter) { p.Login(w, 200, pages.LoginPage{Password: true, Next: "/chat/a"}) }, `name="next" value="/chat/a"`, "alert"},
+		{"a link that is used up", func(w http.ResponseWriter) { p.Login(w, 403, login.Form{}) }, "docker compose exec dashd dashd login", "<form"},
+		{"a password", func(w http.ResponseWriter) { p.Login(w, 200, login.Form{Password: true, Next: "/chat/a"}) }, `name="next" value="/chat/a"`, "alert"},
 		{"the newest row", func(w http.ResponseWriter) { p.Chat(w, pages.ChatPage{Folder: "a/b", LastID: 41}) }, `data-folder="a/b" data-assistant="" data-last-id="41"`, "Password"},
 		{"no request", func(w http.ResponseWriter) { fragment(t, p, w, "approvals.html", pages.Approvals{}) }, "No request is waiting", "<form method=\"post\" action=\"/approvals"},
 		{"a request", func(w http.ResponseWriter) {

@@ -42,6 +42,7 @@ type RouteEditor struct {
 	Changes  []string         // that saving would make, in words
 	More     int              // further changes
 	Conflict *Conflict        // nil if no other editor has saved
+	Verbs    []Option         // of a message to test
 	Test     TestMessage
 	Tested   *TestedMessage // nil if no message was tested
 	Last     int            // how many messages are replayed
@@ -154,14 +155,4 @@ type Audit struct {
 	Deleted   bool  // older ones were deleted
 	Max       int   // how many are kept at most, 0 if there is none
 	Now       int64 // unix ms
-}
-
-// verbChoice is a kind of message that can be tested.
-type verbChoice struct{ Verb, Text string }
-
-func verbs() []verbChoice {
-	return []verbChoice{
-		{"message", "a plain message"}, {"mention", "a mention of the bot"}, {"reply", "a reply to the bot"},
-		{"reaction", "a reaction"}, {"join", "a join"}, {"leave", "a leave"},
-	}
 }

@@ -4,9 +4,20 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
+	"arizuko/dashd/internal/status"
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/why"
 )
 
 // sample is a page for operators with content. Each such page has one, and one for each of its other states: the tests
@@ -84,5 +95,300 @@ func fragment(t *testing.T, p *pages.Pages, w http.ResponseWriter, template stri
 	}
 	if _, err := w.Write([]byte(html)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func overviewSamples() []sample {
+	state := func(name string, data func(now int64) any) sample {
+		return sample{name: name, template: "overview.html", section: "/", data: data}
+	}
+	return []sample{
+		state("overview", func(now int64) any { return sampleFacts(now) }),
+		state("fresh", func(now int64) any { return pages.Overview{Facts: status.Facts{Now: now}} }),
+		state("steps", func(now int64) any { return pages.Overview{Facts: status.Facts{Now: now}, Steps: sampleSteps(false)} }),
+		state("machines", func(now int64) any { return sampleMachines(now) }),
+		state("connected", func(now int64) any {
+			return pages.Overview{Facts: status.Facts{Now: now}, Pending: 2, Steps: sampleSteps(true)}
+		}),
+	}
+}
+
+func sampleSteps(connected bool) *pages.Steps {
+	s := &pages.Steps{Platforms: []pages.Platform{
+		{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN", Where: "from @BotFather, command /newbot", Connected: connected, OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry"},
+		{Name: "Discord", Daemon: "discd", Token: "DISCORD_BOT_TOKEN", Where: "from the developer portal, Bot, Reset Token", OperatorID: "discord:123, your user id (Settings, Advanced, Developer Mode; your profile, Copy User ID)"},
+		{Name: "Slack", Daemon: "slakd", Token: "SLACK_BOT_TOKEN", Where: "and SLACK_APP_TOKEN, from your app's page", OperatorID: "slack:U0AB, your member id (your profile, Copy member ID)"},
+	}}
+	if !connected {
+		s.Daemons = []string{"onbod"}
+		s.Platforms[2].Problem = "Slack does not accept SLACK_BOT_TOKEN: invalid_auth"
+		return s
+	}
+	s.Requests = sampleApprovals(0).Pending
+	return s
+}
+
+func sampleFacts(now int64) pages.Overview {
+	report := "route 3 matches nothing: match: sender: \"Ann\" is not an id, which has a platform as in telegram:42: use sender_name for a display name\n" +
+		"route 7 (platform=telegram) lets any user reach group main; direct messages of all of them share its sessions: match a sender or a room, or set access in the group's config"
+	return pages.Overview{
+		Facts: status.Facts{
+			Daemons: []status.Daemon{
+				{Name: "dashd", Connection: daemon.Connected, Version: "v0.3.0", OK: true, HeartbeatAt: now - 2_000},
+				{Name: "gated", Connection: daemon.Connected, Version: "v0.3.0", OK: true, HeartbeatAt: now - 3_000, LastProbeAt: now - 3_000},
+				{Name: "routd", Connection: daemon.Connected, Detail: report, Version: "v0.3.0", OK: true, HeartbeatAt: now - 1_000},
+				{Name: "teled", Connection: daemon.BadCredentials, Detail: "getMe: 401 Unauthorized: the token is not known", Version: "v0.3.0", HeartbeatAt: now - 1_000, LastEventAt: now - 600_000, LastProbeAt: now - 240_000},
+			},
+			RunningCount: 1, Running: []*msg.Turn{{ID: 412, Folder: "main", ChatJID: "web:main", Topic: "#deploy", State: msg.TurnRunning, StartedAt: now - 95_000, Attempts: 1}},
+			QueuedCount: 2, Queued: []*msg.Turn{
+				{ID: 413, Folder: "acme/eng", ChatJID: "telegram:-1001234567", State: msg.TurnQueued, CreatedAt: now - 30_000, Attempts: 2, Error: "exit status 1: the agent ended without an answer"},
+				{ID: 414, Folder: "acme/eng", ChatJID: "slack:C0ABC", Topic: "#fix", State: msg.TurnQueued, CreatedAt: now - 12_000},
+			},
+			Inbound: factrows.Waiting{Rows: 3, ChatJID: "telegram:-1001234567", Since: now - 240_000},
+			Now:     now,
+		},
+		Attention: []facts.Fact{
+			{Text: "teled cannot log in: getMe: 401 Unauthorized: the token is not known", Fix: "set TELEGRAM_BOT_TOKEN to the current token, run `teled check`, and restart teled", Level: facts.Problem},
+			{Text: "2 turns failed within a day, the last (409, of acme/eng): exit status 1", Page: facts.Page{Path: "/turns?state=failed", Text: "Failed turns", Fix: "once the cause is gone, try them again there"}},
+		},
+		Unlisted: 3, Down: 1,
+		Minutes: sampleMinutes(),
+	}
+}
+
+// sampleMachines is an instance on three machines; one hangs.
+func sampleMachines(now int64) pages.Overview {
+	process := func(daemon, host, addr string, works bool, since, quiet int64) status.Process {
+		left := 12_000 - quiet
+		return status.Process{Daemon: daemon, Place: host + ":/var/lib/arizuko", Addr: addr, Version: "v0.3.0", Works: works, Since: now - since, Quiet: quiet, Left: left, Bad: left <= 0}
+	}
+	o := sampleFacts(now)
+	o.Machines = []status.Process{
+		process("gated", "machine1", "10.0.0.11:8080", true, 7_200_000, 1_000),
+		process("gated", "machine2", "10.0.0.12:8080", false, 7_100_000, 2_000),
+		process("gated", "machine3", "10.0.0.13:8080", false, 86_400_000, 8_000),
+		process("routd", "machine1", "10.0.0.11:8081", true, 7_200_000, 1_000),
+		process("routd", "machine2", "10.0.0.12:8081", false, 7_100_000, 2_000),
+		process("teled", "machine3", "10.0.0.13:8091", true, 86_400_000, 40_000),
+	}
+	o.Machines[1].Bad, o.Machines[1].Note = true, "agents cannot be started: the Docker engine does not answer"
+	o.Attention[0] = facts.Fact{Level: facts.Problem, Text: "teled does not run: its last heartbeat was 40 s ago",
+		Fix: "the lease of its process on machine3:/var/lib/arizuko ended 28 s ago, and no other took over: look at its log there, or start teled on another machine"}
+	return o
+}
+
+// sampleMinutes has a quiet minute now and then.
+func sampleMinutes() (m pages.Minutes) {
+	for i := range 60 {
+		m.Rows = append(m.Rows, rows.Minute{In: i * i % 23, Out: i * 7 % 11})
+	}
+	return m
+}
+
+func messagesSamples() []sample {
+	return []sample{
+		{name: "messages", template: "messages.html", section: "/messages", data: func(now int64) any { return sampleMessages(now) }},
+		{name: "no-messages", template: "messages.html", section: "/messages", data: func(now int64) any { return pages.Messages{Now: now, Filter: noFilter()} }},
+		{name: "window-messages", template: "messages.html", section: "/messages", data: func(now int64) any {
+			return pages.Messages{Now: now, Through: now - 86_400_000, Next: "/messages?before=9", Newest: "/messages", Wrong: "since", Problem: "Write the time as 2026-05-31T14:00.", Filter: noFilter()}
+		}},
+		{name: "why", template: "why.html", section: "/messages", data: func(now int64) any { return sampleWhy(now) }},
+		{name: "why-replayed", template: "why.html", section: "/messages", data: func(now int64) any {
+			return pages.Why{Now: now, Message: &msg.Message{ID: 7, Direction: msg.Out, ChatJID: "telegram:-1001234567890", Content: "hello"}, Replay: true, Copy: 9, Took: 2710 * time.Millisecond}
+		}},
+		{name: "lost", template: "lost.html", section: "/lost", data: func(now int64) any { return sampleLost(now) }},
+		{name: "no-lost", template: "lost.html", section: "/lost", data: func(now int64) any { return pages.Lost{Now: now} }},
+		{name: "confirm-lost", template: "lost.html", section: "/lost", data: func(now int64) any {
+			lost := sampleLost(now)
+			lost.List, lost.Confirm = nil, &pages.LostConfirm{IDs: "1 2 3", Count: 3, Before: 1234567, Next: 9,
+				Titles: sampleTitles(), Chats: []pages.LostChat{{JID: "telegram:-1001234567890", Count: 2}, {JID: "slack:C0ABC", Count: 1}}}
+			return lost
+		}},
+		{name: "confirm-none-lost", template: "lost.html", section: "/lost", data: func(now int64) any {
+			lost := sampleLost(now)
+			lost.List, lost.Confirm = nil, &pages.LostConfirm{Next: 9}
+			return lost
+		}},
+	}
+}
+
+func noFilter() pages.MessageFilter {
+	any := []pages.Option{{Value: "", Text: "any", Selected: true}, {Value: "x", Text: "a longer choice of this field"}}
+	return pages.MessageFilter{Directions: any, Dispositions: any, Reasons: any, State: any}
+}
+
+func sampleTitles() pages.Titles {
+	return pages.Titles{"telegram:-1001234567890": "Engineering: builds, releases and everything that breaks at night"}
+}
+
+func sampleLines(now int64) []*msg.Message {
+	return []*msg.Message{
+		{ID: 81234567, Direction: msg.Out, Kind: msg.KindMessage, SenderName: "arizuko", ChatJID: "telegram:-1001234567890", OutState: msg.OutFailed, ReceivedAt: now - 30_000,
+			Content: "The nightly build is red since Tuesday: TestWriteOrder waits for a lock that no process holds, and the runner gives up after an hour."},
+		{ID: 81234566, Direction: msg.In, SenderName: "Ada Lovelace", ChatJID: "telegram:-1001234567890", RoutedTo: "acme/eng", Content: "@arizuko why is the build red?", Verb: msg.VerbMention,
+			Disposition: msg.Routed, Reason: "route", ReceivedAt: now - 90_000},
+		{ID: 81234565, Direction: msg.In, Sender: "slack:U0AB", ChatJID: "slack:C0ABC", Verb: msg.VerbMessage, Disposition: msg.Dropped, Reason: msg.ReasonNoRoute, ReceivedAt: now - 7_200_000},
+	}
+}
+
+func sampleMessages(now int64) pages.Messages {
+	filter := noFilter()
+	filter.Text, filter.Chat, filter.Active = `build "no process"`, "telegram:-1001234567890", "chat"
+	return pages.Messages{Now: now, Filter: filter, Lines: sampleLines(now), Titles: sampleTitles(), Next: "/messages?before=7", Newest: "/messages", Lag: rows.SearchLag{Rows: 1234, Since: now - 60_000}, Groups: []string{"main", "acme/eng"}}
+}
+
+func sampleWhy(now int64) pages.Why {
+	at := time.Date(2026, 9, 21, 14, 13, 20, 0, time.Local).UnixMilli()
+	return pages.Why{
+		Now: now, Took: 6100 * time.Millisecond, Change: "It was edited since, to: @arizuko why is the build red again?", Replay: true, Request: "KQVD-4821",
+		Message: &msg.Message{ID: 812, Direction: msg.In, ChatJID: "telegram:-1001234567890", Content: "@arizuko why is the build red?\nIt was green on Monday.", Attachments: []msg.Attachment{
+			{Name: "voice.ogg", Transcript: &msg.Transcript{Text: "and what broke it?"}}, {Name: "late.ogg", Transcript: &msg.Transcript{}}, {Name: "noise.ogg", Transcript: &msg.Transcript{Error: "it is empty"}}}},
+		Fields: []pages.Field{
+			{Name: "State", Text: "received: routed, route"}, {Name: "Chat", Text: "Engineering: builds, releases and everything that breaks at night", Path: "/messages?chat=x"},
+			{Name: "Sender", Text: "telegram:4211223344", Path: "/messages?sender=x"}, {Name: "Topic of the message", Text: "9"}, {Name: "Turn 97", Text: "failed, group acme/eng, topic #deploy", Path: "/turns/97"},
+		},
+		Steps: []why.Step{
+			{At: at, Text: "row 812 stored by teled", Owner: "teled", Row: 812, Main: true},
+			{At: at + 31, After: 31 * time.Millisecond, Text: "row 812 decided: routed, route (a route named the group), folder acme/eng", Owner: "gated", Turn: 97, Main: true},
+			{At: at + 40, After: 9 * time.Millisecond, Text: "run 55 started: runtime docker, label arizuko-run-55", Owner: "gated"},
+			{At: at + 6000, After: 5960 * time.Millisecond, Text: "turn 97 ended: failed, agent_error (the agent failed), failed attempts: 2, error: the agent ended without an answer: exit code 3", Owner: "gated", Main: true},
+			{At: at + 36_000_000, After: 9*time.Hour + 47*time.Minute, Text: "row 813 part 1: queued, attempts 3, rate error: Too Many Requests: retry after 10", Owner: "teled", Row: 813, From: &why.Origin{Reminder: 7}, Main: true},
+		},
+		Open: []why.Open{{Text: "row 813 part 1: next attempt in 10s", Owner: "teled", Row: 813}},
+		Near: []pages.NearMessage{{Message: &msg.Message{ID: 813, ChatJID: "telegram:-1001234567890", Content: "Sorry, that failed."}, Relation: "an answer of turn 97"}},
+	}
+}
+
+func sampleLost(now int64) pages.Lost {
+	failed := pages.LostReason{Key: "failed.permanent", Title: "failed, permanent", Text: "the platform refused it", Count: 3, Replay: true, Filter: rows.MessageFilter{State: msg.OutFailed}}
+	return pages.Lost{Now: now, Chosen: &failed, Groups: []pages.LostGroup{
+		{Title: "Not delivered", Reasons: []pages.LostReason{failed, {Key: "failed.expired", Title: "failed, expired", Text: "the platform was out of reach for too long", Count: pages.MaxLostCount}}},
+		{Title: "Dropped", Reasons: []pages.LostReason{{Key: "dropped.no_route", Title: "no_route", Text: "no route matches, and the row asks for no group: the bot was not addressed, or another bot wrote it", Count: 812}}},
+		{Title: "Waiting for an operator"},
+	}, List: &pages.LostList{Lines: sampleLines(now), Titles: sampleTitles(), Copies: map[int64]int64{81234566: 9}, Next: "/lost?before=3"}}
+}
+
+func turnsSamples() []sample {
+	return []sample{
+		{name: "turns", template: "turns.html", section: "/turns", data: sampleTurns},
+		{name: "no-turns", template: "turns.html", section: "/turns", data: func(now int64) any { return pages.List[*msg.Turn]{Now: now, Choices: turnChoices()} }},
+		{name: "turn", template: "turn.html", section: "/turns", data: sampleTurn},
+		{name: "turn-queued", template: "turn.html", section: "/turns", data: func(now int64) any {
+			return pages.TurnPage{Now: now, Turn: &msg.Turn{ID: 7, Folder: "main", ChatJID: "web:main", State: msg.TurnQueued, CreatedAt: now},
+				Messages: []*msg.Message{{ID: 9, SenderName: "operator", Content: "hello"}}}
+		}},
+		{name: "turn-asks", template: "turn.html", section: "/turns", data: sampleAsks},
+		{name: "prompt", template: "prompt.html", section: "/turns", data: func(int64) any {
+			return pages.PromptPage{Prompt: "<messages>\n  <message id=\"9\" sender=\"Ada\" time=\"10:42\">" + strings.Repeat("Can you look at the build? ", 9) + "</message>\n</messages>"}
+		}},
+		{name: "no-prompt", template: "prompt.html", section: "/turns", data: func(int64) any { return pages.PromptPage{Problem: "gated does not answer: start it, then try again."} }},
+	}
+}
+
+func turnChoices() []pages.Choice {
+	return []pages.Choice{
+		{Link: pages.Link{Path: "/turns", Text: "All"}, Current: true}, {Link: pages.Link{Path: "/turns?state=running", Text: "Running"}},
+		{Link: pages.Link{Path: "/turns?state=queued", Text: "Queued"}}, {Link: pages.Link{Path: "/turns?state=failed", Text: "Failed"}},
+		{Link: pages.Link{Path: "/turns?state=cancelled", Text: "Cancelled"}},
+	}
+}
+
+func sampleTurns(now int64) any {
+	return pages.List[*msg.Turn]{
+		Now: now, Choices: turnChoices(), Next: "/turns?before=409",
+		Titles: pages.Titles{"telegram:-1001234567": "Engineering", "slack:C0ABC": "ops"},
+		Lines: []*msg.Turn{
+			{ID: 412, Folder: "main", ChatJID: "web:main", Topic: "#deploy", State: msg.TurnRunning, CreatedAt: now - 95_000, StartedAt: now - 94_000},
+			{ID: 411, Folder: "acme/eng", ChatJID: "telegram:-1001234567", State: msg.TurnFailed, Attempts: 3, CreatedAt: now - 600_000, StartedAt: now - 590_000, EndedAt: now - 400_000,
+				Error: "exit status 1: the agent ended without an answer", Reason: msg.ReasonAgentError},
+			{ID: 410, Folder: "acme/eng", ChatJID: "slack:C0ABC", State: msg.TurnQueued, CreatedAt: now - 700_000, WaitsFor: msg.WaitsFiles},
+			{ID: 409, Folder: "main", ChatJID: "discord:99887766554433", State: msg.TurnDone, CreatedAt: now - 7_200_000, StartedAt: now - 7_199_000, EndedAt: now - 7_100_000},
+		},
+	}
+}
+
+func sampleRuns(now int64) []*factrows.RunResult {
+	return []*factrows.RunResult{
+		{Run: msg.Run{ID: 88, Runtime: "bwrap", StartedAt: now - 590_000, EndedAt: now - 580_000}, Result: "error", Error: "exit status 1"},
+		{Run: msg.Run{ID: 89, Runtime: "bwrap", StartedAt: now - 570_000}},
+	}
+}
+
+func sampleTurn(now int64) any {
+	list := sampleTurns(now).(pages.List[*msg.Turn])
+	turn := list.Lines[1]
+	turn.ThreadID, turn.Surface = "1733", "telegram-group"
+	return pages.TurnPage{
+		Now: now, Turn: turn, Titles: list.Titles, Parent: 409, TookIn: []*msg.Turn{{ID: 412}, {ID: 413}},
+		Messages: []*msg.Message{
+			{ID: 5120, SenderName: "Ada Lovelace", Content: "@arizuko can you say why the nightly build is red? It has been since Tuesday.", Attachments: make([]msg.Attachment, 1)},
+			{ID: 5121, SenderName: "Grace", Content: "TestWriteOrder looks like it waits for a lock that no process holds."},
+		},
+		Answers: []*msg.Message{{ID: 5140, Direction: msg.Out, SenderName: "arizuko", Content: "The agent could not answer. An operator can retry it.", OutState: msg.OutFailed, Error: "the chat does not exist any more"}},
+		Used:    "tokens read: 5120, written: 310; US dollars: 0.0210; conversation: 3 % of its room",
+		Work: &store.Progress{State: agentproto.StatusRunning, UpdatedAt: now - 2000, Text: "The build is red since Tuesday, when",
+			Plan: []agentproto.Step{{Content: "Read the log of the build", Status: agentproto.StepCompleted}, {Content: "Find the change", Status: agentproto.StepInProgress},
+				{Content: "Say who can fix it", Status: agentproto.StepPending}},
+			Tools: []agentproto.Tool{{Title: "Read build.log", Status: agentproto.ToolDone}, {Title: "git bisect run go test ./pkg/store -run TestWriteOrder", Status: agentproto.ToolFailed}}},
+		Tools:  []factrows.ToolCall{{Tool: "create_reminder", Result: []byte(`{"id":17}`), CreatedAt: now - 500_000}},
+		Runs:   sampleRuns(now),
+		LogRun: 89, LogCut: true, Log: strings.Repeat("2026-11-23T04:10:00Z tool: go test ./pkg/store -run TestWriteOrder -count 50 -v | tail -100\n", 12),
+	}
+}
+
+func sampleAsks(now int64) any {
+	question := func(id int64, state msg.AskState, who, text, hash string, options ...string) pages.Question {
+		return pages.Question{Operator: operator, Ask: &msg.Ask{ID: id, TurnID: 7, MessageID: 5130 + id, Question: text, PayloadHash: hash, Options: options, Who: msg.Who{Label: who, Senders: []string{"telegram:42"}},
+			State: state, CreatedAt: now - 80_000, ExpiresAt: now + 520_000, EndedAt: now - 60_000}}
+	}
+	answered := question(2, msg.AskAnswered, "operators", "Run Bash?\ngo test ./pkg/store", strings.Repeat("77aa01c4d5e6", 5), "Allow once", "Deny")
+	answered.Option, answered.AnsweredBy = "Allow once", "telegram:42"
+	return pages.TurnPage{
+		Now:  now,
+		Turn: &msg.Turn{ID: 7, Folder: "main", ChatJID: "telegram:-1001234567", State: msg.TurnRunning, CreatedAt: now - 90_000, StartedAt: now - 89_000},
+		Asks: []pages.Question{
+			question(4, msg.AskOpen, "operators", "Run Bash?\ngit push --force-with-lease origin HEAD:refs/heads/release/2026-11-23-hotfix-of-the-write-order\n# pushes the fix", strings.Repeat("3fa1b2c4d5e6", 5), "Allow once", "Deny"),
+			question(5, msg.AskOpen, "Ada Lovelace", "Which of the two builds shall I restart?", "", "the nightly one, of the night from Sunday to Monday, all of it", "the release"),
+			answered,
+			question(3, msg.AskExpired, "", "Shall I go on?", "", "yes", "no"),
+		},
+		Messages: []*msg.Message{{ID: 5120, SenderName: "Ada Lovelace", Content: "fix the nightly build"}},
+	}
+}
+
+func approvalsSamples() []sample {
+	return []sample{
+		{name: "approvals", template: "approvals.html", section: "/approvals", data: func(now int64) any { return sampleApprovals(now) }},
+		{name: "no-approvals", template: "approvals.html", section: "/approvals", data: func(now int64) any { return pages.Approvals{Now: now} }},
+	}
+}
+
+func connectSamples() []sample {
+	connect := func(text ...string) pages.Connect {
+		return pages.Connect{Platform: pages.Platform{Name: text[0], Daemon: text[1], Where: text[2], Token: text[3], Secrets: text[3:]}, Profiles: "telegram,slack"}
+	}
+	return []sample{{
+		name: "connect", template: "connect.html", section: "/",
+		data: func(int64) any {
+			return connect("Slack", "slakd", "and SLACK_APP_TOKEN, from your app's page", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN")
+		},
+	}}
+}
+
+func sampleApprovals(now int64) pages.Approvals {
+	return pages.Approvals{
+		Now: now, More: 3, Defaults: map[string]string{"KQVD-4821": "telegram-engineering-builds-releases-and-ev"},
+		Pending: []*factrows.Request{
+			{Code: "KQVD-4821", ChatJID: "telegram:-1001234567890", Kind: msg.ChatGroup, Title: "Engineering: builds, releases and everything that breaks at night", Sender: "telegram:4211223344", SenderName: "Ada Lovelace",
+				State: factrows.RequestPending, CreatedAt: now - 90_000,
+				Sample: "@arizuko can you say why the nightly build is red? It has been since Tuesday, and TestWriteOrder looks like it waits for a lock that no process holds."},
+			{Code: "BMRT-0077", ChatJID: "discord:dm-99887766554433", Kind: msg.ChatDM, State: factrows.RequestPending, CreatedAt: now - 7_200_000},
+			{Code: "XPLS-5150", ChatJID: "slack:C0ABC", Kind: msg.ChatGroup, Title: "ops", Sender: "slack:U0AB", SenderName: "Grace", Sample: "hello", State: factrows.RequestPending, CreatedAt: now - 90_000_000, Folder: "acme/ops"},
+		},
+		Decided: []*factrows.Request{
+			{Code: "QWRT-1234", ChatJID: "telegram:42", State: "approved", Folder: "acme/eng", DecidedBy: "telegram:42", DecidedAt: now - 3_600_000},
+			{Code: "ZXCV-9876", ChatJID: "telegram:-100777", Title: "Free coins, click here", State: "rejected", Reason: "spam", DecidedBy: "web:operator", DecidedAt: now - 86_400_000},
+		},
+		Groups: []pages.GroupChats{{Folder: "acme/eng", Chats: []string{"Dev (telegram:-100)", "slack:C0DEF"}, More: 2}, {Folder: "main"}},
 	}
 }

@@ -19,13 +19,14 @@ type Choice struct {
 	Current bool
 }
 
-// TurnsPage is a list of turns, the newest first.
-type TurnsPage struct {
-	Choices []Choice
-	Of      string // the subject of the list in words, "" for all turns
-	Lines   []*msg.Turn
-	Titles  Titles
-	Older   string // address of what follows, "" for nothing
+// List is a page of a list.
+type List[T any] struct {
+	Choices []Choice // of other lists
+	Of      string   // the subject of the list in words, "" for all
+	Lines   []T
+	Titles  Titles // of the chats
+	Next    string // address of what follows, "" for nothing
+	Later   bool   // it is not the beginning
 	Now     int64
 }
 
@@ -176,17 +177,6 @@ var (
 		agentproto.ToolFailed: "failed",
 	}
 )
-
-// runTable is a list of agent processes. The address of a log is Logs and the number of the run.
-type runTable struct {
-	Runs        []*factrows.RunResult
-	Logs, Empty string
-	Now         int64
-}
-
-func newRunTable(runs []*factrows.RunResult, logs, empty string, now int64) runTable {
-	return runTable{runs, logs, empty, now}
-}
 
 // PromptPage is the prompt of an agent.
 type PromptPage struct {

@@ -44,13 +44,17 @@ type navGroup struct {
 	Links []Link
 }
 
-// nav is the state of the navigation: the path of the link that is current, "" for none, and how many requests wait.
-type nav struct {
-	Current  string
-	Requests int
+// Section is the link of the navigation to a path.
+func Section(path string) (found Link) {
+	for _, group := range navigation() {
+		for _, link := range group.Links {
+			if link.Path == path {
+				found = link
+			}
+		}
+	}
+	return found
 }
-
-func newNav(current string, requests int) nav { return nav{current, requests} }
 
 // navigation is all pages that have a link of their own.
 func navigation() []navGroup {

@@ -2,7 +2,6 @@ package rows
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	factrows "arizuko/pkg/facts/rows"
@@ -12,10 +11,7 @@ import (
 
 // AuditWhats returns the kinds of changes that were made, sorted, at most the limit.
 func AuditWhats(ctx context.Context, r store.Reader, limit int) ([]string, error) {
-	return store.All(ctx, r, func(scan store.Scan) (what string, err error) {
-		err = scan(&what)
-		return what, err
-	}, queryAuditWhats, limit)
+	return store.All(ctx, r, store.One[string], queryAuditWhats, limit)
 }
 
 // Inbound is a stored message as routes see it: an edited table is compared by these.
@@ -43,8 +39,7 @@ type Inbound struct {
 func NewestInbound(ctx context.Context, r store.Reader, limit int) ([]Inbound, error) {
 	return store.All(ctx, r, func(scan store.Scan) (m Inbound, err error) {
 		err = scan(&m.ID, &m.ChatJID, &m.Kind, &m.Title, &m.Pinned, &m.Topic, &m.ThreadID, &m.Sender, &m.SenderName,
-			&m.Verb,
-			&m.PlatformID, &m.ReceivedAt, &m.Change, &m.Own, &m.Reason, &m.Folder, &m.Content)
+			&m.Verb, &m.PlatformID, &m.ReceivedAt, &m.Change, &m.Own, &m.Reason, &m.Folder, &m.Content)
 		return m, err
 	}, queryNewestInbound, limit, int64(limit)*store.MaxInboundScan)
 }
@@ -127,22 +122,6 @@ func ListChats(ctx context.Context, r store.Reader, f ChatFilter) (page ChatPage
 // maxTime is after any time that is stored, in unix ms.
 const maxTime = int64(1) << 62
 
-// ChatTitles returns the titles of those of the chats that have one, by address.
-func ChatTitles(ctx context.Context, r store.Reader, jids []string) (map[string]string, error) {
-	titles := map[string]string{}
-	list, err := json.Marshal(jids)
-	if err != nil || len(jids) == 0 {
-		return titles, err
-	}
-	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
-		var jid, title string
-		err := scan(&jid, &title)
-		titles[jid] = title
-		return true, err
-	}, queryChatTitles, string(list))
-	return titles, err
-}
-
 // Platforms returns the platforms that chats are on, with their accounts, sorted.
 func Platforms(ctx context.Context, r store.Reader) ([]string, error) {
 	return store.All(ctx, r, store.One[string], queryPlatforms)
@@ -156,11 +135,6 @@ func Answered(ctx context.Context, r store.Reader, platforms []string) (answered
 		}
 	}
 	return answered, err
-}
-
-// OpenTurnCount is how many turns of a chat are queued or running, at most limit.
-func OpenTurnCount(ctx context.Context, r store.Reader, chatJID string, limit int) (int, error) {
-	return store.Value[int](ctx, r, queryOpenTurnCount, chatJID, limit)
 }
 
 // OpenWindow is an engagement window that is open, and its chat's title.

@@ -250,7 +250,7 @@ func TestFolderSessionsAndRuns_OfAnotherGroup_LeftOut(t *testing.T) {
 	if id, at, err := rows.LastFolderTurn(t.Context(), s.Reader, storetest.Folder); id != 4 || at != 9 || err != nil {
 		t.Errorf("the last turn: %d at %d, %v", id, at, err)
 	}
-	if n, err := rows.OpenTurnCount(t.Context(), s.Reader, "telegram:-1", 9); n != 1 || err != nil {
+	if n, err := rows.CountOpenTurns(t.Context(), s.Reader, "telegram:-1", "", "", 9); n.Open != 1 || err != nil {
 		t.Errorf("%d open turns, %v", n, err)
 	}
 }
@@ -464,3 +464,25 @@ func TestMinutes_CountsRowsByMinute(t *testing.T) {
 		t.Errorf("%v, all %t, %v", got, all, err)
 	}
 }
+
+func textsOf(rows []*msg.Message) (all []string) {
+	for _, m := range rows {
+		all = append(all, m.Content)
+	}
+	return all
+}
+
+func turnIDs(turns []*msg.Turn) (all []int64) {
+	for _, t := range turns {
+		all = append(all, t.ID)
+	}
+	return all
+}
+
+// outbound stores an outbound row in a state, "" for none.
+func outbound(t testing.TB, s *store.Store, chatJID, thread string, state msg.OutState) *msg.Message {
+	t.Helper()
+	return storetest.Stored(t, s, &msg.Message{ChatJID: chatJID, ThreadID: thread, Direction: msg.Out, OutState: state, Content: "hi"})
+}
+
+var outStates = []msg.OutState{"", msg.OutQueued, msg.OutSending, msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled}

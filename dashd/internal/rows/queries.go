@@ -52,7 +52,6 @@ const (
 const (
 	queryChats = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0), platform, last_seen_at
 		FROM chats INDEXED BY chats_seen WHERE (last_seen_at, jid) < (?1, ?2) ORDER BY last_seen_at DESC, jid DESC LIMIT ?3+0`
-	queryChatTitles = `SELECT c.jid, c.title FROM json_each(?) j CROSS JOIN chats c ON c.jid = j.value WHERE c.title <> ''`
 	// ';' comes after ':'.
 	queryPlatforms = `WITH RECURSIVE platforms(jid) AS (SELECT min(jid) FROM chats
 		UNION ALL SELECT (SELECT min(jid) FROM chats WHERE jid > substr(p.jid, 1, instr(p.jid, ':') - 1) || ';') FROM platforms p WHERE p.jid IS NOT NULL)
@@ -63,8 +62,7 @@ const (
 		OR EXISTS (SELECT 1 FROM chats c CROSS JOIN turns t INDEXED BY turns_chat ON t.chat_jid = c.jid
 		CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
 		WHERE c.jid > ?1 AND c.jid < ?1 || ';' AND m.out_state = 'sent')`
-	queryOpenTurnCount = `SELECT count(*) FROM (SELECT 1 FROM turns INDEXED BY turns_open WHERE state IN ('queued', 'running') AND chat_jid = ?1 LIMIT ?2+0) o`
-	queryOpenWindows   = `SELECT e.jid, e.topic, e.engaged_folder, e.engaged_until, e.engaged_at, ifnull(e.last_reply_id,0), ifnull(e.ended_at,0), ifnull(c.title,'')
+	queryOpenWindows = `SELECT e.jid, e.topic, e.engaged_folder, e.engaged_until, e.engaged_at, ifnull(e.last_reply_id,0), ifnull(e.ended_at,0), ifnull(c.title,'')
 		FROM chat_reply_state e INDEXED BY chat_reply_state_open LEFT JOIN chats c ON c.jid = e.jid
 		WHERE e.engaged_until IS NOT NULL AND (e.engaged_until, e.jid, e.topic) > (?1, ?2, ?3)
 		AND e.engaged_at > max(ifnull(e.ended_at,0), ifnull(c.sticky_at,0)) ORDER BY e.engaged_until, e.jid, e.topic LIMIT ?4+0`

@@ -32,8 +32,7 @@ func WebHistory(ctx context.Context, r store.Reader, chatJID string, topic *stri
 // that one will become readable, and must not follow one with a higher id. next is the id
 // to continue after; more means that there may be more already.
 func WebAfter(ctx context.Context, r store.Reader, chatJID string, after int64, limit int) (rows []*msg.Message,
-	next int64,
-	more bool, err error) {
+	next int64, more bool, err error) {
 	all, more, err := webBatch(ctx, r, limit, queryWebAfter, chatJID, after, limit)
 	next = after
 	for _, m := range all {
@@ -48,8 +47,7 @@ func WebAfter(ctx context.Context, r store.Reader, chatJID string, after int64, 
 
 // webBatch returns the first rows of a query with a limit, and whether there may be more.
 func webBatch(ctx context.Context, r store.Reader, limit int, query string, args ...any) (rows []*msg.Message,
-	more bool,
-	err error) {
+	more bool, err error) {
 	size := 0
 	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
 		m, err := store.ScanMessage(scan)
@@ -95,8 +93,7 @@ func WebEnd(ctx context.Context, r store.Reader, chatJID string) (int64, error) 
 // WebNews returns the web chats that have rows after a row id, each with the id of its newest one, and the id to
 // continue after. It reads at most limit rows, of all platforms; rows is how many it has read.
 func WebNews(ctx context.Context, r store.Reader, after int64, limit int) (newest map[string]int64, next int64,
-	rows int,
-	err error) {
+	rows int, err error) {
 	newest, next = map[string]int64{}, after
 	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
 		var jid string
@@ -139,9 +136,9 @@ func WebWorking(ctx context.Context, r store.Reader) (places map[string][]string
 
 // WebTopic is a tab of a web chat.
 type WebTopic struct {
-	Topic  string
-	LastID int64 // of its newest row
-	LastAt int64 // when that row arrived, unix ms
+	Topic  string `json:"topic"`
+	LastID int64  `json:"last_id"` // of its newest row
+	LastAt int64  `json:"last_at"` // when that row arrived, unix ms
 }
 
 // WebTopics lists the topics of a web chat that have rows, in no order.

@@ -52,7 +52,7 @@ func newFixture(t *testing.T) *fixture {
 	client := httpx.NewClient("routd", routd.URL, secret)
 	t.Cleanup(client.HTTP.CloseIdleConnections)
 	log := slog.New(slog.NewTextHandler(&r.log, nil))
-	r.status = New(Config{Store: r.st, Routd: client, Log: log, Now: func() time.Time { return time.UnixMilli(now) }})
+	r.status = &Status{Store: r.st, Routd: client, Log: log, Now: func() time.Time { return time.UnixMilli(now) }}
 	r.router = httpx.NewRouter(log, nil)
 	r.status.Mount(r.router)
 	r.group("main")

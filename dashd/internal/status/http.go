@@ -26,7 +26,7 @@ func (s *Status) serve(w http.ResponseWriter, r *http.Request) {
 	report, err := s.answer(r)
 	if err != nil {
 		if apierr.KindOf(err) == apierr.Internal && store.IsOutage(err) {
-			s.cfg.Log.Error("status failed", "err", err)
+			s.Log.Error("status failed", "err", err)
 			err = apierr.New(apierr.Unavailable, "%s", store.Reason(err))
 		}
 		httpx.Error(w, err)

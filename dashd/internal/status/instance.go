@@ -1,12 +1,14 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
 	"strings"
 
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/facts"
 	"arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
@@ -46,8 +48,7 @@ func daemons(known facts.Daemons, now int64) []Daemon {
 		trouble := d.Trouble(now)
 		all = append(all, Daemon{
 			Name: name, Connection: d.State(), OK: trouble == "", HeartbeatAt: d.HeartbeatAt, Version: d.Version,
-			Detail:      d.Details(),
-			LastEventAt: d.LastEventAt, LastProbeAt: d.LastProbeAt,
+			Detail: d.Details(), LastEventAt: d.LastEventAt, LastProbeAt: d.LastProbeAt,
 			silent: strings.HasPrefix(trouble, facts.Silent), trouble: trouble,
 		})
 	}
@@ -56,13 +57,13 @@ func daemons(known facts.Daemons, now int64) []Daemon {
 
 // known reads the rows of the daemons, and asks those that run.
 func (s *Status) known(ctx context.Context, now int64) (facts.Daemons, error) {
-	all, err := facts.ReadDaemons(ctx, s.cfg.Store.Reader)
-	return all.Ask(ctx, s.cfg.Base, now), err
+	all, err := facts.ReadDaemons(ctx, s.Store.Reader)
+	return all.Ask(ctx, s.Base, now), err
 }
 
 // Runs reports whether a daemon runs, whatever the state of its platform is.
 func (s *Status) Runs(ctx context.Context, name string) (bool, error) {
-	all, err := facts.ReadDaemons(ctx, s.cfg.Store.Reader)
+	all, err := facts.ReadDaemons(ctx, s.Store.Reader)
 	return all.Runs(name, s.now()), err
 }
 
@@ -88,21 +89,58 @@ func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	if f.Machines, err = s.machines(ctx); err != nil {
 		return f, err
 	}
-	if f.Running, f.RunningCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnRunning,
+	if f.Running, f.RunningCount, err = rows.OldestTurns(ctx, s.Store.Reader, msg.TurnRunning,
 		maxListed); err != nil {
 		return f, err
 	}
-	if f.Queued, f.QueuedCount, err = rows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnQueued, maxListed); err != nil {
+	if f.Queued, f.QueuedCount, err = rows.OldestTurns(ctx, s.Store.Reader, msg.TurnQueued, maxListed); err != nil {
 		return f, err
 	}
-	if f.Inbound, err = rows.Undecided(ctx, s.cfg.Store.Reader, "", 0); err != nil {
+	if f.Inbound, err = rows.Undecided(ctx, s.Store.Reader, "", 0); err != nil {
 		return f, err
 	}
-	f.Outbound, err = rows.Unsent(ctx, s.cfg.Store.Reader, "", 0)
+	f.Outbound, err = rows.Unsent(ctx, s.Store.Reader, "", 0)
 	return f, err
 }
 
 // report is the part of the facts that any caller may see: numbers and daemons only.
 func (f Facts) report() Report {
 	return Report{Text: f.text(), Waiting: f.Inbound.Rows, Daemons: f.Daemons}
+}
+
+// Process is a process of those that share a database on several machines.
+type Process struct {
+	Daemon, Place, Addr, Version string
+
+	Works bool   // it has the lease of its daemon; every gated runs agents without it
+	Since int64  // unix ms by the database's clock: since when it has the lease; without one, when it began
+	Left  int64  // ms until its lease ends, by the database's clock; 0 or less: another process may take over
+	Quiet int64  // ms since it last renewed its lease, by the database's clock
+	Bad   bool   // its connection is not in order, or its lease has ended
+	Note  string // its own report, for operators
+}
+
+// machines returns the processes, those that work first, if they are on several machines.
+func (s *Status) machines(ctx context.Context) (all []Process, err error) {
+	rows, err := daemonrows.Processes(ctx, s.Store.Reader)
+	if err != nil || !slices.ContainsFunc(rows, func(p daemonrows.Process) bool { return p.Place != rows[0].Place }) {
+		return nil, err
+	}
+	slices.SortStableFunc(rows, func(a, b daemonrows.Process) int { // of a daemon first the one that holds its lease
+		return cmp.Or(strings.Compare(a.Daemon, b.Daemon), strings.Compare(b.Holds, a.Holds),
+			strings.Compare(a.Place, b.Place))
+	})
+	for _, row := range rows {
+		p := Process{
+			Daemon: row.Daemon, Place: row.Place, Addr: row.Addr, Version: row.Version, Works: row.Holds != "",
+			Since: cmp.Or(row.Held, row.Since), Left: row.Until - row.Now, Quiet: row.Now - row.Renewed(), Note: row.Detail,
+		}
+		if row.Daemon == "routd" {
+			p.Note = "" // the state of routd's table is shown elsewhere
+		}
+		p.Bad = p.Left <= 0 || !slices.Contains([]daemon.Connection{"", daemon.Connected, daemon.Connecting},
+			daemon.Connection(row.Connection))
+		all = append(all, p)
+	}
+	return all, nil
 }

@@ -88,7 +88,7 @@ func (h *hanging) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func TestChat_RoutdHangs_TimesOut(t *testing.T) {
 	r, transport := newFixture(t), &hanging{}
-	r.status.cfg.Routd = &httpx.Client{Base: "http://routd", HTTP: &http.Client{Transport: transport}}
+	r.status.Routd = &httpx.Client{Base: "http://routd", HTTP: &http.Client{Transport: transport}}
 	if got := show(r.chat(Where{ChatJID: web}).Group); got != "main" {
 		t.Errorf("group %s", got)
 	}

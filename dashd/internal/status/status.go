@@ -29,22 +29,14 @@ const (
 	minWaiting = 5 * time.Second
 )
 
-// Config of New; everything is needed.
-type Config struct {
+// Status makes reports; everything is needed. It is safe for concurrent use.
+type Status struct {
 	Store *store.Store
 	Base  config.Base
 	Routd *httpx.Client // may be down
 	Log   *slog.Logger
 	Now   func() time.Time
 }
-
-// Status makes reports. It is safe for concurrent use.
-type Status struct {
-	cfg Config
-}
-
-// New makes a Status.
-func New(cfg Config) *Status { return &Status{cfg: cfg} }
 
 // Where is the place that a report is about.
 type Where struct {
@@ -102,7 +94,7 @@ func (s *Status) Chat(ctx context.Context, at Where) (Report, error) {
 }
 
 func (s *Status) gather(ctx context.Context, c *chat) (err error) {
-	st := s.cfg.Store
+	st := s.Store
 	c.info = msg.Chat{JID: c.ChatJID}
 	known, err := st.Chat(ctx, c.ChatJID)
 	if err != nil {
@@ -169,8 +161,8 @@ func (s *Status) spentBy(ctx context.Context, c *chat) (*spent, error) {
 	if !c.Spend || c.group == "" {
 		return nil, nil
 	}
-	day := s.cfg.Now().Local().Format(time.DateOnly)
-	group, err := factrows.FolderSpend(ctx, s.cfg.Store.Reader, c.group, day, day)
+	day := s.Now().Local().Format(time.DateOnly)
+	group, err := factrows.FolderSpend(ctx, s.Store.Reader, c.group, day, day)
 	if err != nil {
 		return nil, err
 	}
@@ -178,11 +170,11 @@ func (s *Status) spentBy(ctx context.Context, c *chat) (*spent, error) {
 	if c.work.begun == 0 {
 		return all, nil
 	}
-	running, err := s.cfg.Store.Turns(ctx, store.TurnList{ChatJID: c.ChatJID, State: msg.TurnRunning, Limit: 1})
+	running, err := s.Store.Turns(ctx, store.TurnList{ChatJID: c.ChatJID, State: msg.TurnRunning, Limit: 1})
 	if err != nil || len(running) == 0 {
 		return all, err
 	}
-	used, err := factrows.Usage(ctx, s.cfg.Store.Reader, running[0].ID)
+	used, err := factrows.Usage(ctx, s.Store.Reader, running[0].ID)
 	all.turn = factrows.Spend{Turns: 1, Input: used.Input, Output: used.Output, CostUSD: used.CostUSD}
 	return all, err
 }
@@ -193,13 +185,13 @@ func (s *Status) home(ctx context.Context, c *chat) (folder string, current bool
 	if err == nil {
 		return folder, true, nil
 	}
-	s.cfg.Log.Warn("asking routd for the group failed; using the last known one", "chat", c.ChatJID, "err", err)
-	last, err := s.cfg.Store.LastHome(ctx, c.ChatJID)
+	s.Log.Warn("asking routd for the group failed; using the last known one", "chat", c.ChatJID, "err", err)
+	last, err := s.Store.LastHome(ctx, c.ChatJID)
 	if err != nil {
 		return "", false, err
 	}
 	for _, folder := range []string{c.info.StickyGroup, msg.AddressedFolder(c.ChatJID), last} {
-		if g, err := s.cfg.Store.Group(ctx, folder); err != nil || g != nil {
+		if g, err := s.Store.Group(ctx, folder); err != nil || g != nil {
 			return folder, false, err
 		}
 	}
@@ -209,7 +201,7 @@ func (s *Status) home(ctx context.Context, c *chat) (folder string, current bool
 // ask asks routd for the chat's group.
 func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 	if c.Sender == "" && c.info.Kind == msg.ChatDM {
-		if _, c.Sender, err = s.cfg.Store.LastUser(ctx, c.ChatJID); err != nil {
+		if _, c.Sender, err = s.Store.LastUser(ctx, c.ChatJID); err != nil {
 			return "", err
 		}
 		c.Sender = cmp.Or(c.Sender, c.ChatJID) // the address of the user on Telegram
@@ -221,7 +213,7 @@ func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 		Sender: c.Sender, SenderName: c.SenderName, StickyGroup: c.info.StickyGroup, ReceivedAt: c.now, HomeOnly: true,
 	}}}
 	var response routeapi.Response
-	if err := s.cfg.Routd.Do(ctx, http.MethodPost, routeapi.Path, request, &response); err != nil {
+	if err := s.Routd.Do(ctx, http.MethodPost, routeapi.Path, request, &response); err != nil {
 		return "", err
 	}
 	if len(response.Items) != 1 {
@@ -234,20 +226,20 @@ func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 }
 
 func (s *Status) topic(ctx context.Context, c *chat) (string, error) {
-	fork, err := s.cfg.Store.ForkOfThread(ctx, c.ChatJID, c.ThreadID)
+	fork, err := s.Store.ForkOfThread(ctx, c.ChatJID, c.ThreadID)
 	if err != nil {
 		return "", err
 	}
 	if fork != nil && fork.Folder == c.group {
 		return cmp.Or(c.info.StickyTopic, fork.RunsIn()), nil
 	}
-	bound, err := factrows.TopicOfThread(ctx, s.cfg.Store.Reader, c.ChatJID, c.ThreadID)
+	bound, err := factrows.TopicOfThread(ctx, s.Store.Reader, c.ChatJID, c.ThreadID)
 	return msg.EffectiveTopic(c.info.StickyTopic, cmp.Or(c.ThreadID, c.Topic), c.ThreadID, bound), err
 }
 
 // engagement is the window that is open now, if any.
 func (s *Status) engagement(ctx context.Context, c *chat) (none msg.Engagement, err error) {
-	e, err := factrows.Engagement(ctx, s.cfg.Store.Reader, c.ChatJID, msg.Place(c.ThreadID, c.Topic))
+	e, err := factrows.Engagement(ctx, s.Store.Reader, c.ChatJID, msg.Place(c.ThreadID, c.Topic))
 	if err != nil || !e.Open(c.now, c.info.StickyAt) {
 		return none, err
 	}
@@ -274,7 +266,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 	if c.ThreadID != "" {
 		place = "" // the thread's turns have more than one
 	}
-	turns, err := rows.CountOpenTurns(ctx, s.cfg.Store.Reader, c.ChatJID, c.ThreadID, place, maxCounted+1)
+	turns, err := rows.CountOpenTurns(ctx, s.Store.Reader, c.ChatJID, c.ThreadID, place, maxCounted+1)
 	w.open = turns.Open
 	switch {
 	case err != nil || turns.Open == 0:
@@ -283,18 +275,18 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 		w.place, w.begun = new(0), turns.Begun
 		return w, s.atWork(ctx, c, &w)
 	}
-	oldest, err := s.cfg.Store.Turn(ctx, turns.Oldest)
+	oldest, err := s.Store.Turn(ctx, turns.Oldest)
 	if err != nil || oldest == nil {
 		return w, err
 	}
 	if oldest.NotBefore > c.now {
 		w.waits, w.retryAt = oldest.WaitsFor, oldest.NotBefore
 	}
-	before, err := rows.QueuedBefore(ctx, s.cfg.Store.Reader, oldest.ID, c.now)
+	before, err := rows.QueuedBefore(ctx, s.Store.Reader, oldest.ID, c.now)
 	w.place = new(1 + before)
 	if err == nil {
 		var running []*msg.Turn
-		running, _, err = factrows.OldestTurns(ctx, s.cfg.Store.Reader, msg.TurnRunning, maxListed)
+		running, _, err = factrows.OldestTurns(ctx, s.Store.Reader, msg.TurnRunning, maxListed)
 		w.another = slices.ContainsFunc(running, func(t *msg.Turn) bool { return t.Lane() == oldest.Lane() })
 	}
 	return w, err
@@ -302,7 +294,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 
 // atWork reads the questions and the progress of the running turns of a place.
 func (s *Status) atWork(ctx context.Context, c *chat, w *work) error {
-	asks, err := factrows.ChatAsks(ctx, s.cfg.Store.Reader, c.ChatJID, c.ThreadID)
+	asks, err := factrows.ChatAsks(ctx, s.Store.Reader, c.ChatJID, c.ThreadID)
 	if err != nil {
 		return err
 	}
@@ -311,7 +303,7 @@ func (s *Status) atWork(ctx context.Context, c *chat, w *work) error {
 			w.asked = cmp.Or(a.Who.Label, "anyone here")
 		}
 	}
-	all, err := rows.ChatWork(ctx, s.cfg.Store.Reader, c.ChatJID)
+	all, err := rows.ChatWork(ctx, s.Store.Reader, c.ChatJID)
 	w.saidAt = w.begun
 	for _, at := range all {
 		w.saidAt = max(w.saidAt, at.UpdatedAt)
@@ -319,7 +311,7 @@ func (s *Status) atWork(ctx context.Context, c *chat, w *work) error {
 	return err
 }
 
-func (s *Status) now() int64 { return s.cfg.Now().UnixMilli() }
+func (s *Status) now() int64 { return s.Now().UnixMilli() }
 
 // orNull returns a pointer to v, or nil for the zero value.
 func orNull[T comparable](v T) *T {

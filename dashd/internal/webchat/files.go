@@ -15,7 +15,6 @@ import (
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
 
@@ -43,23 +42,20 @@ func filesOf(m *msg.Message) (all []file) {
 }
 
 // File answers with an attachment of a message of the chat: shown by browsers if it is an image, else downloaded.
-func (c *Chat) File(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+func (c *Chat) File(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	a, err := c.attachment(r, g)
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
 	gone := apierr.New(apierr.NotFound, "the file is not stored any more")
 	f, err := os.OpenInRoot(c.Data, filepath.FromSlash(a.Path))
 	if err != nil {
-		httpx.Error(w, gone)
-		return
+		return gone
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		httpx.Error(w, gone)
-		return
+		return gone
 	}
 	kind, how := "application/octet-stream", "attachment"
 	if msg.IsPicture(a.MIME) {
@@ -75,6 +71,7 @@ func (c *Chat) File(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute +
 		time.Duration(info.Size())*time.Second/minDownloadRate))
 	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
 }
 
 // minDownloadRate is how slow a reader may be, in bytes a second.

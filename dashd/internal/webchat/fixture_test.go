@@ -91,9 +91,12 @@ func newChat(st *store.Store, hub *live.Hub, data string, log *slog.Logger, opti
 // routes serves a chat as dashd does, without logins.
 func routes(c *Chat, log *slog.Logger, config func() string) http.Handler {
 	router := httpx.NewRouter(log, nil)
-	of := func(serve func(http.ResponseWriter, *http.Request, *msg.Group)) http.HandlerFunc {
+	of := func(serve func(http.ResponseWriter, *http.Request, *msg.Group) error) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			serve(w, r, &msg.Group{Folder: chi.URLParam(r, "folder"), Name: "The " + chi.URLParam(r, "folder"), Config: json.RawMessage(cmp.Or(config(), "{}"))})
+			err := serve(w, r, &msg.Group{Folder: chi.URLParam(r, "folder"), Name: "The " + chi.URLParam(r, "folder"), Config: json.RawMessage(cmp.Or(config(), "{}"))})
+			if err != nil {
+				httpx.Error(w, err)
+			}
 		}
 	}
 	router.Post("/{folder}/messages", of(c.Post))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -238,8 +239,8 @@ func TestTopics_OrderOfUse(t *testing.T) {
 	for _, topic := range []string{"#b", "#a", "#c#x", "#b"} {
 		r.said(t, topic, "x")
 	}
-	type list struct{ Topics []topicLine }
-	want := list{[]topicLine{{"#b", 4, 6}, {"#c#x", 3, 6}, {"#a", 2, 6}, {"", 0, 0}}}
+	type list struct{ Topics []rows.WebTopic }
+	want := list{[]rows.WebTopic{{Topic: "#b", LastID: 4, LastAt: 6}, {Topic: "#c#x", LastID: 3, LastAt: 6}, {Topic: "#a", LastID: 2, LastAt: 6}, {Topic: "", LastID: 0, LastAt: 0}}}
 	if diff := cmp.Diff(want, get[list](t, r, "/main/topics")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // postForm stores a message with files, of a form whose fields are those of posted, and "file" for each file.
-func (c *Chat) postForm(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+func (c *Chat) postForm(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	httpx.Upload(w, r, MaxFiles*c.Shell.MediaMax+maxText+maxFrame)
 	u := &upload{chat: c, r: r, group: g, seen: map[string]bool{}}
 	id, err := u.receive(r.Context())
@@ -30,9 +30,10 @@ func (c *Chat) postForm(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	if err != nil {
 		status, err := u.explain(err)
 		httpx.ErrorStatus(w, status, err)
-		return
+		return nil
 	}
 	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": id})
+	return nil
 }
 
 // upload is a message with files that is being received.
@@ -60,20 +61,18 @@ func (u *upload) receive(ctx context.Context) (id int64, err error) {
 	if id, err = u.read(ctx); id != 0 || err != nil {
 		return id, err
 	}
+	var files []msg.Attachment
 	if u.files == nil {
-		if err := u.check(0); err != nil {
-			return 0, err
-		}
-		return u.chat.receive(u.r, u.group, &u.posted, nil)
+		err = u.check(0)
+	} else if err = u.check(u.files.Count()); err == nil {
+		files, err = u.files.Attachments()
 	}
-	if err := u.check(u.files.Count()); err != nil {
-		return 0, err
-	}
-	files, err := u.files.Attachments()
 	if err != nil {
 		return 0, err
 	}
-	return u.chat.receive(u.r, u.group, &u.posted, files)
+	m := u.message(files)
+	err = u.chat.receive(u.r, u.group, m, "the message could not be stored; send it again")
+	return m.ID, err
 }
 
 // read reads the parts of the form. It returns the id of the row if the message is stored already: a client that

@@ -72,41 +72,47 @@ type posted struct {
 }
 
 // Post stores a message of a page: JSON, or a form with files.
-func (c *Chat) Post(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+func (c *Chat) Post(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		c.postForm(w, r, g)
-		return
+		return c.postForm(w, r, g)
 	}
 	p, err := httpx.Decode[posted](r)
-	if err == nil {
-		err = p.check(0)
-	}
-	var id int64
-	if err == nil {
-		id, err = c.receive(r, g, &p, nil)
-	}
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
-	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": id})
+	if err := p.check(0); err != nil {
+		return err
+	}
+	return c.accept(w, r, g, p.message(nil), "the message could not be stored; send it again")
 }
 
-// receive stores a message and returns the id of its row, which may also be there if it fails.
-func (c *Chat) receive(r *http.Request, g *msg.Group, p *posted, files []msg.Attachment) (id int64, err error) {
-	m := &msg.Message{ChatJID: JID(g.Folder), PlatformID: p.platformID(), Content: p.Text, Topic: p.Topic,
-		Attachments: files}
+func (p *posted) message(files []msg.Attachment) *msg.Message {
+	return &msg.Message{PlatformID: p.platformID(), Content: p.Text, Topic: p.Topic, Attachments: files}
+}
+
+// accept stores a message, a vote or an answer of a page, and answers with its row.
+func (c *Chat) accept(w http.ResponseWriter, r *http.Request, g *msg.Group, m *msg.Message, failed string) error {
+	if err := c.receive(r, g, m, failed); err != nil {
+		return err
+	}
+	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})
+	return nil
+}
+
+// receive stores a message. It sets the message's row, which may also be there if it fails.
+func (c *Chat) receive(r *http.Request, g *msg.Group, m *msg.Message, failed string) error {
+	m.ChatJID = JID(g.Folder)
 	m.Sender, m.SenderName = c.Sender(r)
-	err = c.Shell.Receive(r.Context(), adapter.Inbound{
+	err := c.Shell.Receive(r.Context(), adapter.Inbound{
 		Messages: []*msg.Message{m},
 		Chats:    []msg.Chat{{JID: m.ChatJID, Kind: msg.ChatWeb, Title: g.Name}},
 	})
 	if err != nil {
-		c.Shell.Log.Error("storing message failed", "chat", m.ChatJID, "err", err)
-		return m.ID, apierr.New(apierr.Unavailable, "the message could not be stored; send it again")
+		c.Shell.Log.Error("storing message failed", "chat", m.ChatJID, "verb", m.Verb, "err", err)
+		return apierr.New(apierr.Unavailable, "%s", failed)
 	}
 	c.Hub.Notify()
-	return m.ID, nil
+	return nil
 }
 
 // check returns the problem of a message that has so many files.
@@ -138,28 +144,17 @@ func (p *posted) platformID() string {
 	return "c:" + p.ClientID
 }
 
-// topicLine is a tab.
-type topicLine struct {
-	Topic  string `json:"topic"`
-	LastID int64  `json:"last_id"`
-	LastAt int64  `json:"last_at"`
-}
-
 // Topics answers with the chat's topics, the one used last first; the default one is always among
 // them.
-func (c *Chat) Topics(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+func (c *Chat) Topics(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	stored, err := rows.WebTopics(r.Context(), c.Store.Reader, JID(g.Folder))
 	if err != nil {
-		httpx.Error(w, err)
-		return
+		return err
 	}
 	if !slices.ContainsFunc(stored, func(t rows.WebTopic) bool { return t.Topic == "" }) {
 		stored = append(stored, rows.WebTopic{})
 	}
 	slices.SortFunc(stored, func(a, b rows.WebTopic) int { return cmp.Compare(b.LastID, a.LastID) })
-	lines := make([]topicLine, len(stored))
-	for i, t := range stored {
-		lines[i] = topicLine(t)
-	}
-	httpx.JSON(w, http.StatusOK, map[string]any{"topics": lines})
+	httpx.JSON(w, http.StatusOK, map[string]any{"topics": stored})
+	return nil
 }

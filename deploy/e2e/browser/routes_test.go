@@ -62,7 +62,7 @@ func routesEdited(t *testing.T, b *browser.Browser) {
 
 	other.fill(map[string]string{"match-n1": "platform=slack", "target-n1": "main"})
 	other.press("save")
-	other.says(".conflict", "The routes were changed meanwhile")
+	other.says(".conflict", "The routes have been changed in the meantime")
 	other.says(".conflict", "Nothing was saved.")
 	other.says(".conflict", "web:operator: add route")
 	equal(t, "what was typed", browser.Eval[string](other.Tab, `document.getElementById("match-n1").value`), "platform=slack")

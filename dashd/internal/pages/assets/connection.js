@@ -94,12 +94,12 @@ export class Connection {
     const { kind, since, problem } = this.#state;
     if (kind === "ended") return ["Your login has ended. ", link(`/login?next=${encodeURIComponent(location.pathname + location.search)}`, "Log in again"), "."];
     if (kind === "other") return ["Another user has logged in with this browser. ", link(location.href, "Reload the page"), "."];
-    const words = this.#offlineSince ? `You are offline since ${time(this.#offlineSince)}.`
+    const words = this.#offlineSince ? `You have been offline since ${time(this.#offlineSince)}.`
       : {
         open: "",
         connecting: "Connecting…",
         lost: `No connection since ${time(since)}. Reconnecting…`,
-        stopping: `The server has stopped at ${time(since)}. Reconnecting…`,
+        stopping: `The server stopped at ${time(since)}. Reconnecting…`,
         refused: `No connection since ${time(since)}: ${problem}. Trying again…`,
       }[kind];
     return words ? [words, this.#advice && ` ${this.#advice}`] : null;

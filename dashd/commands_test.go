@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-// dashd is a server that records its requests.
-func dashd(t *testing.T, answer http.HandlerFunc) (run func(args ...string) (string, error), asked *[]string) {
+// fakeDashd is a server that records its requests.
+func fakeDashd(t *testing.T, answer http.HandlerFunc) (run func(args ...string) (string, error), asked *[]string) {
 	asked = new([]string)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*asked = append(*asked, r.Method+" "+r.URL.String())
@@ -27,14 +27,14 @@ func dashd(t *testing.T, answer http.HandlerFunc) (run func(args ...string) (str
 	t.Cleanup(client.HTTP.CloseIdleConnections)
 	return func(args ...string) (string, error) {
 		var out bytes.Buffer
-		err := Commands(func() (*httpx.Client, error) { return client, nil })[args[0]](t.Context(), args[1:], &out)
+		err := asking(func() (*httpx.Client, error) { return client, nil })[args[0]](t.Context(), args[1:], &out)
 		return out.String(), err
 	}, asked
 }
 
 func TestCommands_PrintAnswerOfDashd(t *testing.T) {
 	const status = `{"text":"Group: main\nTopic: \u001b[2J","group":"main"}`
-	run, asked := dashd(t, func(w http.ResponseWriter, r *http.Request) {
+	run, asked := fakeDashd(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("chat_jid") == "telegram:-9" {
 			_, _ = io.WriteString(w, `{"text":"Group: none yet","advice":"To connect it: \u001broutd"}`)
 			return
@@ -65,7 +65,7 @@ func TestCommands_PrintAnswerOfDashd(t *testing.T) {
 }
 
 func TestCommands_HelpFlag_PrintsUsage(t *testing.T) {
-	run, asked := dashd(t, nil)
+	run, asked := fakeDashd(t, nil)
 	for args, want := range map[string]string{"status -h": "-json", "login --help": "usage: dashd login\n"} {
 		out, err := run(strings.Fields(args)...)
 		if !errors.Is(err, flag.ErrHelp) || !strings.Contains(out, want) || len(*asked) > 0 {
@@ -75,7 +75,7 @@ func TestCommands_HelpFlag_PrintsUsage(t *testing.T) {
 }
 
 func TestCommands_InvalidArguments_Refused(t *testing.T) {
-	run, asked := dashd(t, nil)
+	run, asked := fakeDashd(t, nil)
 	for args, want := range map[string]string{
 		"status telegram:1 telegram:2": `unexpected argument "telegram:2"`,
 		"status --thread":              "-thread",
@@ -91,7 +91,7 @@ func TestCommands_InvalidArguments_Refused(t *testing.T) {
 }
 
 func TestCommands_ErrorResponse_Returned(t *testing.T) {
-	run, _ := dashd(t, func(w http.ResponseWriter, r *http.Request) {
+	run, _ := fakeDashd(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			httpx.Error(w, apierr.New(apierr.Conflict, "DASH_PASSWORD is set: log in with it"))
 			return
@@ -108,7 +108,7 @@ func TestCommands_ErrorResponse_Returned(t *testing.T) {
 func TestCommands_DashdNotRunning_SaySo(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
-	for name, command := range Commands(func() (*httpx.Client, error) { return httpx.NewClient("dashd", srv.URL, ""), nil }) {
+	for name, command := range asking(func() (*httpx.Client, error) { return httpx.NewClient("dashd", srv.URL, ""), nil }) {
 		if err := command(t.Context(), nil, io.Discard); err == nil || !strings.HasPrefix(err.Error(), "dashd is not running at "+srv.URL) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -116,7 +116,7 @@ func TestCommands_DashdNotRunning_SaySo(t *testing.T) {
 }
 
 func TestCommands_InvalidConfig_ErrorReturned(t *testing.T) {
-	for name, command := range Commands(func() (*httpx.Client, error) { return nil, io.ErrUnexpectedEOF }) {
+	for name, command := range asking(func() (*httpx.Client, error) { return nil, io.ErrUnexpectedEOF }) {
 		if err := command(t.Context(), nil, io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,11 +1,49 @@
 package pages
 
 import (
-	"cmp"
 	"net/url"
 
 	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/msg"
 )
+
+// ReminderLine is one reminder. LastSlot is when it fired, in unix ms, and LastRow the message that this made; 0 for
+// none.
+type ReminderLine struct {
+	*msg.Reminder
+	LastSlot, LastRow int64
+}
+
+// PollLine is one poll with its present result.
+type PollLine struct {
+	*msg.StoredPoll
+	Result msg.PollResult
+}
+
+// Open reports whether users can vote.
+func (p PollLine) Open() bool { return p.State == msg.PollOpen }
+
+// PollOption is an answer of a poll with its votes. Share is its part of the most votes, 0 to 100.
+type PollOption struct {
+	Text         string
+	Votes, Share int
+}
+
+// Options are the answers that a poll offers.
+func (p PollLine) Options() []PollOption {
+	all, most := make([]PollOption, len(p.Poll.Options)), 1
+	for i, text := range p.Poll.Options {
+		all[i].Text = Line(text)
+		if i < len(p.Result.Counts) {
+			all[i].Votes = p.Result.Counts[i]
+			most = max(most, all[i].Votes)
+		}
+	}
+	for i := range all {
+		all[i].Share = 100 * all[i].Votes / most
+	}
+	return all
+}
 
 // Spend is the page of the tokens and dollars that agents have used.
 type Spend struct {
@@ -78,26 +116,11 @@ func (s Spend) Latest() (all []factrows.SpendRow) {
 	return all
 }
 
-// spendTable is lines that stand together.
-type spendTable struct {
-	What, Heading string // the subject of a line, and the id of the heading
-	path, folder  string
-	Lines         []factrows.SpendRow
-	titles        Titles
-}
-
-func newSpendTable(what, heading, path, folder string, lines []factrows.SpendRow, titles Titles) spendTable {
-	return spendTable{what, heading, path, folder, lines, titles}
-}
-
-// Title is how a line is called: a chat by its title, if it has one.
-func (t spendTable) Title(name string) string { return cmp.Or(t.titles.Of(name), name) }
-
-// Href is the page of a line's subject.
-func (t spendTable) Href(name string) string {
-	href := t.path + url.QueryEscape(name)
-	if t.folder != "" {
-		href += "&group=" + url.QueryEscape(t.folder)
+// spendLink is the page of a line's subject: its name is the end of a path. folder is the group of the list, "" for all.
+func spendLink(path, name, folder string) string {
+	link := path + url.QueryEscape(name)
+	if folder != "" {
+		link += "&group=" + url.QueryEscape(folder)
 	}
-	return href
+	return link
 }

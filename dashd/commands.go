@@ -1,28 +1,48 @@
-// Package cli has dashd's subcommands for operators: they ask a running dashd.
-package cli
+package main
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"os"
 
+	"arizuko/dashd/internal/backup"
+	"arizuko/migrations"
+	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/httpx"
 )
 
-// Commands returns the subcommands by name. connect makes the client of the running dashd.
-func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
-	c := &verbs{cli.Daemon{Name: "dashd", Connect: connect}}
+// commands are the subcommands: those that ask the running dashd, and those that need none.
+func commands() map[string]cli.Func {
+	all := backup.Program{
+		Place: place, Version: buildinfo.Version(), Schema: migrations.Latest(), In: os.Stdin, Log: os.Stderr,
+	}.Commands()
+	maps.Copy(all, asking(func() (*httpx.Client, error) {
+		cfg, err := loadConfig()
+		if err != nil {
+			return nil, err
+		}
+		return cfg.client()
+	}))
+	all["doctor"] = examine
+	return all
+}
+
+// asking are the subcommands that ask the running dashd. connect makes its client.
+func asking(connect func() (*httpx.Client, error)) map[string]cli.Func {
+	c := verbs{cli.Daemon{Name: name, Connect: connect}}
 	return map[string]cli.Func{"status": c.status, "login": c.login}
 }
 
 type verbs struct{ cli.Daemon }
 
 // status prints the state of the instance, or of one chat.
-func (c *verbs) status(ctx context.Context, args []string, out io.Writer) error {
+func (c verbs) status(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("status [CHAT_JID] [--thread ID] [--topic TOPIC] [--json]", out)
 	thread := line.String("thread", "", "a thread of the chat")
 	topic := line.String("topic", "", "a tab of a web chat, e.g. '#deploy'")
@@ -55,7 +75,7 @@ func (c *verbs) status(ctx context.Context, args []string, out io.Writer) error 
 }
 
 // login prints a link that logs a browser in, once.
-func (c *verbs) login(ctx context.Context, args []string, out io.Writer) error {
+func (c verbs) login(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := c.Line("login", out).Read(args, 0); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
 )
 
@@ -52,4 +53,27 @@ func TestFindings_HungExamination_HoldsNoPage(t *testing.T) {
 		failure = nil
 		read("and readable again", 0, list, nil)
 	})
+}
+
+func TestPlatforms_AreThoseOfTheAdapters(t *testing.T) {
+	t.Parallel()
+	var names, want []string
+	for _, p := range platforms() {
+		names = append(names, p.Daemon)
+	}
+	for _, a := range daemon.Adapters() {
+		want = append(want, a.Name)
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("first steps explain %q, want %q", names, want)
+	}
+}
+
+func TestIsOf_AnyAccount(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"teled": true, "teled+work": true, "slakd+work": false, "gated": false} {
+		if got := isOf(name, "teled"); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
 }

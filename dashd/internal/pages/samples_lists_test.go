@@ -1,0 +1,261 @@
+package pages_test
+
+import (
+	"fmt"
+	"strings"
+
+	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
+	"arizuko/dashd/internal/status"
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+func reminderSamples() []sample {
+	return []sample{
+		{name: "reminders", template: "reminders.html", section: "/reminders", data: sampleReminders},
+		{name: "no-reminders", template: "reminders.html", section: "/reminders", data: func(now int64) any { return pages.List[pages.ReminderLine]{Now: now} }},
+		{name: "polls", template: "polls.html", section: "/polls", data: samplePolls},
+		{name: "no-polls", template: "polls.html", section: "/polls", data: func(now int64) any { return pages.List[pages.PollLine]{Now: now} }},
+	}
+}
+
+func sampleReminders(now int64) any {
+	return pages.List[pages.ReminderLine]{
+		Now: now, Of: "Reminders of the group acme/eng that are done", Next: "/reminders?after=18",
+		Choices: []pages.Choice{{Link: pages.Link{Path: "/reminders", Text: "Active"}, Current: true}, {Link: pages.Link{Path: "/reminders?state=done", Text: "Done"}}},
+		Titles:  pages.Titles{"telegram:-1001234567": "Engineering"},
+		Lines: []pages.ReminderLine{
+			{LastSlot: now - 86_400_000, LastRow: 5120, Reminder: &msg.Reminder{ID: 17, Folder: "acme/eng", ChatJID: "telegram:-1001234567", Topic: "#deploy", Kind: msg.ReminderPrompt,
+				Body: "Say which checks of the nightly build are red, and who broke them.\nOne line each.", Cron: "0 9 * * 1-5", TimeZone: "Europe/Rome", NextSlot: now + 7_300_000, CreatedBy: "telegram:42", State: msg.ReminderActive}},
+			{LastSlot: now - 1000, Reminder: &msg.Reminder{ID: 18, Folder: "main", ChatJID: "web:main", Body: "Pay the bill", TimeZone: "UTC", State: msg.ReminderCancelled, UpdatedBy: "web:operator", Error: "the chat does not exist any more"}},
+		},
+	}
+}
+
+func samplePolls(now int64) any {
+	return pages.List[pages.PollLine]{
+		Now: now, Next: "/polls?before=3", Choices: []pages.Choice{{Link: pages.Link{Path: "/polls", Text: "All"}, Current: true}, {Link: pages.Link{Path: "/polls?state=open", Text: "Open"}}},
+		Titles: pages.Titles{"telegram:-1001234567": "Engineering"},
+		Lines: []pages.PollLine{
+			{Result: msg.PollResult{Counts: []int{2, 8}, Voters: 9}, StoredPoll: &msg.StoredPoll{ID: 4, MessageID: 5200, Folder: "acme/eng", ChatJID: "telegram:-1001234567", State: msg.PollOpen, CreatedAt: now - 90_000,
+				Poll: msg.Poll{Question: "When do we release?", Multiple: true, ClosesAt: now + 600_000, Options: []string{"Friday", "Monday, with everyone awake and the whole on-call team at their desks", "never"}}}},
+			{Result: msg.PollResult{Counts: []int{1}, Voters: 1}, StoredPoll: &msg.StoredPoll{ID: 3, MessageID: 5100, Folder: "main", ChatJID: "web:main", CreatedAt: now - 9_000_000, ClosedAt: now - 8_000_000,
+				Poll: msg.Poll{Question: "Tea?", Options: []string{"yes", "no"}}}},
+		},
+	}
+}
+
+func chatSamples() []sample {
+	return []sample{
+		{name: "chatlist", template: "chatlist.html", section: "/chats", data: sampleChatList},
+		{name: "no-chatlist", template: "chatlist.html", section: "/chats", data: func(now int64) any { return pages.ChatList{Now: now} }},
+		{name: "chatlist-searched", template: "chatlist.html", section: "/chats", data: func(now int64) any {
+			return pages.ChatList{Now: now, Text: "no such chat", Platforms: []string{"telegram"}, Platform: "telegram", Bounded: true, Next: "/chats?before=5~telegram%3A-1"}
+		}},
+		{name: "engagement", template: "engagement.html", section: "/engagement", data: sampleEngagement},
+		{name: "no-engagement", template: "engagement.html", section: "/engagement", data: func(now int64) any { return pages.List[rows.OpenWindow]{Now: now} }},
+		{name: "access", template: "access.html", section: "/access", data: sampleAccess},
+		{name: "no-access", template: "access.html", section: "/access", data: func(int64) any { return pages.Access{} }},
+		{name: "access-refused", template: "access.html", section: "/access", data: func(int64) any {
+			return pages.Access{Chat: "engineering", Sender: "ada", Problem: "sender \"ada\" is not platform:user"}
+		}},
+	}
+}
+
+func sampleChatList(now int64) any {
+	return pages.ChatList{
+		Now: now, Platforms: []string{"discord", "slack", "telegram", "telegram+work", "web"}, Next: "/chats?before=5~telegram%3A-1",
+		Lines: []pages.ChatRow{
+			{SeenChat: rows.SeenChat{Chat: msg.Chat{JID: "telegram:-1001234567890", Title: "Engineering: builds, releases and everything that breaks at night", Kind: msg.ChatGroup}, Platform: "telegram", SeenAt: now - 5000},
+				Home: "acme/eng", Open: 2, Window: rows.OpenWindow{Engagement: msg.Engagement{Folder: "acme/eng", Until: now + 8*60_000}}, Spend: factrows.Spend{Turns: 12, CostUSD: 3.456}},
+			{SeenChat: rows.SeenChat{Chat: msg.Chat{JID: "telegram+work:42", Kind: msg.ChatDM, StickyGroup: "main", StickyTopic: "#deploy"}, Platform: "telegram+work", SeenAt: now - 86_400_000},
+				Home: "main", Spend: factrows.Spend{Turns: 1, CostUSD: 0.004}},
+			{SeenChat: rows.SeenChat{Chat: msg.Chat{JID: "slack:C0ABC", Title: "ops", Kind: msg.ChatChannel}, Platform: "slack"}},
+		},
+	}
+}
+
+func sampleEngagement(now int64) any {
+	return pages.List[rows.OpenWindow]{
+		Now: now, Next: "/engagement?until=5&chat=telegram%3A-1&place=",
+		Lines: []rows.OpenWindow{
+			{Engagement: msg.Engagement{ChatJID: "telegram:-1001234567890", Folder: "acme/eng", At: now - 60_000, Until: now + 30_000}, Title: "Engineering: builds, releases and everything that breaks at night"},
+			{Engagement: msg.Engagement{ChatJID: "slack:C0ABC", Place: "1700000000.000100", Folder: "main", At: now - 3_600_000, Until: now + 9*60_000}, Title: "ops"},
+		},
+	}
+}
+
+func sampleAccess(now int64) any {
+	return pages.Access{
+		Operators: pages.Operators{
+			Named: []string{"telegram:4211223344"}, Now: now,
+			Made: []pages.MadeOperator{{Shown: "slack:U0AB12CD3", MadeOperator: store.MadeOperator{Sender: "slack:U0AB12CD3", By: "web:operator", At: now - 86_400_000}}},
+		},
+		Chat: "telegram:-1001234567890", Sender: "telegram:4211223344", Chats: []rows.ChatTitle{{JID: "telegram:-1001234567890", Title: "Engineering"}, {JID: "slack:C0ABC"}},
+		Titles: pages.Titles{"telegram:-1001234567890": "Engineering"},
+		Answer: &routeapi.Access{
+			ChatJID: "telegram:-1001234567890", Kind: msg.ChatGroup, Sender: "telegram:4211223344",
+			Home: &routeapi.HomeAccess{Folder: "acme/eng", Admitted: true, Reaches: []string{"acme", "acme/ops"}},
+			Rows: []routeapi.RowAccess{
+				{Verb: msg.VerbMessage, Admitted: true, Answer: routeapi.Answer{Trace: []string{"the chat is pinned to no group", "route 3 (chat_jid=telegram:-1001234567890 verb=mention) does not match: verb is message", "no route matches"}}},
+				{Verb: msg.VerbMention, Admitted: true, Rate: 20, Answer: routeapi.Answer{Action: routeapi.Trigger, Folder: "acme/eng", Trace: []string{"route 3 matches"}}},
+				{Verb: msg.VerbReply, Admitted: true, Answer: routeapi.Answer{Action: routeapi.Observe, Folder: "acme/eng"}},
+			},
+		},
+	}
+}
+
+func groupSamples() []sample {
+	return []sample{
+		{name: "groups", template: "groups.html", section: "/groups", data: sampleGroups},
+		{name: "no-groups", template: "groups.html", section: "/groups", data: func(now int64) any { return pages.Groups{Now: now} }},
+		{name: "group", template: "group.html", section: "/groups", data: sampleGroup},
+		{name: "group-new", template: "group.html", section: "/groups", data: func(now int64) any { return pages.Group{Now: now, Folder: "main", Config: "{}"} }},
+		{name: "settings", template: "settings.html", section: "/settings", data: sampleSettings},
+		{name: "no-settings", template: "settings.html", section: "/settings", data: func(now int64) any { return pages.Settings{Now: now} }},
+	}
+}
+
+func sampleGroups(now int64) any {
+	return pages.Groups{
+		Now: now, Next: "/groups?after=main",
+		Lines: []pages.GroupRow{
+			{Group: msg.Group{Folder: "acme/engineering-builds-and-releases", Name: "Engineering: builds, releases and everything that breaks at night"}, Chats: []string{"telegram:-1001234567890", "messages that match platform=slack room=C*"}, More: 4, Turn: 412, TurnAt: now - 60_000, Warnings: 2},
+			{Group: msg.Group{Folder: "main"}},
+		},
+	}
+}
+
+func sampleGroup(now int64) any {
+	return pages.Group{
+		Now: now, Folder: "acme/eng", Name: "Engineering", Config: "{\n  \"access\": [\"telegram:42\"],\n  \"rates\": 20\n}", Version: "0011223344556677", Problem: "config: unknown setting rates",
+		Choice:   pages.AgentChoice{Agent: "codex", Missing: true, Model: "default", Agents: []string{"default", "claude"}, Models: []string{"gpt-5", "gpt-5-mini"}},
+		Warnings: []string{"route 3 lets any user reach group acme/eng: match a sender or a room, or set access in the group's config"}, Chats: []string{"telegram:-1001234567890"}, MoreChats: 3,
+		Sessions: []rows.TopicSession{{ID: "3f2a9c01-7741", UpdatedAt: now - 60_000}, {Topic: "#deploy", ID: "77aa0011-9021", UpdatedAt: now - 9e7}}, NextSession: "/groups/acme/eng?session=x",
+		Runs: sampleRuns(now),
+		Files: pages.Files{
+			Dir: "notes/2026", Up: "/groups/acme/eng?dir=notes", Next: "/groups/acme/eng?after=x", Cut: true,
+			Lines: []pages.FileLine{{Name: "old", Path: "notes/2026/old", Folder: true, At: now - 9e8}, {Name: "a.md", Path: "notes/2026/a.md", Regular: true, Size: 5_300_000, At: now - 100}, {Name: "link"}},
+		},
+	}
+}
+
+func sampleSettings(now int64) any {
+	return pages.Settings{
+		Now: now, Version: "v1.2.3", Schema: 10,
+		Values: []config.Shown{
+			{Name: "DASHD_ADDR", Value: "127.0.0.1:8083", Doc: "where it listens", Default: true}, {Name: "DASH_PASSWORD", Value: "set", Doc: "logs in to the dashboard"},
+			{Name: "OPERATORS", Doc: "senders that may approve chats"},
+		},
+		Paths:   []config.Shown{{Name: "Database", Value: "/var/lib/arizuko/arizuko.db"}},
+		Daemons: []status.Daemon{{Name: "gated", Connection: daemon.Connected, Version: "v1.2.3", OK: true, HeartbeatAt: now - 1000}, {Name: "teled", Connection: daemon.BadCredentials, Detail: "the token is wrong", HeartbeatAt: now - 1000}},
+	}
+}
+
+func routesSamples() []sample {
+	const list, editor, changes = "routes.html", "route-editor.html", "audit.html"
+	return []sample{
+		{name: "routes", template: list, section: "/routes", data: func(int64) any { return sampleRoutes() }},
+		{name: "no-routes", template: list, section: "/routes", data: func(int64) any { return pages.Routes{} }},
+		{name: "routes-not-found", template: list, section: "/routes", data: func(int64) any { return pages.Routes{Count: 7, Query: "telegram:-1009"} }},
+		{name: "route-editor", template: editor, section: "/routes", data: func(now int64) any { return sampleEditor(now) }},
+		{name: "route-editor-empty", template: editor, section: "/routes", data: func(now int64) any {
+			return pages.RouteEditor{Now: now, Last: 200, NextKey: "n1", Replay: &pages.Replay{}}
+		}},
+		{name: "route-editor-large", template: editor, section: "/routes", data: func(now int64) any {
+			return pages.RouteEditor{Now: now, TooLarge: "The table has 2400 routes, and is too large for this page. Change single routes on the server: routd routes add, routd routes rm."}
+		}},
+		{name: "audit", template: changes, section: "/audit", data: func(now int64) any { return sampleAudit(now) }},
+		{name: "no-audit", template: changes, section: "/audit", data: func(now int64) any { return pages.Audit{Now: now} }},
+		{name: "audit-not-found", template: changes, section: "/audit", data: func(now int64) any {
+			return pages.Audit{Now: now, Filtered: true, Who: "telegram:7", What: "add route", Whats: []string{"add route", "approve"}}
+		}},
+	}
+}
+
+func sampleRoutes() pages.Routes {
+	return pages.Routes{
+		Count: 61, After: "/routes?from=51",
+		Rows: []pages.RouteLine{
+			{ID: 7, Place: 1, Match: "sender=telegram:666", Words: "everything from telegram:666", Target: "builtin:drop", Does: "ignored"},
+			{ID: 3, Place: 2, Match: "chat_jid=telegram:-1001234567890 verb=mention", Words: "mentions of the bot in “Engineering: builds, releases and everything that breaks at night” (telegram:-1001234567890)",
+				Target: "acme/eng", Folder: "acme/eng", Does: "answered by", Waits: "waits for silence of 3s; waits at most 1m; weights: reaction=0"},
+			{ID: 4, Place: 3, Match: "chat_jid=telegram:-1001234567890", Words: "everything in “Engineering: builds, releases and everything that breaks at night” (telegram:-1001234567890)",
+				Target: "acme/eng#observe", Folder: "acme/eng", Does: "read along by"},
+			{ID: 9, Place: 4, Match: "platform=slack", Words: "everything on Slack", Target: "acme/ops", Folder: "acme/ops", Does: "answered by",
+				Warnings: []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set access in the group's config"}},
+			{ID: 11, Place: 5, Match: "platfrom=discord", Words: "nothing: it cannot be read", Target: "acme/eng", Folder: "acme/eng", Does: "answered by",
+				Problem: `match: unknown key "platfrom": use platform, account, room, chat_jid, sender, sender_name or verb`},
+			{ID: 2, Place: 6, Words: "everything", Target: "daemon:onbod", Does: "asks you to connect the chat"},
+			{ID: 12, Place: 7, Match: "chat_jid=slack:C0ABC", Words: "everything in slack:C0ABC", Target: "acme/ops", Folder: "acme/ops", Does: "answered by",
+				Warnings: []string{"never used: the route at place 4 matches all that it does"}},
+		},
+	}
+}
+
+func sampleEditor(now int64) pages.RouteEditor {
+	row := func(place int, key, words, does string) pages.DraftRow {
+		return pages.DraftRow{Key: key, ID: int64(place), Place: place, Words: words, Does: does}
+	}
+	open := row(2, "3", "mentions of the bot in “Engineering: builds, releases and everything that breaks at night” (telegram:-1001234567890)", "answered by acme/ops")
+	open.Match, open.Target, open.Quiet, open.Hold, open.Open, open.Changed = "chat_jid=telegram:-1001234567890 verb=mention", "acme/ops", "3s", "1m", true, true
+	bad := row(3, "n1", "nothing: it cannot be read", "no target yet")
+	bad.New, bad.Open, bad.Match, bad.Problem = true, true, "platfrom=discord", `match: unknown key "platfrom": use platform, account, room, chat_jid, sender, sender_name or verb`
+	raw := row(4, "9", "everything on Slack", "answered by acme/ops")
+	raw.Raw, raw.Open, raw.Waiting = true, true, `{"quiet_ms":"3 s"}`
+	raw.Warnings = []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set access in the group's config"}
+	return pages.RouteEditor{
+		Digest: strings.Repeat("0", 64), NextKey: "n2", Now: now, Checked: true, Problems: 1, Last: 200,
+		Rows:    []pages.DraftRow{row(1, "7", "everything from telegram:666", "ignored"), open, bad, raw, row(5, "2", "everything", "asks you to connect the chat")},
+		Targets: []string{"acme/eng", "acme/eng#observe", "builtin:drop"}, Chats: []rows.ChatTitle{{JID: "telegram:-1001234567890", Title: "Engineering"}},
+		Changes:  []string{"change route 3: chat_jid=telegram:-1001234567890 verb=mention → acme/ops; before: chat_jid=telegram:-1001234567890 verb=mention → acme/eng", "add at place 3: platfrom=discord → "},
+		Conflict: &pages.Conflict{Saved: true, By: []factrows.AuditRow{{ID: 5, At: now - 120_000, Who: "telegram:4211223344", What: "change route", Detail: "3: order 0, chat_jid=telegram:-1001234567890 to acme/eng#observe"}}},
+		Verbs:    []pages.Option{{Value: "message", Text: "a plain message"}, {Value: "mention", Text: "a mention of the bot", Selected: true}},
+		Test:     pages.TestMessage{Chat: "telegram:-1001234567890", Sender: "telegram:42", Verb: "mention", Text: "@ops look at this"},
+		Tested: &pages.TestedMessage{Decision: "answered by acme/ops", Now: "answered by acme/eng", Why: []string{
+			"@ops names the group acme/ops", "route 7 (sender=telegram:666) does not match: sender is telegram:42", "the row names the group acme/ops"}},
+		Replay: &pages.Replay{
+			Messages: 187, Skipped: 13, Changed: 61, Kinds: []pages.ReplayKind{{Was: "answered by acme/eng", Would: "answered by acme/ops", Count: 60}, {Was: "read along by acme/eng", Would: "goes nowhere", Count: 1}},
+			Rows: []pages.ReplayRow{
+				{Inbound: &rows.Inbound{ID: 84_312, Title: "Engineering: builds, releases and everything that breaks at night", SenderName: "Ada Lovelace", ReceivedAt: now - 90_000, Content: "@arizuko can you say why the nightly build is red? It has been since Tuesday, and TestWriteOrder looks like it waits for…"},
+					Was: "answered by acme/eng", Would: "answered by acme/ops", Why: "route 3 (chat_jid=telegram:-1001234567890 verb=mention) leads to acme/ops"},
+				{Inbound: &rows.Inbound{ID: 84_102, ChatJID: "slack:C0ABC", Sender: "Grace", ReceivedAt: now - 7_200_000}, Was: "read along by acme/eng", Would: "goes nowhere", Why: "no route matches"},
+			},
+		},
+	}
+}
+
+func sampleAudit(now int64) pages.Audit {
+	return pages.Audit{
+		Now: now, Next: "/audit?before=12", Since: now - 40_000_000_000, Deleted: true, Max: 50_000, Whats: []string{"add route", "approve", "cancel reminder", "change group"},
+		Lines: []factrows.AuditRow{
+			{ID: 19, At: now - 60_000, Who: "web:operator", What: "change route", Detail: "3: order 0, chat_jid=telegram:-1001234567890 verb=mention to acme/ops; before: order 0, chat_jid=telegram:-1001234567890 verb=mention to acme/eng"},
+			{ID: 18, At: now - 7_200_000, Who: "cli", What: "change group", Detail: "acme/eng: config.access, config.reach"},
+			{ID: 13, At: now - 90_000_000, Who: "telegram:4211223344", What: "approve", Detail: "KQVD-4821 telegram:-1001234567890 acme/eng"},
+		},
+	}
+}
+
+func spendSamples() []sample {
+	line := func(name string, turns int64, usd float64) factrows.SpendRow {
+		return factrows.SpendRow{Name: name, Spend: factrows.Spend{Turns: turns, Input: 512_000, Output: 31_000, CostUSD: usd}}
+	}
+	full := func(int64) any {
+		page := pages.Spend{Titles: pages.Titles{"telegram:-1001234": "Builds"}}
+		for i, usd := range []float64{0, 0.004, 1.2, 0, 8.125, 3.016} {
+			page.Days = append(page.Days, line(fmt.Sprintf("2026-11-1%d", i), int64(11*i), usd))
+		}
+		page.Groups = []factrows.SpendRow{line("acme/eng", 60, 12.3), line("main", 6, 0.045)}
+		page.Chats = []factrows.SpendRow{line("telegram:-1001234", 40, 11), line("web:main", 26, 1.3)}
+		return page
+	}
+	return []sample{
+		{"spend", "spend.html", "/spend", full},
+		{"no-spend", "spend.html", "/spend", func(int64) any { return pages.Spend{Days: make([]factrows.SpendRow, 30)} }},
+	}
+}
