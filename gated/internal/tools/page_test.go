@@ -32,8 +32,8 @@ func toolsPage() string {
 	seen := map[string]string{}
 	for _, t := range Registry() {
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", t.Name, t.Description)
-		(&fieldTable{out: &b, required: "required"}).write("Arguments", t.input)
-		(&fieldTable{out: &b, optional: "optional", tool: t.Name, seen: seen}).write("Result", t.output)
+		(&fieldList{out: &b, required: "required"}).write("Arguments", t.input)
+		(&fieldList{out: &b, optional: "optional", tool: t.Name, seen: seen}).write("Result", t.output)
 		fmt.Fprintf(&b, "\n```json\n%s\n```\n", exampleID.ReplaceAllString(t.example(), "412"))
 	}
 	return b.String()
@@ -70,31 +70,31 @@ func hints(k Kind) string {
 	return strings.Join(all, ", ")
 }
 
-// fieldTable writes the fields of a schema.
-type fieldTable struct {
+// fieldList writes the fields of a schema.
+type fieldList struct {
 	out                *strings.Builder
 	required, optional string // words for fields that are, none if empty
 	tool               string
-	seen               map[string]string // the rows of large objects, and where they are described first; nil: nowhere
+	seen               map[string]string // the lines of large objects, and where they are described first; nil: nowhere
 }
 
-func (f *fieldTable) write(title string, s *jsonschema.Schema) {
+func (f *fieldList) write(title string, s *jsonschema.Schema) {
 	if len(s.Properties) == 0 {
 		fmt.Fprintf(f.out, "\n%s: none.\n", title)
 		return
 	}
-	fmt.Fprintf(f.out, "\n| %s | type | |\n|---|---|---|\n", strings.ToLower(title))
-	f.rows("", s)
+	fmt.Fprintf(f.out, "\n%s:\n\n", title)
+	f.lines("", s)
 }
 
-// rows writes the rows of an object, or where an equal one is described.
-func (f *fieldTable) rows(path string, s *jsonschema.Schema) {
+// lines writes the lines of an object, or where an equal one is described.
+func (f *fieldList) lines(path string, s *jsonschema.Schema) {
 	const large = 6 // fields
 	if f.seen != nil && len(s.Properties) >= large {
 		var own strings.Builder
-		(&fieldTable{out: &own, required: f.required, optional: f.optional}).rows("", s)
+		(&fieldList{out: &own, required: f.required, optional: f.optional}).lines("", s)
 		if first, ok := f.seen[own.String()]; ok {
-			fmt.Fprintf(f.out, "| `%s…` | | as in %s |\n", path, first)
+			fmt.Fprintf(f.out, "- `%s…`: as in %s\n", path, first)
 			return
 		}
 		f.seen[own.String()] = fmt.Sprintf("[`%s`](#%s)", f.tool, f.tool)
@@ -113,12 +113,11 @@ func (f *fieldTable) rows(path string, s *jsonschema.Schema) {
 		if need != "" {
 			need = ", " + need
 		}
-		fmt.Fprintf(f.out, "| `%s%s` | %s%s | %s |\n", path, name, typeOf(field), need,
-			strings.ReplaceAll(field.Description, "|", `\|`))
+		fmt.Fprintf(f.out, "- `%s%s` (%s%s): %s\n", path, name, typeOf(field), need, field.Description)
 		if field.Items != nil {
-			f.rows(path+name+"[].", field.Items)
+			f.lines(path+name+"[].", field.Items)
 		}
-		f.rows(path+name+".", field)
+		f.lines(path+name+".", field)
 	}
 }
 
