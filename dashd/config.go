@@ -101,7 +101,8 @@ func (c *Config) checkPassword() error {
 		return fmt.Errorf("DASH_PASSWORD: must have at least %d characters%s", least, why)
 	case len(different) < minDifferent, slices.Contains(trivialPasswords,
 		strings.ToLower(strings.TrimSpace(c.Password))):
-		return errors.New("DASH_PASSWORD: is one of the first that are tried: choose another one, as `openssl rand -hex 12` prints it")
+		return errors.New("DASH_PASSWORD: is one of the first that are tried: choose another one, " +
+			"as `openssl rand -hex 12` prints it")
 	}
 	return nil
 }

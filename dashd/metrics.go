@@ -34,7 +34,8 @@ func (d *dashd) measure() {
 		Help: "Age of the oldest answer for a platform that no adapter of this suite serves, 0 for none.",
 	})
 	saved := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "arizuko_backup_timestamp_seconds", Help: "When the last backup was completed, as unix time; 0: none was.",
+		Name: "arizuko_backup_timestamp_seconds", Help: "When the last backup was completed, as unix time; " +
+			"0: none was.",
 	})
 	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
 		rows, err := daemonrows.Daemons(ctx, d.Store.Reader)

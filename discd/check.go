@@ -49,10 +49,12 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	}
 	settings := "https://discord.com/developers/applications/" + app.ID
 	if !app.HearsMembers() {
-		fmt.Fprintf(out, "joins and leaves of members are not received: the Server Members Intent is off;\n  switch it on at %s/bot\n", settings)
+		fmt.Fprintf(out, "joins and leaves of members are not received: the Server Members Intent is "+
+			"off;\n  switch it on at %s/bot\n", settings)
 	}
 	if app.CommandsURL != "" {
-		fmt.Fprintf(out, "commands are not received, they go to %s:\n  remove the Interactions Endpoint URL at %s/information\n", app.CommandsURL, settings)
+		fmt.Fprintf(out, "commands are not received, they go to %s:\n  remove the Interactions Endpoint URL at "+
+			"%s/information\n", app.CommandsURL, settings)
 	}
 	if app.CodeGrant {
 		fmt.Fprintf(out, "the bot cannot be added to guilds: switch off Requires OAuth2 Code Grant at %s/bot\n",
@@ -147,7 +149,8 @@ func checkGateway(ctx context.Context, api *discordapi.Client, cfg Config) error
 		return err
 	}
 	if err := events.NewGateway(cfg.Token).Greeted(ctx, at.URL); err != nil {
-		return fmt.Errorf("%s answers, but its gateway does not: %w: look at DISCORD_API_URL, and at proxies and firewalls between", cfg.APIURL, err)
+		return fmt.Errorf("%s answers, but its gateway does not: %w: look at DISCORD_API_URL, and at proxies and "+
+			"firewalls between", cfg.APIURL, err)
 	}
 	if at.Left == 0 {
 		return fmt.Errorf("the bot has connected too often: Discord lets it connect again in %s", at.Till)

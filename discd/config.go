@@ -28,7 +28,8 @@ func (c Config) Common() adapter.Common {
 func (c *Config) Validate() []error {
 	errs := c.Problems()
 	if c.Token == "" {
-		errs = append(errs, errors.New("DISCORD_BOT_TOKEN: is not set; https://discord.com/developers/applications, Bot, Reset Token shows one"))
+		errs = append(errs, errors.New("DISCORD_BOT_TOKEN: is not set; "+
+			"https://discord.com/developers/applications, Bot, Reset Token shows one"))
 	}
 	if methodPath().MatchString(string(c.APIURL)) {
 		errs = append(errs, errors.New("DISCORD_API_URL: ends before /api, as in https://discord.com"))

@@ -118,7 +118,8 @@ func (c *AgentConfig) agentUser() (runtime.User, error) {
 	case uid == 0:
 		return u, nil
 	case u.UID != uid:
-		return u, fmt.Errorf("AGENT_USER: only root can run agents as %s, and gated runs as user %d: leave it out, or run gated as root", c.AgentUser, uid)
+		return u, fmt.Errorf("AGENT_USER: only root can run agents as %s, and gated runs as user %d: leave it out, "+
+			"or run gated as root", c.AgentUser, uid)
 	}
 	return runtime.User{}, nil
 }
@@ -177,7 +178,8 @@ func (c *AgentConfig) commandOrDemo() (string, error) {
 	}
 	demo := filepath.Join(filepath.Dir(self), "demo")
 	if _, err := os.Stat(demo); err != nil {
-		return "", fmt.Errorf("AGENT_COMMAND is not set and the demo agent is not at %s: build it there or set AGENT_COMMAND", demo)
+		return "", fmt.Errorf("AGENT_COMMAND is not set and the demo agent is not at %s: build it there or set "+
+			"AGENT_COMMAND", demo)
 	}
 	return "exec " + quote(demo), nil
 }

@@ -120,6 +120,8 @@ func (c *Config) describeTools() string {
 	if to := c.toolsURLs(string(c.MCPAddr))(c.runtime()); to != "" {
 		return "tools of the agents: " + to
 	}
-	return fmt.Sprintf("tools of the agents: none, since containers of the network %s do not reach %s: set GATED_MCP_ADDR to an address of this machine "+
-		"in that network, such as 172.17.0.1:8084, or set AGENT_MCP_URL", c.AgentNetwork, c.MCPAddr)
+	return fmt.Sprintf("tools of the agents: none, since containers of the network %s do not reach %s: "+
+		"set GATED_MCP_ADDR to an address of this machine in that network, such as 172.17.0.1:8084, "+
+		"or set AGENT_MCP_URL",
+		c.AgentNetwork, c.MCPAddr)
 }

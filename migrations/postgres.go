@@ -59,7 +59,8 @@ func CheckPooler(ctx context.Context, db *sql.DB) error {
 		}
 	}
 	if pids[0] == pids[1] {
-		return fmt.Errorf("%w: a pooler before it shares connections by transaction: name the server itself in ARIZUKO_DB, or set pool_mode = session in PgBouncer", ErrServer)
+		return fmt.Errorf("%w: a pooler before it shares connections by transaction: name the server itself in "+
+			"ARIZUKO_DB, or set pool_mode = session in PgBouncer", ErrServer)
 	}
 	return nil
 }
@@ -71,7 +72,8 @@ func checkVersion(encoding string, version int) error {
 		return fmt.Errorf("%w: it is Postgres %d, version %d or later is needed", ErrServer, version/10000,
 			minServer/10000)
 	case encoding != "UTF8":
-		return fmt.Errorf("%w: the database's encoding is %s: make one by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", ErrServer, encoding)
+		return fmt.Errorf("%w: the database's encoding is %s: make one by CREATE DATABASE … ENCODING 'UTF8' "+
+			"TEMPLATE template0", ErrServer, encoding)
 	}
 	return nil
 }

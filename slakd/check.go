@@ -30,7 +30,8 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 			Err: errors.New("SLACK_BOT_TOKEN is a user token; the bot's begins with xoxb-")}
 	}
 	if strings.HasPrefix(cfg.BotToken, "xoxe") {
-		fmt.Fprintln(out, "SLACK_BOT_TOKEN expires within 12 hours, since Token Rotation is on, which cannot be undone: make an app without it")
+		fmt.Fprintln(out, "SLACK_BOT_TOKEN expires within 12 hours, since Token Rotation is on, "+
+			"which cannot be undone: make an app without it")
 	}
 	lacking := checkScopes(me.Header, out)
 	switch invited, err := api.InSomeChannel(ctx); {
@@ -42,7 +43,8 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	}
 	fmt.Fprint(out, settingsHint)
 	if !cfg.socketMode() {
-		fmt.Fprintln(out, "events are posted: give the URL of /slack/events under Event Subscriptions, under Interactivity & Shortcuts, and for the slash command")
+		fmt.Fprintln(out, "events are posted: give the URL of /slack/events under Event Subscriptions, "+
+			"under Interactivity & Shortcuts, and for the slash command")
 		return missing(lacking)
 	}
 	if err := checkSocket(ctx, api, cfg, out); err != nil {
@@ -63,7 +65,8 @@ func checkSocket(ctx context.Context, api *slackapi.Client, cfg Config, out io.W
 	}
 	open, err := events.CountConnections(ctx, address, adapter.Network{})
 	if err != nil {
-		return fmt.Errorf("%s answers, but Socket Mode does not: %w: look at SLACK_API_URL, and at proxies and firewalls between", cfg.APIURL, err)
+		return fmt.Errorf("%s answers, but Socket Mode does not: %w: look at SLACK_API_URL, and at proxies and "+
+			"firewalls between", cfg.APIURL, err)
 	}
 	if open > 1 {
 		fmt.Fprintf(out, "%s (Slack counts a slakd that was killed for half a minute longer)\n",
@@ -108,7 +111,8 @@ func missing(scopes []string) error {
 	if len(scopes) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the bot lacks %s: add that under OAuth & Permissions of your app at %s, and install the app again",
+	return fmt.Errorf("the bot lacks %s: add that under OAuth & Permissions of your app at %s, "+
+		"and install the app again",
 		strings.Join(scopes, ", "), slackapi.AppSettings)
 }
 

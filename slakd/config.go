@@ -34,13 +34,15 @@ func (c *Config) Validate() []error {
 	errs := c.Problems()
 	switch {
 	case c.BotToken == "":
-		errs = append(errs, errors.New("SLACK_BOT_TOKEN: is not set; OAuth & Permissions of your app at https://api.slack.com/apps has it"))
+		errs = append(errs, errors.New("SLACK_BOT_TOKEN: is not set; OAuth & Permissions of your app at "+
+			"https://api.slack.com/apps has it"))
 	case strings.HasPrefix(c.BotToken, "xapp-"):
 		errs = append(errs, errors.New("SLACK_BOT_TOKEN: is an app token; the bot's begins with xoxb-"))
 	}
 	switch {
 	case c.AppToken == "" && c.SigningSecret == "":
-		errs = append(errs, errors.New("SLACK_APP_TOKEN: is not set; generate one with connections:write under Basic Information, App-Level Tokens, or set SLACK_SIGNING_SECRET if events are posted"))
+		errs = append(errs, errors.New("SLACK_APP_TOKEN: is not set; generate one with connections:write under Basic "+
+			"Information, App-Level Tokens, or set SLACK_SIGNING_SECRET if events are posted"))
 	case strings.HasPrefix(c.AppToken, "xoxb-"):
 		errs = append(errs, errors.New("SLACK_APP_TOKEN: is a bot token; the app's begins with xapp-"))
 	}

@@ -30,13 +30,14 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	fmt.Fprintf(out, "connects as: @%s (%d)\n", me.Username, me.ID)
 	if !me.CanReadAllGroupMessages {
 		fmt.Fprintln(out, "privacy mode is on: in groups the bot receives only commands, mentions and replies;\n"+
-			"  to receive everything send /setprivacy to @BotFather, choose Disable, and add the bot to its groups again,\n"+
-			"  or make it an administrator there")
+			"  to receive everything send /setprivacy to @BotFather, choose Disable, and add the bot to its "+
+			"groups again,\n  or make it an administrator there")
 	}
 	if !me.CanJoinGroups {
 		fmt.Fprintln(out, "the bot cannot be added to groups: send /setjoingroups to @BotFather to change that")
 	}
-	fmt.Fprintln(out, "anyone on Telegram may write to the bot: its access list in @BotFather keeps others away before they reach this machine")
+	fmt.Fprintln(out, "anyone on Telegram may write to the bot: its access list in @BotFather keeps others "+
+		"away before they reach this machine")
 	if err := checkWebhook(ctx, api, cfg, out); err != nil {
 		return err
 	}
@@ -92,7 +93,8 @@ func checkWebhook(ctx context.Context, api *telegramapi.Client, cfg Config, out 
 // would disturb. The poll confirms no update.
 func checkRival(ctx context.Context, api *telegramapi.Client, cfg Config, out io.Writer) error {
 	if daemon.Running(cfg.Base, program().Identity(cfg).Daemon) {
-		fmt.Fprintln(out, "teled runs: not checked whether another program reads this bot's updates, its log would name that")
+		fmt.Fprintln(out, "teled runs: not checked whether another program reads this bot's updates, "+
+			"its log would name that")
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, rivalTimeout+adapter.ConnectTimeout)

@@ -127,7 +127,8 @@ func (d *database) requireSchema(ctx context.Context) error {
 	case dirty:
 		return refuse("a migration of %s has failed: see `migrate up`", d.name)
 	case version < want:
-		return refuse("%s has schema %d and this program copies schema %d: run `migrate up` first", d.name, version, want)
+		return refuse("%s has schema %d and this program copies schema %d: run `migrate up` first", d.name, version,
+			want)
 	case version > want:
 		return refuse("%s has schema %d and this program copies schema %d: use the version of migrate that migrated it",
 			d.name, version, want)
@@ -222,7 +223,8 @@ func (d *database) hasRows(ctx context.Context, tables []table) (found bool, err
 		if t.name == "counters" || found {
 			continue
 		}
-		if err := d.scan(ctx, "SELECT EXISTS (SELECT 1 FROM "+quote(t.name)+t.condition()+")", nil, &found); err != nil {
+		if err := d.scan(ctx, "SELECT EXISTS (SELECT 1 FROM "+quote(t.name)+t.condition()+")", nil,
+			&found); err != nil {
 			return false, err
 		}
 	}

@@ -322,7 +322,8 @@ func (o Options) compare(ctx context.Context, from, to *database, tables []table
 			return r, err
 		}
 		if got != want {
-			return r, refuse("the target has rows already, and other ones (%d in table %s, the source has %d): choose an empty database",
+			return r, refuse("the target has rows already, and other ones (%d in table %s, the source has %d): "+
+				"choose an empty database",
 				got.Rows, t.name, want.Rows)
 		}
 		r.Tables, r.Cleaned = append(r.Tables, want), r.Cleaned+cleaned

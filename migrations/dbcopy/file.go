@@ -121,7 +121,8 @@ func (d *database) finish(ctx context.Context) error {
 // requireAlone returns an error if a write-ahead log lies beside a file: SQLite would write it into a new file.
 func requireAlone(path string) error {
 	if _, err := os.Lstat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
-		return refuse("%s-wal is there (%w): another program has the database open, or it is left of one that is gone; end that, or move it away", path, err)
+		return refuse("%s-wal is there (%w): another program has the database open, or it is left of one "+
+			"that is gone; end that, or move it away", path, err)
 	}
 	return nil
 }

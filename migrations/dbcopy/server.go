@@ -60,9 +60,11 @@ func openServer(ctx context.Context, database string) (*database, error) {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	config.RuntimeParams["application_name"] = applicationName
-	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error { // a pooler refuses them as parameters of the start
+	// a pooler refuses them as parameters of the start
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		// whatever the role has: a statement of a copy may take minutes
-		return conn.Exec(ctx, `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = 0`).Close()
+		return conn.Exec(ctx, `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; `+
+			`SET lock_timeout = 0`).Close()
 	}
 	d, err := connect(ctx, Name(database), true, stdlib.OpenDB(*config))
 	if err != nil {
@@ -80,7 +82,8 @@ func openServer(ctx context.Context, database string) (*database, error) {
 	return d, nil
 }
 
-// beginServer keeps all others from writing until close, and begins a transaction that reads the database as it is then.
+// beginServer keeps all others from writing until close, and begins a transaction that reads the database as it is
+// then.
 func (d *database) beginServer(ctx context.Context) error {
 	if err := d.requireIdle(ctx); err != nil {
 		return err
@@ -168,7 +171,8 @@ func (d *database) prepareServer(ctx context.Context, tables []table) (filled bo
 	}
 	moved, err := migrations.Moved(ctx, d.conn)
 	if err == nil && moved != "" {
-		err = refuse("%s was copied to %s, its rows are old: name an empty database, or make it again by DROP DATABASE and CREATE DATABASE", d.name, moved)
+		err = refuse("%s was copied to %s, its rows are old: name an empty database, or make it again by DROP "+
+			"DATABASE and CREATE DATABASE", d.name, moved)
 	}
 	if err != nil {
 		return false, err

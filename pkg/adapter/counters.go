@@ -47,7 +47,8 @@ func newCounters(o *Options, fetches, previews bool) *counters {
 		platform: o.Platform,
 		parts: always.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_outbox_parts_total",
-			Help: "Parts of outbound rows that were tried or given up, by the state and the class of error they were left in.",
+			Help: "Parts of outbound rows that were tried or given up, by the state and the class of error they " +
+				"were left in.",
 		}, []string{"platform", "state", "class"}),
 		deliveries: always.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "arizuko_delivery_seconds",
@@ -82,7 +83,8 @@ func newCounters(o *Options, fetches, previews bool) *counters {
 		}),
 		previews: shown.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_previews_total",
-			Help: "Messages that showed the progress of a turn, by how they ended: as the answer (final), deleted (removed), or perhaps left on the platform (lost).",
+			Help: "Messages that showed the progress of a turn, by how they ended: as the answer (final), " +
+				"deleted (removed), or perhaps left on the platform (lost).",
 		}, []string{"platform", "state"}),
 	}
 	inbound.NewGaugeFunc(prometheus.GaugeOpts{
@@ -117,7 +119,8 @@ const noClass = "none"
 func unanswered(a *admission) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "arizuko_platform_unanswered_seconds",
-		Help: "For how long the platform has answered no call, or has not been connected without answering one since; 0 while it answers. Rows wait meanwhile.",
+		Help: "For how long the platform has answered no call, or has not been connected without " +
+			"answering one since; 0 while it answers. Rows wait meanwhile.",
 	}, func() float64 {
 		_, outFor := a.answers()
 		return outFor.Seconds()

@@ -44,7 +44,8 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 		}
 	}
 	err = d.claim(ctx)
-	if errors.Is(err, store.ErrStale) || errors.Is(err, context.Canceled) { // the row was cancelled, or the daemon stops
+	// the row was cancelled, or the daemon stops
+	if errors.Is(err, store.ErrStale) || errors.Is(err, context.Canceled) {
 		return verdict{}, nil
 	}
 	i := slices.IndexFunc(d.parts, isOpen)

@@ -61,8 +61,8 @@ func newPacer(p Pace) *pacer {
 	return &pacer{pace: p, account: meter{Limit: p.Account}, keys: map[string][]meter{}, most: maxKeys}
 }
 
-// take counts a call for a row of a lane, if it may be made now. Otherwise it returns for how long the lane has to wait.
-// account means that all lanes have to: the caller then asks for the same lane first once the wait is over.
+// take counts a call for a row of a lane, if it may be made now. Otherwise it returns for how long the lane has to
+// wait. account means that all lanes have to: the caller then asks for the same lane first once the wait is over.
 func (p *pacer) take(l store.Lane) (wait time.Duration, account bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -44,7 +44,8 @@ type Account string
 // UnmarshalText returns an error for a name that cannot be part of addresses and file names.
 func (a *Account) UnmarshalText(text []byte) error {
 	if name := string(text); name != "" && !msg.IsAccount(name) {
-		return errors.New("cannot be the name of an account: want at most 32 of a-z, 0-9, _ and -, beginning with a letter or digit")
+		return errors.New("cannot be the name of an account: want at most 32 of a-z, 0-9, _ and -, beginning with a " +
+			"letter or digit")
 	}
 	*a = Account(text)
 	return nil

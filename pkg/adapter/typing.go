@@ -82,8 +82,8 @@ func (t *typing) active(ctx context.Context) ([]store.Lane, error) {
 }
 
 // keep shows the indicator in a lane again and again while working lasts, and removes it then. While the account has to
-// wait, or the platform does not answer, it calls nothing, and it shows nothing while rows need all that the account may
-// call, nor while a part is being sent there.
+// wait, or the platform does not answer, it calls nothing, and it shows nothing while rows need all that the account
+// may call, nor while a part is being sent there.
 func (t *typing) keep(ctx, working context.Context, lane store.Lane) {
 	shown := false
 	for working.Err() == nil {

@@ -10,8 +10,8 @@ import (
 // it, at whatever place. The characters that these programs look for become, in users' texts, XML's reference to the
 // same character:
 //
-//	@path, @"path", @agent-name, @server:resource   Claude Code, Gemini CLI: the content of the file, read without the permission
-//	                                                that the agent would need; a subagent; a resource
+//	@path, @"path", @agent-name, @server:resource   Claude Code, Gemini CLI: the content of the file, read without the
+//	                                                permission that the agent would need; a subagent; a resource
 //	$name, [$name](path)                            Codex: the text of a skill; Gemini CLI: a command
 //	/name                                           all: a command or skill; Claude Code also in the middle of a text
 //

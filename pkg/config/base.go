@@ -104,7 +104,8 @@ func checkSecretFile(path string) error {
 		return fmt.Errorf("%s is a symbolic link: remove it, and name the file that it leads to in ARIZUKO_SECRET_FILE",
 			path)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s has mode %04o, so other users of this machine can call the daemons: run `chmod 600 %s`, or name the file in ARIZUKO_SECRET_FILE",
+		return fmt.Errorf("%s has mode %04o, so other users of this machine can call the daemons: run `chmod 600 %s`, "+
+			"or name the file in ARIZUKO_SECRET_FILE",
 			path, info.Mode().Perm(), path)
 	}
 	return nil

@@ -13,7 +13,8 @@ type wanted string
 
 func (w wanted) Error() string { return string(w) }
 
-const wantedServer wanted = "want postgres://user:password@host/database; in the password, write %40 for @, %2F for / and so on"
+const wantedServer wanted = "want postgres://user:password@host/database; in the password, write %40 for @, " +
+	"%2F for / and so on"
 
 // UnmarshalText returns an error for a text that is no URL of a Postgres database.
 func (s *Server) UnmarshalText(text []byte) error {

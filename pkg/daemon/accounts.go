@@ -75,7 +75,8 @@ func newAccount(entry string) (a Account, err error) {
 	a = Account{Adapter: adapter, Daemon: entry,
 		Suffix: "_" + strings.ToUpper(strings.ReplaceAll(account, "-", "_"))}
 	if strings.HasSuffix(a.Suffix, fileSuffix) {
-		return a, fmt.Errorf("%s: %s: an account must not be named file, or end with -file or _file, since variables such as %s%s name files: choose another name",
+		return a, fmt.Errorf("%s: %s: an account must not be named file, or end with -file or _file, "+
+			"since variables such as %s%s name files: choose another name",
 			AccountsVariable, entry, a.Token, fileSuffix)
 	}
 	return a, nil

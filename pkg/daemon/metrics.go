@@ -137,7 +137,8 @@ func (h *countingHandler) WithGroup(name string) slog.Handler {
 func (h *Heartbeat) measure(reg prometheus.Registerer) {
 	for _, state := range []Connection{Connecting, Connected, Degraded, BadCredentials, Stopped} {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "arizuko_connection_state", Help: "1 for the state of the connection to the platform, 0 for the others.",
+			Name: "arizuko_connection_state", Help: "1 for the state of the connection to the platform, " +
+				"0 for the others.",
 			ConstLabels: prometheus.Labels{"state": string(state)},
 		}, func() float64 {
 			h.mu.Lock()

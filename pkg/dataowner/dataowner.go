@@ -165,7 +165,8 @@ func RefuseLinks(data string) error {
 		}
 		if err != nil || Of(info).UID != 0 {
 			path := filepath.Join(data, e.Name())
-			all = append(all, errors.Join(fmt.Errorf("%s is %w, which root does not follow: mount the folder there instead, or run this as the owner of %s",
+			all = append(all, errors.Join(fmt.Errorf("%s is %w, which root does not follow: "+
+				"mount the folder there instead, or run this as the owner of %s",
 				path, ErrLink, data), err))
 		}
 	}

@@ -19,13 +19,14 @@ type CarryError struct {
 }
 
 func (e *CarryError) Error() string {
-	return fmt.Sprintf("%s is on %s, which cannot carry the database: its processes share memory and locks there, and messages would be lost. %s",
+	return fmt.Sprintf("%s is on %s, which cannot carry the database: its processes share memory and locks there, "+
+		"and messages would be lost. %s",
 		e.Path, e.Kind, CarryFix)
 }
 
 // CarryFix is the remedy for a CarryError.
-const CarryFix = "Move the data folder (ARIZUKO_DATA) to a disk of this machine, in Docker Desktop to a named volume, " +
-	"or use a server (ARIZUKO_DB). " + UnsafeVariable + "=1 starts anyway, at the risk of the data"
+const CarryFix = "Move the data folder (ARIZUKO_DATA) to a disk of this machine, in Docker Desktop to a " +
+	"named volume, or use a server (ARIZUKO_DB). " + UnsafeVariable + "=1 starts anyway, at the risk of the data"
 
 // CheckCarry returns a *CarryError if the write-ahead log of a database at a path is not safe on its file system:
 // SQLite needs shared memory between processes, and their locks. If it isn't there yet, the folder above counts.

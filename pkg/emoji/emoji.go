@@ -20,7 +20,9 @@ const (
 )
 
 // telegram lists the reactions that bots may use, as documented at ReactionTypeEmoji.
-const telegram = `❤ 👍 👎 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 ❤‍🔥 🌚 🌭 💯 🤣 ⚡ 🍌 🏆 💔 🤨 😐 🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👨‍💻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊 😎 👾 🤷‍♂ 🤷 🤷‍♀ 😡`
+const telegram = `❤ 👍 👎 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 ❤‍🔥 🌚 🌭 💯 🤣 ⚡ 🍌 🏆 💔 🤨 😐 🍓 🍾 💋 🖕 😈 😴 😭 🤓 ` +
+	`👻 👨‍💻 👀 🎃 🙈 ` +
+	`😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊 😎 👾 🤷‍♂ 🤷 🤷‍♀ 😡`
 
 // similar lists, for common emoji that Telegram refuses, the reaction that says the same: the last of each line.
 const similar = `
@@ -88,7 +90,8 @@ func For(platform, given string) (string, error) {
 		}
 	case platform == "slack":
 		if name := Name(given); name == "" || len(name) > maxLength || !isName(name) {
-			return "", fmt.Errorf("%.40q is not known as a reaction on Slack: give a common emoji, or its name on Slack between colons, as in :tada: for a party popper", given)
+			return "", fmt.Errorf("%.40q is not known as a reaction on Slack: give a common emoji, "+
+				"or its name on Slack between colons, as in :tada: for a party popper", given)
 		}
 	case platform == "discord" && len(given) <= maxLength && guildEmoji.MatchString(given):
 	case !Is(given):

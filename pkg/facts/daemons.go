@@ -229,7 +229,8 @@ func (all Daemons) Start(name string) string {
 	switch holder := slices.IndexFunc(own, func(p daemonrows.Process) bool { return p.Holds != "" }); {
 	case elsewhere == nil:
 		unit := strings.ReplaceAll(name, "+", "-")
-		return fmt.Sprintf("start it: `make run`, `docker compose up -d %[1]s`, or `systemctl start arizuko@%[1]s`; then look at its log", unit)
+		return fmt.Sprintf("start it: `make run`, `docker compose up -d %[1]s`, or `systemctl start arizuko@%[1]s`; "+
+			"then look at its log", unit)
 	case own == nil:
 		return "start it on one of the machines that others run on: " + places(elsewhere)
 	case holder < 0:
@@ -237,7 +238,8 @@ func (all Daemons) Start(name string) string {
 	case own[holder].Until > own[holder].Now:
 		return "its process on " + own[holder].Place + " renews its lease and reports nothing: look at its log"
 	default:
-		return fmt.Sprintf("the lease of its process on %s ended %s, and no other took over: look at its log there, or start %s on another machine",
+		return fmt.Sprintf("the lease of its process on %s ended %s, and no other took over: look at its log there, "+
+			"or start %s on another machine",
 			own[holder].Place, Ago(own[holder].Now, own[holder].Until), name)
 	}
 }
@@ -272,8 +274,8 @@ func (d *Daemon) Platform(now int64) []Fact {
 		l.Problem(kind, d.Name+" "+degradedWords+": "+detail, fix)
 	case state == daemon.Connected && d.Detail != "" && isAdapter:
 		f := l.Problem("competing", d.Name+" is not alone: "+detail,
-			"one token, one program: look for an old container, another instance or a test that has this token and stop it, "+
-				"or give this instance an app or bot of its own")
+			"one token, one program: look for an old container, another instance or a test that has this token "+
+				"and stop it, or give this instance an app or bot of its own")
 		if program == "discd" { // Discord sends every event to each
 			f.Level = Warning
 		}
@@ -306,9 +308,11 @@ func credentialsFix(name string) string {
 func connectionFix(name, detail string) (kind, fix string) {
 	switch {
 	case strings.Contains(detail, "webhook is set"):
-		return "webhook", "remove the webhook: open <TELEGRAM_API_URL>/bot<token>/deleteWebhook once; teled connects within half a minute"
+		return "webhook", "remove the webhook: open <TELEGRAM_API_URL>/bot<token>/deleteWebhook once; " +
+			"teled connects within half a minute"
 	case strings.Contains(detail, "another program reads"):
-		return "poller", "one token, one poller: stop the other program or instance that uses this token, or give this one a bot of its own"
+		return "poller", "one token, one poller: stop the other program or instance that uses this token, " +
+			"or give this one a bot of its own"
 	}
 	return "connection", "run " + CheckCommand(name) +
 		" in its environment, and look at its log; it reconnects by itself"

@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	operatorsFix = "set OPERATORS=telegram:123,slack:U0AB for gated, onbod, routd and dashd: the ids of those who may approve chats " +
-		"(send /chatid to the bot in a direct chat)"
+	operatorsFix = "set OPERATORS=telegram:123,slack:U0AB for gated, onbod, routd and dashd: " +
+		"the ids of those who may approve chats (send /chatid to the bot in a direct chat)"
 	makeCode = "press Make a code and write it to the bot in a direct chat, which needs no restart"
 )
 
 // NoOperators adds that no user of a platform is an operator.
 func (l *List) NoOperators() {
 	l.Warn("operators-empty",
-		"no user of a platform is an operator: requests are decided on the dashboard and by `onbod approve` alone, and no operator is notified",
+		"no user of a platform is an operator: requests are decided on the dashboard and by `onbod approve` alone, "+
+			"and no operator is notified",
 		"on the dashboard's page Access "+makeCode+"; or "+operatorsFix).on("/access#operators", "Operators", makeCode)
 }
 
@@ -74,7 +75,8 @@ func (l *List) Unconfined(routes []msg.Route, groups []msg.Group, runtime func(m
 			by += " and @name from " + from
 		}
 		l.Problem("unconfined",
-			fmt.Sprintf("strangers can reach group %s (by %s), whose agent runs as process: nothing confines what they talk it into", folder, by),
+			fmt.Sprintf("strangers can reach group %s (by %s), whose agent runs as process: "+
+				"nothing confines what they talk it into", folder, by),
 			"use AGENT_SANDBOX=bwrap or AGENT_RUNTIME=docker, or close the group: see `routd check`")
 	}
 }

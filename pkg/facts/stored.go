@@ -35,7 +35,8 @@ const (
 	maxAhead = 10 * time.Second
 	maxStep  = time.Minute
 	clockAge = 24 * time.Hour // older steps are past
-	clockFix = "check the time of every machine with `timedatectl` and let NTP set it; the daemons go on once it is right"
+	clockFix = "check the time of every machine with `timedatectl` and let NTP set it; " +
+		"the daemons go on once it is right"
 )
 
 // Instance is the subject of facts: stored rows, and settings from the environment of the caller.
@@ -173,13 +174,15 @@ func (f *finder) limited(ctx context.Context) error {
 		}
 		if n >= manyRefused {
 			f.Warn("refused", fmt.Sprintf("%d messages were dropped within an hour: %s (%s)", n, why, reason),
-				"look who writes so much, and whether the group's settings are meant so: the dashboard's page Messages lists them").
+				"look who writes so much, and whether the group's settings are meant so: the dashboard's page "+
+					"Messages lists them").
 				on("/messages?disposition=dropped", "Dropped messages", "look who writes so much")
 		}
 	}
 	n, err := factrows.Refused(ctx, f.Rows, msg.ReasonOnboardingLimit, f.before(time.Hour))
 	if n > 0 {
-		const raise = "reject requests that wait, or raise REQUESTS_PER_SENDER, REQUESTS_PER_HOUR or REQUESTS_PENDING for onbod"
+		const raise = "reject requests that wait, or raise REQUESTS_PER_SENDER, REQUESTS_PER_HOUR or " +
+			"REQUESTS_PENDING for onbod"
 		f.Warn("requests-limited", Count(n, "message of unknown chats was", "messages of unknown chats were")+
 			" dropped within an hour: too many requests were made or wait (onboarding_limit)",
 			"connect a chat by a route, `routd routes add`; "+raise).on("/approvals", "Approvals", "approve or "+raise)
@@ -420,10 +423,12 @@ func OverdueReminders(ctx context.Context, st store.Reader, now int64, runs bool
 	var named []string
 	zone := "" // the remedy for the first one in an unknown time zone
 	for _, r := range late[:min(len(late), maxNamed)] {
-		line := fmt.Sprintf("reminder %d of %s in %s is overdue for %s", r.ID, r.Folder, r.ChatJID, Span(now-r.NextSlot))
+		line := fmt.Sprintf("reminder %d of %s in %s is overdue for %s", r.ID, r.Folder, r.ChatJID,
+			Span(now-r.NextSlot))
 		if _, err := time.LoadLocation(r.TimeZone); err != nil {
 			line += ", since there is no time zone " + strconv.Quote(r.TimeZone)
-			zone = cmp.Or(zone, fmt.Sprintf("`gated reminders cancel %d`, and make it again in a time zone such as Europe/Berlin", r.ID))
+			zone = cmp.Or(zone, fmt.Sprintf("`gated reminders cancel %d`, and make it again in a time zone such as "+
+				"Europe/Berlin", r.ID))
 		}
 		named = append(named, line)
 	}

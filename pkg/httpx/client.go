@@ -127,7 +127,8 @@ func (c *Client) exchange(ctx context.Context, method, path string, in any) (sta
 			c, maxAnswer)})
 	case sent != nil && !c.unproven && req.URL.Scheme != "https" && !sent.answeredBy(res, body):
 		return 0, nil, apierr.New(apierr.Unavailable, "%w", foreignError{fmt.Errorf(
-			"%s answered %d without a valid signature: another program listens there, it has another ARIZUKO_SECRET, or the clocks differ by more than %s",
+			"%s answered %d without a valid signature: another program listens there, it has another ARIZUKO_SECRET, "+
+				"or the clocks differ by more than %s",
 			c, res.StatusCode, maxClockSkew)})
 	}
 	return res.StatusCode, body, nil

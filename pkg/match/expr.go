@@ -70,7 +70,9 @@ func parsePair(token string) (pair, error) {
 	}
 	k := key(slices.Index(keyNames(), name))
 	if k < 0 {
-		return pair{}, fmt.Errorf("unknown key %.80q: use platform, account, room, chat_jid, sender, sender_name or verb", name)
+		return pair{}, fmt.Errorf("unknown key %.80q: use platform, account, room, chat_jid, sender, "+
+			"sender_name or verb",
+			name)
 	}
 	g, err := parseGlob(pattern)
 	if err != nil {

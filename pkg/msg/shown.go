@@ -60,7 +60,8 @@ type Waiting struct {
 // Waits lists what an answer may wait for. With WAIT_MARK=0, and where a group's config has progress off, a queued turn
 // has no mark.
 var Waits = []Waiting{
-	{"", "gated, routd or onbod does not run or hangs: the message is undecided", Shown{Mark: MarkAsleep}, AsleepAfter + 15},
+	{"", "gated, routd or onbod does not run or hangs: the message is undecided", Shown{Mark: MarkAsleep}, AsleepAfter +
+		15},
 	{"", "a free agent: `MAX_AGENTS` work, or an older turn of the conversation", queued, SeenWithin},
 	{WaitsFiles, "its attachments are being downloaded or transcribed", queued, SeenWithin},
 	{WaitsRetry, "it is retried", queued, SeenWithin},

@@ -54,7 +54,8 @@ func ReservedTopicName(name string) bool {
 }
 
 // TopicRule says which topics users and agents may name.
-const TopicRule = "# and a name of letters, digits, - and _, but not d and a number, such as #d9, which is for delegated work"
+const TopicRule = "# and a name of letters, digits, - and _, but not d and a number, such as #d9, which is for " +
+	"delegated work"
 
 // ValidTopic reports whether topic is "", a named topic like "#deploy", or a
 // fork of named ones like "#deploy#fix".

@@ -19,8 +19,8 @@ type engine interface {
 	// renew renews the lease of a process beside the transactions of others, and reports whether the process is there
 	// still. A file, which machines do not share, returns errors.ErrUnsupported.
 	renew(ctx context.Context, process int64) (renewed bool, err error)
-	// giveUp ends the attempts of commit to find out whether it was stored, for a process that ends. It is called at most
-	// once.
+	// giveUp ends the attempts of commit to find out whether it was stored, for a process that ends. It is called at
+	// most once.
 	giveUp()
 	close() error
 }

@@ -36,7 +36,8 @@ var ErrRefused = errors.New("write refused by the database")
 var ErrPanic = errors.New("panic")
 
 // ErrUnreachable means that the Postgres server does not answer. The next use connects again.
-var ErrUnreachable = errors.New("database server not reachable: check that it runs and that ARIZUKO_DB names it; it is tried again by itself")
+var ErrUnreachable = errors.New("database server not reachable: check that it runs and that ARIZUKO_DB names it; " +
+	"it is tried again by itself")
 
 // ErrURL means that the URL of a database is wrong.
 var ErrURL = pg.ErrURL
@@ -73,7 +74,8 @@ func outage(err error) error {
 // operator before the driver's error.
 func Explain(err error) error {
 	var se sqlite3.Error
-	if !errors.As(err, &se) || slices.ContainsFunc([]error{ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, ErrRefused, errUnopened},
+	if !errors.As(err, &se) || slices.ContainsFunc([]error{ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, ErrRefused,
+		errUnopened},
 		func(known error) bool { return errors.Is(err, known) }) { // explained already
 		return explainPostgres(err)
 	}

@@ -28,14 +28,16 @@ func (s Schema) Mismatch(built int) error {
 	case s.Version < built:
 		return fmt.Errorf("the schema is at %d and this program needs %d: %s", s.Version, built, SchemaFix)
 	case s.Floor > built:
-		return fmt.Errorf("%w, or go back by its `migrate down` (it was built for schema %d, the floor is %d, the schema is at %d)",
+		return fmt.Errorf("%w, or go back by its `migrate down` (it was built for schema %d, the floor is %d, "+
+			"the schema is at %d)",
 			ErrSchemaRefused, built, s.Floor, s.Version)
 	}
 	return nil
 }
 
 // SchemaFix is the remedy for a schema that is older than a program needs.
-const SchemaFix = "run `migrate up`; if it was taken back on purpose, stop the daemons of this version and start those of before"
+const SchemaFix = "run `migrate up`; if it was taken back on purpose, stop the daemons of this version and start " +
+	"those of before"
 
 // Newer says that the schema is newer than that of a program which can use it, "" if it is not.
 func (s Schema) Newer(built int) string {

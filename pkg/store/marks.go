@@ -20,7 +20,8 @@ const (
 // MarkTurn returns false where the platform has no reactions.
 func (tx *Tx) MarkTurn(t *msg.Turn, mark msg.Mark, now int64) (marked bool, err error) {
 	rows, err := All(Uncancelled(), tx.Reader, scanMarkable, queryMarkable, t.TriggerMessageID)
-	if err != nil || len(rows) == 0 || rows[0].chat != t.ChatJID || !rows[0].hasReactions() || rows[0].platformID == "" {
+	if err != nil || len(rows) == 0 || rows[0].chat != t.ChatJID || !rows[0].hasReactions() ||
+		rows[0].platformID == "" {
 		return false, err
 	}
 	return true, tx.putMark(&rows[0], t.ID, string(mark), now)

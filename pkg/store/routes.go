@@ -54,7 +54,8 @@ func (tx *Tx) ShiftRoutes(seq, id int64) error {
 }
 
 // errNoCounter means that a row of counters was deleted by hand.
-var errNoCounter = errors.New("the table counters lacks its row 'routing': changes of routes and groups are not counted")
+var errNoCounter = errors.New("the table counters lacks its row 'routing': changes of routes and groups " +
+	"are not counted")
 
 // RoutingVersion grows with each change of routes or groups, also by other processes or by SQL.
 func (r Reader) RoutingVersion(ctx context.Context) (version int64, err error) {

@@ -27,8 +27,8 @@ var ErrMoved = errors.New("the database was moved")
 
 // MovedTo is the ErrMoved of a database that was copied to another one.
 func MovedTo(to string) error {
-	return fmt.Errorf("%w: `migrate copy` has copied it to %s; set or unset ARIZUKO_DB so that it names that one, or run `migrate reopen` to use this one "+
-		"without what was stored since", ErrMoved, to)
+	return fmt.Errorf("%w: `migrate copy` has copied it to %s; set or unset ARIZUKO_DB so that it names that one, "+
+		"or run `migrate reopen` to use this one without what was stored since", ErrMoved, to)
 }
 
 // WaitSchema waits until the database at path is migrated, and not dirty, to at least version built, the one this

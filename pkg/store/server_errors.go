@@ -26,7 +26,8 @@ var (
 			"it is tried again by itself"}
 	errPooler = errors.New("a pooler between the daemons and the database server shares connections by transaction: " +
 		"name the server itself in ARIZUKO_DB, or set pool_mode = session in PgBouncer")
-	errRefusedLogin = errors.New("the database server refuses the login: check user, password and database in ARIZUKO_DB")
+	errRefusedLogin = errors.New("the database server refuses the login: check user, password and database " +
+		"in ARIZUKO_DB")
 )
 
 // serverError is an error of a known kind, with the remedy where the database is a server.

@@ -20,7 +20,8 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 		case m.Disposition == "":
 			_, holder := p.Daemons.Missing(now.UnixMilli(), facts.Deciders()...)
 			all = append(all, Open{Text: fmt.Sprintf("row %d is undecided for %s: %s", m.ID, age(m.ReceivedAt),
-				cmp.Or(holder, "held by the gate, or waiting for routd, for onbod or another service")), Owner: gated, Row: m.ID})
+				cmp.Or(holder, "held by the gate, or waiting for routd, for onbod or another service")),
+				Owner: gated, Row: m.ID})
 		case m.Disposition == msg.Onboarding:
 			text := fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request))
 			all = append(all, Open{Text: text, Owner: "onbod", Row: m.ID,
@@ -58,7 +59,8 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 func parked(r *factrows.Request) string {
 	switch {
 	case r == nil:
-		return "its chat had no group; the request is decided by now, or a route was added, and gated decides the row at once"
+		return "its chat had no group; the request is decided by now, or a route was added, and gated decides " +
+			"the row at once"
 	case r.Noted():
 		return fmt.Sprintf("its chat has no group yet; onbod carries out that %s approved request %s into %s",
 			r.DecidedBy, r.Code, r.Folder)

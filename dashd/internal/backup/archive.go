@@ -123,7 +123,8 @@ func checkEntry(h *tar.Header) error {
 	}
 	for record := range h.PAXRecords {
 		if strings.HasPrefix(record, "GNU.sparse.") { // tar.Reader would return the holes, of any size
-			return fmt.Errorf("%w: %.200q is a sparse file, which only earlier versions stored: use the dashd that made the backup",
+			return fmt.Errorf("%w: %.200q is a sparse file, which only earlier versions stored: use the dashd that "+
+				"made the backup",
 				ErrInvalid, h.Name)
 		}
 	}

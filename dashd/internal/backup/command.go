@@ -74,14 +74,18 @@ func (p Program) create(ctx context.Context, target string, out io.Writer) error
 	if target == Stdout {
 		out = p.Log
 	}
-	fmt.Fprintf(out, "%s\n%s in %s, %s. It holds all messages and the secret in the clear: keep it where only operators can read.\n",
+	fmt.Fprintf(out, "%s\n%s in %s, %s. It holds all messages and the secret in the clear: keep it where only "+
+		"operators can read.\n",
 		s, disk.Bytes(s.Size), cli.PrintableLine(target), time.Since(began).Round(100*time.Millisecond))
 	n := s.Notes
 	if n.Changed+n.Vanished+n.Skipped > 0 {
-		fmt.Fprintf(p.Log, "files that changed while they were read: %d, that were removed meanwhile: %d, skipped: %d\n", n.Changed, n.Vanished, n.Skipped)
+		fmt.Fprintf(p.Log, "files that changed while they were read: %d, that were removed meanwhile: "+
+			"%d, skipped: %d\n",
+			n.Changed, n.Vanished, n.Skipped)
 	}
 	if n.Unreadable > 0 {
-		return fmt.Errorf("the backup is written, but without %d files that could not be read: make it as a user who may read them", n.Unreadable)
+		return fmt.Errorf("the backup is written, but without %d files that could not be read: make it as a user who "+
+			"may read them", n.Unreadable)
 	}
 	return nil
 }
@@ -106,8 +110,9 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 		return err
 	}
 	if place.Server != "" {
-		return exit(ctx, refuse("a backup is restored to a file: unset ARIZUKO_DB and repeat this, then set it again and run `migrate copy --to server`, "+
-			"which moves the restored instance to an empty database of the server"), "")
+		return exit(ctx, refuse("a backup is restored to a file: unset ARIZUKO_DB and repeat this, "+
+			"then set it again and run `migrate copy --to server`, which moves the restored instance to an empty "+
+			"database of the server"), "")
 	}
 	done, err := Restoration{
 		Data: place.Data, Source: files[0], In: p.In, Known: p.Schema, Force: *force, CancelOpen: *cancel,
@@ -117,7 +122,8 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 		return exit(ctx, err, "")
 	}
 	if done.Resumed {
-		fmt.Fprintln(out, "completed the restore that was interrupted, without reading FILE; to restore another backup, use --force")
+		fmt.Fprintln(out, "completed the restore that was interrupted, without reading FILE; to restore another "+
+			"backup, use --force")
 	}
 	if done.Aside != "" {
 		fmt.Fprintf(out, "what was in the data folder is in %s: remove it when you do not need it any more\n",

@@ -157,7 +157,9 @@ func (c Creation) folder() (string, error) {
 		}
 		if inside, err = filepath.Abs(inside); err == nil &&
 			(folder == inside || strings.HasPrefix(folder, inside+"/")) {
-			return "", fmt.Errorf("%s is in %s, which is backed up itself, and which agents can read: choose another folder", c.Target, inside)
+			return "", fmt.Errorf("%s is in %s, which is backed up itself, and which agents can read: "+
+				"choose another folder",
+				c.Target, inside)
 		}
 	}
 	return folder, nil

@@ -41,7 +41,8 @@ func (h *Head) tooNew(known int) string {
 	if h.Schema <= known {
 		return ""
 	}
-	return fmt.Sprintf("the backup has schema %d, this program knows %d: restore it with the version that made it, %s, or a newer one",
+	return fmt.Sprintf("the backup has schema %d, this program knows %d: restore it with the version that "+
+		"made it, %s, or a newer one",
 		h.Schema, known, h.Version)
 }
 

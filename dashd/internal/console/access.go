@@ -89,7 +89,8 @@ func (c accessPages) makeOperatorCode(r *http.Request) (next, notice string, err
 		return next, "", err
 	}
 	left := time.Duration(made.ExpiresAt-c.Now().UnixMilli()) * time.Millisecond
-	return next, fmt.Sprintf("Write %s to the bot in a direct chat within %d minutes. It works once, for the user who writes it, and is not shown again.",
+	return next, fmt.Sprintf("Write %s to the bot in a direct chat within %d minutes. It works once, for the user who "+
+		"writes it, and is not shown again.",
 		msg.CommandAnywhere(msg.CommandOperator+" "+made.Code), int(left.Round(time.Minute).Minutes())), nil
 }
 

@@ -336,10 +336,12 @@ func (c *site) ask(ctx context.Context, daemon, method, path string, in, out any
 		return err
 	case errors.Is(err, context.DeadlineExceeded) && method == http.MethodGet:
 		return apierr.New(apierr.Unavailable,
-			"%s does not answer in time. Try again; if that does not help, dashd doctor on the server says what is wrong.", daemon)
+			"%s does not answer in time. Try again; if that does not help, dashd doctor on the server says "+
+				"what is wrong.", daemon)
 	case errors.Is(err, context.DeadlineExceeded):
 		return apierr.New(apierr.Unavailable,
-			"%s did not answer in time, and may still do what you asked for: check whether it did before you try again. "+
+			"%s did not answer in time, and may still do what you asked for: check whether it did before you try "+
+				"again. "+
 				"If that does not help, dashd doctor on the server says what is wrong.", daemon)
 	case httpx.IsForeign(err):
 		return apierr.New(apierr.Unavailable,

@@ -308,7 +308,8 @@ func (c groupPages) openIn(folder, name string) (*os.File, error) {
 			return nil, missing(err)
 		}
 		if kind := info.Mode().Type(); kind != 0 && kind != fs.ModeDir {
-			return nil, apierr.New(apierr.NotFound, "%s is not a regular file: links and special files are not followed.",
+			return nil, apierr.New(apierr.NotFound, "%s is not a regular file: links and special files are "+
+				"not followed.",
 				pages.Line(full[:i]))
 		}
 	}

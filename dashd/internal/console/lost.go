@@ -249,7 +249,8 @@ func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 			err = c.replayIDs(ctx, idsOf(found), &done)
 		}
 		if err != nil {
-			return l.ConfirmPath(before), "", fmt.Errorf("%s Then it failed; press the button to continue. %w", done.String(),
+			return l.ConfirmPath(before), "", fmt.Errorf("%s Then it failed; press the button to continue. %w",
+				done.String(),
 				err)
 		}
 		late := time.Since(begun) > maxReplayTime

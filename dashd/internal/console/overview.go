@@ -107,7 +107,10 @@ func (c *overviewPages) steps(ctx context.Context, daemons []status.Daemon) (*pa
 	}
 	for _, p := range platforms() {
 		row := find(p.Daemon)
-		if i := slices.IndexFunc(daemons, func(d status.Daemon) bool { return d.OK && isOf(d.Name, p.Daemon) }); i >= 0 {
+		if i := slices.IndexFunc(daemons, func(d status.Daemon) bool {
+			return d.OK && isOf(d.Name,
+				p.Daemon)
+		}); i >= 0 {
 			row = daemons[i]
 		}
 		p.Token, p.Connected = daemon.TokenVariable(p.Daemon), row.OK

@@ -124,7 +124,8 @@ func (c routePages) compare(ctx context.Context, routes []msg.Route,
 func replayItem(m *rows.Inbound) (routeapi.Item, bool) {
 	item := routeapi.Item{
 		ID: m.ID, ChatJID: m.ChatJID, Kind: msg.ChatKind(m.Kind), Topic: m.Topic, ThreadID: m.ThreadID,
-		Sender: m.Sender, SenderName: m.SenderName[:min(len(m.SenderName), 256)], Verb: m.Verb, PlatformID: m.PlatformID,
+		Sender: m.Sender, SenderName: m.SenderName[:min(len(m.SenderName), 256)], Verb: m.Verb,
+		PlatformID:  m.PlatformID,
 		StickyGroup: m.Pinned, ReceivedAt: m.ReceivedAt,
 	}
 	reason := msg.Reason(m.Reason)
@@ -227,11 +228,13 @@ func (t *tester) decide(ctx context.Context, routes []msg.Route) (decision strin
 		why = append(why, fmt.Sprintf("the text is the command /%s, which gated answers", command.Name))
 	} else if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID),
 		func(string) bool { return true }); ok {
-		why = append(why, "the text is for the bot that it names. For a name of this one, as in BOT_NAMES of gated, it is the command: write /"+
+		why = append(why, "the text is for the bot that it names. For a name of this one, as in BOT_NAMES of gated, "+
+			"it is the command: write /"+
 			command.Name+" to test that")
 	} else if pin, ok := layers.ParseSticky(text); ok {
 		item.HomeOnly = true
-		why = append(why, fmt.Sprintf("the text %c%s alone pins the chat, or ends its pin, if there is such a group or topic", pin.Sigil, pin.Name))
+		why = append(why, fmt.Sprintf("the text %c%s alone pins the chat, or ends its pin, if there is such a "+
+			"group or topic", pin.Sigil, pin.Name))
 	} else if prefix, ok := layers.ParsePrefix(text); ok {
 		step, err := t.prefixed(ctx, routes, &item, prefix)
 		if err != nil {

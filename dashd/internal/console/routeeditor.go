@@ -35,7 +35,8 @@ func (c routePages) newEditor(r *http.Request) (*shown, error) {
 	}
 	d := newDraft(routeapi.Digest(table.routes), table.routes)
 	q := r.URL.Query()
-	page := &pages.RouteEditor{Last: defaultReplay, Test: pages.TestMessage{Chat: q.Get("chat"), Sender: q.Get("sender"),
+	page := &pages.RouteEditor{Last: defaultReplay, Test: pages.TestMessage{Chat: q.Get("chat"),
+		Sender:     q.Get("sender"),
 		SenderName: q.Get("name"), Thread: q.Get("thread"), Verb: cmp.Or(q.Get("verb"), msg.VerbMessage)}}
 	if page.Test.Chat != "" {
 		d.add("chat_jid=" + page.Test.Chat)
@@ -56,7 +57,8 @@ func tooLarge(routes []msg.Route) string {
 	if len(routes) <= maxDraftRows && size <= maxDraft {
 		return ""
 	}
-	return fmt.Sprintf("The table has %d routes, and is too large for this page. Change single routes on the server: routd routes add, routd routes rm.", len(routes))
+	return fmt.Sprintf("The table has %d routes, and is too large for this page. Change single routes on the server: "+
+		"routd routes add, routd routes rm.", len(routes))
 }
 
 // edit answers the buttons of the page.

@@ -106,12 +106,15 @@ func reportGone(e *examination, name string) {
 	row := e.in.Daemons[name]
 	pid := e.locks.daemon(name)
 	switch {
-	case pid != 0 && e.Has("writelock-stopped"), (pid != 0 || e.answers.of(name).status != 0) && e.Has("database-locked"):
+	case pid != 0 && e.Has("writelock-stopped"), (pid != 0 || e.answers.of(name).status != 0) &&
+		e.Has("database-locked"):
 		return // it waits for the lock
 	case pid != 0 && row != nil:
 		e.Problem("daemon-hangs", fmt.Sprintf("%s (process %d) runs but has written nothing for %s", name, pid,
 			facts.Span(e.now-row.HeartbeatAt)),
-			fmt.Sprintf("look at its log; if it is stopped (state T in `ps`), kill -CONT %d; else kill it: nothing is lost", pid))
+			fmt.Sprintf("look at its log; if it is stopped (state T in `ps`), kill -CONT %d; else kill it: "+
+				"nothing is lost",
+				pid))
 		return
 	}
 	f := e.Problem("daemon-gone", name+" "+row.Trouble(e.now), e.in.Daemons.Start(name))
@@ -131,7 +134,8 @@ func checkBots(ctx context.Context, e *examination) error {
 	for _, c := range changes {
 		if c.At > e.now-botAge.Milliseconds() {
 			e.Warn("bot-changed",
-				fmt.Sprintf("%s changed to another bot %s (%s): messages of the former one in private chats and basic groups can no longer be changed", c.Who, facts.Ago(e.now, c.At), c.Detail),
+				fmt.Sprintf("%s changed to another bot %s (%s): messages of the former one in private chats and "+
+					"basic groups can no longer be changed", c.Who, facts.Ago(e.now, c.At), c.Detail),
 				fmt.Sprintf("nothing, if that was meant; else set %s to the former bot's token and restart %s",
 					cmp.Or(daemon.TokenVariable(c.Who), "its token"), c.Who))
 		}
@@ -158,7 +162,8 @@ func checkLockHolders(e *examination) {
 			end = fmt.Sprintf("it is stopped: kill -CONT %d, or kill -9 %[1]d", pid)
 		}
 		e.Problem("database-locked",
-			fmt.Sprintf("process %d%s holds the write lock of the database: no daemon can write", pid, e.locks.command(pid)),
+			fmt.Sprintf("process %d%s holds the write lock of the database: no daemon can write", pid,
+				e.locks.command(pid)),
 			end+"; the daemons go on by themselves, nothing is lost")
 	case said:
 		e.Problem("database-locked",

@@ -20,7 +20,8 @@ import (
 // The alert, which knows the size of the log only, has 512 MiB.
 const maxPendingWAL = 128 << 20
 
-const spaceFix = "remove old files in logs/ and media/ (RETENTION_DAYS does it every day), or give the data folder a larger disk"
+const spaceFix = "remove old files in logs/ and media/ (RETENTION_DAYS does it every day), or give the data folder " +
+	"a larger disk"
 
 // fullDisk checks whether the data folder's file system has space to go on.
 func fullDisk(e *examination) (space disk.Space, err error) {
@@ -69,7 +70,8 @@ func checkWAL(e *examination) {
 		e.Problem("wal-grows",
 			fmt.Sprintf("checkpoints do not advance: %s of the write-ahead log are not in the database yet",
 				disk.Bytes(w.Pending)),
-			"start gated, which makes them; if it runs, end the program that has read the database for long: `fuser -v "+e.Base.DBPath()+"`")
+			"start gated, which makes them; if it runs, end the program that has read the database for "+
+				"long: `fuser -v "+e.Base.DBPath()+"`")
 	}
 }
 
@@ -121,11 +123,13 @@ func checkDatabase(ctx context.Context, e *examination) {
 		e.Problem("schema-old", text, fix)
 	case s.Floor > built:
 		e.Refuse("schema-new",
-			fmt.Sprintf("this program was built for schema %d, the database is at %d and needs programs built for %d or later",
+			fmt.Sprintf("this program was built for schema %d, the database is at %d and needs programs built "+
+				"for %d or later",
 				built, s.Version, s.Floor), "install the version that migrated the database, or roll back")
 	case s.Moved != "":
 		e.Refuse("database-moved", path+" was copied to "+s.Moved+": daemons do not start on it",
-			"set or unset ARIZUKO_DB so that it names that one; `migrate reopen` makes this one usable again, without what was stored since")
+			"set or unset ARIZUKO_DB so that it names that one; `migrate reopen` makes this one usable again, "+
+				"without what was stored since")
 	default:
 		e.looked(cmp.Or(s.Newer(built), fmt.Sprintf("schema: %d", s.Version)))
 		checkServer(ctx, e, name)

@@ -105,8 +105,10 @@ func checkEnvironment(e *examination) {
 	e.InvalidOperators(e.env.Operators)
 	if e.env.SlackAppToken != "" && e.env.SlackSigning != "" {
 		e.Warn("slack-both",
-			"SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: slakd uses Socket Mode, and events that Slack posts to /slack/events are not read",
-			"unset the one that you do not use; with Socket Mode, switch Enable Events' request URL off on the app's page")
+			"SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: slakd uses Socket Mode, and events that "+
+				"Slack posts to /slack/events are not read",
+			"unset the one that you do not use; with Socket Mode, switch Enable Events' request URL off on "+
+				"the app's page")
 	}
 }
 

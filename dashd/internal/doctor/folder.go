@@ -45,11 +45,14 @@ func checkFolder(e *examination) bool {
 		return false
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		e.Warn("data-mode", fmt.Sprintf("the data folder %s has mode %04o: other users of this machine can look into it", data, mode), "chmod 700 "+data)
+		e.Warn("data-mode", fmt.Sprintf("the data folder %s has mode %04o: other users of this machine can "+
+			"look into it",
+			data, mode), "chmod 700 "+data)
 	}
 	if unix.Access(data, unix.W_OK) != nil {
 		e.Problem("data-readonly", "this user cannot write the data folder "+data,
-			fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", dataowner.Of(info).UID))
+			fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user",
+				dataowner.Of(info).UID))
 	}
 	checkFileSystem(e)
 	checkSecretFile(e)
@@ -67,7 +70,8 @@ const maxBackupAge = 3 * 24 * time.Hour
 
 // checkBackups checks the last one, if any was made.
 func checkBackups(e *examination) {
-	const fix = "run `dashd backup FILE` by hand, which says why it fails; with systemd look at `journalctl -u arizuko-backup`"
+	const fix = "run `dashd backup FILE` by hand, which says why it fails; with systemd look at " +
+		"`journalctl -u arizuko-backup`"
 	done, failed := backup.Last(e.Base.Data)
 	switch {
 	case failed.After(done):
@@ -110,7 +114,9 @@ func checkSecretFile(e *examination) {
 	}
 	if n := len(e.secret); n > 0 && n < minSecret {
 		f := e.Warn("secret-short", fmt.Sprintf("the secret between the daemons has %d characters only", n),
-			fmt.Sprintf("stop all daemons, write at least %d random characters into %s (or ARIZUKO_SECRET), and start them", minSecret, path))
+			fmt.Sprintf("stop all daemons, write at least %d random characters into %s (or ARIZUKO_SECRET), "+
+				"and start them",
+				minSecret, path))
 		if _, err := e.Base.StrongSecret(); err != nil { // daemons do not start with it
 			f.Level, f.Config = facts.Problem, true
 		}
@@ -125,7 +131,9 @@ func checkDatabaseFiles(e *examination, user int) {
 	for _, suffix := range []string{"", "-wal", "-shm", ".writelock"} {
 		path := e.Base.DBPath() + suffix
 		if link, err := os.Lstat(path); err == nil && suffix != "" && link.Mode()&fs.ModeSymlink != 0 {
-			e.Problem("database-link", path+" is a symbolic link: no daemon can open it", "stop all daemons, and remove the link: they make the file")
+			e.Problem("database-link", path+" is a symbolic link: no daemon can open it",
+				"stop all daemons, and remove the "+
+					"link: they make the file")
 			continue
 		}
 		info, err := os.Stat(path)

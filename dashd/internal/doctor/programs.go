@@ -43,7 +43,8 @@ func startChecks(ctx context.Context, e *examination) (wait func() []check) {
 		group.Go(func() { results[i] = check{name, checks.Run(ctx, path, e.env.of(name, e.Environ))} })
 	}
 	if len(missing) > 0 {
-		e.looked(fmt.Sprintf("not beside dashd, so their own checks did not run: %s. Run `NAME check` where each runs, as in `docker compose exec gated gated check`",
+		e.looked(fmt.Sprintf("not beside dashd, so their own checks did not run: %s. "+
+			"Run `NAME check` where each runs, as in `docker compose exec gated gated check`",
 			strings.Join(missing, ", ")))
 	}
 	return func() []check {
@@ -80,7 +81,8 @@ func reportWarnings(e *examination, c check) {
 			reached, fix, _ := strings.Cut(text, "; ") // as facts.Unconfined
 			e.Problem("unconfined", reached, fix)
 		case is && strings.HasPrefix(text, "the agent of group "):
-			e.Problem("group-agent", text, "correct agent.command or agent.image in the group's config, or install the program")
+			e.Problem("group-agent", text, "correct agent.command or agent.image in the group's config, "+
+				"or install the program")
 		case is:
 			e.Warn("check", c.name+": "+text, facts.CheckCommand(c.name)+" and its README say more")
 		default:

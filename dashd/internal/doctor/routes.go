@@ -74,7 +74,8 @@ func invalidRoutes(e *examination, routes []msg.Route) map[string]bool {
 			text = fmt.Sprintf("route %d and %d more match nothing: %s", first, more, cause)
 		}
 		e.Problem("route-invalid", text,
-			fmt.Sprintf("register the group with `routd groups add`, or remove the route with `routd routes rm %d` and add it again, corrected", first))
+			fmt.Sprintf("register the group with `routd groups add`, or remove the route with "+
+				"`routd routes rm %d` and add it again, corrected", first))
 	}
 	return targets
 }
@@ -161,10 +162,12 @@ func checkGroupFolders(_ context.Context, e *examination) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && e.runtimes[g.Folder] != "":
 			e.Problem("group-missing", "the folder "+path+" of group "+g.Folder+" is gone",
-				"restore it from a backup; without one the agent's files are lost, and gated makes an empty folder at the next turn")
+				"restore it from a backup; without one the agent's files are lost, and gated makes an empty folder at "+
+					"the next turn")
 		// gated as root gives each group a number
 		case err == nil && user == 0 && ofMachine(e.Environ, dataowner.Of(info).UID):
-			e.Problem("group-owner", fmt.Sprintf("%s belongs to user %d, which is neither root nor a number of a group: its turns fail", path,
+			e.Problem("group-owner", fmt.Sprintf("%s belongs to user %d, which is neither root nor a number "+
+				"of a group: its turns fail", path,
 				dataowner.Of(info).UID), fmt.Sprintf("chown -R 0 %s: gated gives it to its group's user", path))
 		case err == nil && user != 0 && dataowner.Of(info).UID != user:
 			e.Problem("group-owner",

@@ -23,7 +23,8 @@ func checkServer(ctx context.Context, e *examination, database string) {
 	file := e.Base.DBPath()
 	if left, err := store.ReadSchema(ctx, file); err == nil && left.Version > 0 && left.Moved == "" {
 		e.Warn("database-unused", file+" is not used, since ARIZUKO_DB names a server: what it has was not moved there",
-			"unset ARIZUKO_DB to use it; `migrate copy --to server` moves it to an empty database; remove it if it is not needed")
+			"unset ARIZUKO_DB to use it; `migrate copy --to server` moves it to an empty database; "+
+				"remove it if it is not needed")
 	}
 }
 
@@ -43,7 +44,8 @@ func checkServerSettings(e *examination, s pg.Server) {
 			"set them on in postgresql.conf, and for the role and the database")
 	}
 	if s.Public {
-		e.Warn("server-public", "every role of the server may connect to the database, and wake the daemons as often as it likes",
+		e.Warn("server-public", "every role of the server may connect to the database, and wake the daemons as "+
+			"often as it likes",
 			"as the database's owner run REVOKE CONNECT ON DATABASE … FROM PUBLIC")
 	}
 	if 10*s.Connections >= 9*s.MaxConnections {

@@ -33,7 +33,8 @@ func (h *Hosts) Check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.known(r.Host) && !httpx.HasSecret(r, h.Secret) {
 			httpx.Error(w, apierr.New(apierr.Forbidden,
-				"this address is not the dashboard's: open %s, or set DASH_PUBLIC_URL to the address that browsers open, and let a proxy pass the header Host on", h.Public))
+				"this address is not the dashboard's: open %s, or set DASH_PUBLIC_URL to the address that "+
+					"browsers open, and let a proxy pass the header Host on", h.Public))
 			return
 		}
 		next.ServeHTTP(w, r)

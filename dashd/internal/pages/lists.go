@@ -116,7 +116,8 @@ func (s Spend) Latest() (all []factrows.SpendRow) {
 	return all
 }
 
-// spendLink is the page of a line's subject: its name is the end of a path. folder is the group of the list, "" for all.
+// spendLink is the page of a line's subject: its name is the end of a path. folder is the group of the list, "" for
+// all.
 func spendLink(path, name, folder string) string {
 	link := path + url.QueryEscape(name)
 	if folder != "" {

@@ -15,8 +15,10 @@ import (
 // index's condition, SQLite plans the statement again at every call. Hence ?+0,
 // a concatenation with an empty text, or a literal.
 const (
-	changes    = `m.kind IN ('edit', 'reaction', 'delete')`
-	visible    = `m.platform = 'web' AND m.verb NOT IN ('vote', 'answer') AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))`
+	changes = `m.kind IN ('edit', 'reaction', 'delete')`
+	visible = `m.platform = 'web' AND m.verb NOT IN ('vote', 'answer') AND (m.direction = 'in' OR ` +
+		`m.out_state IS NULL ` +
+		`OR m.out_state NOT IN ('cancelled', 'failed'))`
 	notDerived = `(m.derived_from IS NULL OR m.topic <> (SELECT topic FROM messages o WHERE o.id = m.derived_from))`
 	readable   = visible + ` AND (` + changes + ` OR ` + notDerived + `)`
 	delivered  = visible + ` AND NOT ` + changes + ` AND ` + notDerived +

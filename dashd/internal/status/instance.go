@@ -133,7 +133,8 @@ func (s *Status) machines(ctx context.Context) (all []Process, err error) {
 	for _, row := range rows {
 		p := Process{
 			Daemon: row.Daemon, Place: row.Place, Addr: row.Addr, Version: row.Version, Works: row.Holds != "",
-			Since: cmp.Or(row.Held, row.Since), Left: row.Until - row.Now, Quiet: row.Now - row.Renewed(), Note: row.Detail,
+			Since: cmp.Or(row.Held, row.Since), Left: row.Until - row.Now, Quiet: row.Now - row.Renewed(),
+			Note: row.Detail,
 		}
 		if row.Daemon == "routd" {
 			p.Note = "" // the state of routd's table is shown elsewhere

@@ -280,8 +280,8 @@ func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) err
 		return err
 	}
 	if after > end {
-		return apierr.New(apierr.Conflict, "after: there is no message %d, the newest is %d: the database was restored. "+
-			"Read the history again", after, end)
+		return apierr.New(apierr.Conflict, "after: there is no message %d, the newest is %d: "+
+			"the database was restored. Read the history again", after, end)
 	}
 	page.form = c.formOf(r)
 	rows, next, more, err := c.after(r.Context(), JID(g.Folder), after, page)

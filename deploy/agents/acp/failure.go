@@ -9,8 +9,9 @@ import (
 
 // notACP is the failure of a program that does not speak the protocol, by its behavior.
 func (r *run) notACP(did string) error {
-	return new(failure.Permanent("%s %s: that is no agent of the Agent Client Protocol. Some programs need an argument to be one, such as acp or --acp; "+
-		"a command that takes a prompt and prints an answer runs by oneshot instead of acp", r.cfg.name(), did))
+	return new(failure.Permanent("%s %s: that is no agent of the Agent Client Protocol. "+
+		"Some programs need an argument to be one, such as acp or --acp; a command that takes a prompt and prints an "+
+		"answer runs by oneshot instead of acp", r.cfg.name(), did))
 }
 
 // startExit is the failure of an agent that has exited before it had the prompt. If it was resuming a session, that

@@ -26,7 +26,8 @@ const (
 )
 
 const usage = `usage: acp PROGRAM [ARGUMENTS…]
-An agent that runs an agent of the Agent Client Protocol, such as acp opencode acp. Gated runs it: it reads inputs from stdin and writes frames to stdout.`
+An agent that runs an agent of the Agent Client Protocol, such as acp opencode acp.
+Gated runs it: it reads inputs from stdin and writes frames to stdout.`
 
 func main() {
 	if args := os.Args[1:]; buildinfo.Print(os.Stdout, "acp", args) || buildinfo.Help(os.Stdout, usage, args) {

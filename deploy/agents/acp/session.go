@@ -65,7 +65,8 @@ func (r *run) initialize(ctx context.Context) error {
 	case r.can.ProtocolVersion == 0:
 		return r.notACP("names no version of the protocol in its answer to initialize")
 	case r.can.ProtocolVersion != protocolVersion:
-		return new(failure.Permanent("%s speaks version %v of the Agent Client Protocol, and this program version %d: install a version of it that speaks both",
+		return new(failure.Permanent("%s speaks version %v of the Agent Client Protocol, and this program version %d: "+
+			"install a version of it that speaks both",
 			r.cfg.name(), r.can.ProtocolVersion, protocolVersion))
 	}
 	r.log("%s %s", cmp.Or(r.can.Info.Name, r.cfg.name()), r.can.Info.Version)
@@ -226,8 +227,9 @@ func (r *run) request(ctx context.Context, method string, params any) (response 
 			}
 		case <-timeout.C:
 			r.abandon()
-			return response, new(failure.Transient("%s has not answered %s within %s: see that its command speaks the Agent Client Protocol "+
-				"(some need an argument such as acp or --acp), or raise ACP_START_TIMEOUT", r.cfg.name(), method,
+			return response, new(failure.Transient("%s has not answered %s within %s: see that its command "+
+				"speaks the Agent Client Protocol (some need an argument such as acp or --acp), "+
+				"or raise ACP_START_TIMEOUT", r.cfg.name(), method,
 				r.cfg.StartTimeout))
 		case <-ctx.Done():
 			r.abandon()

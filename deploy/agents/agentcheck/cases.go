@@ -345,7 +345,8 @@ func unknownLine(x *caseRun) error {
 	}
 	if x.succeed(two); x.err != nil && x.exit != nil {
 		x.err, x.wrong = nil, nil // gated sends no such line today
-		return notShown(fmt.Sprintf("it exits at one (%s); an agent that ignores it keeps working with later versions of gated", x.exit.reason()))
+		return notShown(fmt.Sprintf("it exits at one (%s); an agent that ignores it keeps working with later "+
+			"versions of gated", x.exit.reason()))
 	}
 	x.finish()
 	return nil

@@ -229,7 +229,8 @@ func malformed(m *agentproto.Malformed) breach {
 	case strings.Contains(m.Reason, "turnIds") && !strings.Contains(m.Reason, "unmarshal"):
 		fix = "turnIds, in place of turnId, is a list of the turnId of each line that the frame answers, each once"
 	case strings.Contains(m.Reason, "cannot unmarshal"):
-		fix = "all fields are strings, turnId too, but final, which is true or false, retry_after, which is a number, and turnIds, which is a list of strings"
+		fix = "all fields are strings, turnId too, but final, which is true or false, retry_after, " +
+			"which is a number, and turnIds, which is a list of strings"
 	}
 	return breach{fmt.Sprintf("a malformed frame: %s: %q", m.Reason, m.Excerpt), fix}
 }

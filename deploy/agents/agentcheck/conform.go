@@ -239,7 +239,8 @@ func (x *caseRun) succeed(turns ...string) []answer {
 	all := x.answers(turns...)
 	i := slices.IndexFunc(all, func(a answer) bool { return a.Status == agentproto.StatusError })
 	if i >= 0 && !failedBefore {
-		x.err = fail("fix this first: the cases need an agent that answers", "turn %s failed: %s", turns[i], all[i].Error)
+		x.err = fail("fix this first: the cases need an agent that answers", "turn %s failed: %s", turns[i],
+			all[i].Error)
 	}
 	return all
 }

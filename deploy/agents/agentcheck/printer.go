@@ -124,7 +124,8 @@ func (p *printer) event(e *agentproto.Event) {
 			p.write(dim, "  ", "permission request, hash "+e.Ask.PayloadHash)
 		}
 	case e.Usage != nil:
-		p.write(dim, "· ", fmt.Sprintf("usage: %d tokens read, %d written, %d of %d in the conversation, %.4f US dollars",
+		p.write(dim, "· ", fmt.Sprintf("usage: %d tokens read, %d written, %d of %d in the conversation, "+
+			"%.4f US dollars",
 			e.Usage.Input, e.Usage.Output, e.Usage.ContextUsed, e.Usage.ContextSize, e.Usage.CostUSD))
 	}
 }
@@ -150,6 +151,7 @@ func (p *printer) breaches(all breaches) {
 func (p *printer) intro(at *workspace) {
 	p.write(plain, "", fmt.Sprintf("agent:  %s\nfolder: %s", at.agent.Command, at.dir))
 	for _, name := range at.misplaced() {
-		p.write(plain, "", fmt.Sprintf("note: %s is a file in the current folder, but the agent runs in another: give its full path", name))
+		p.write(plain, "", fmt.Sprintf("note: %s is a file in the current folder, but the agent runs in another: "+
+			"give its full path", name))
 	}
 }

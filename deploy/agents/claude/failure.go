@@ -23,11 +23,14 @@ func resultFailure(l line, name string) agentproto.Failure {
 	case status == http.StatusPaymentRequired, name == "billing_error":
 		return failure.Permanent("the account at the model's API has no credit left")
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return failure.Permanent("the model's API refuses the credentials (%d): check ANTHROPIC_API_KEY or the other credentials", status)
+		return failure.Permanent("the model's API refuses the credentials (%d): check ANTHROPIC_API_KEY or the "+
+			"other credentials", status)
 	case name == "authentication_failed":
-		return failure.Permanent("Claude Code has no credentials: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN, and name it in AGENT_ENV")
+		return failure.Permanent("Claude Code has no credentials: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN, " +
+			"and name it in AGENT_ENV")
 	case status == http.StatusNotFound, name == "model_not_found":
-		return failure.Permanent("the model's API does not know the model, or not this account for it (404): check CLAUDE_MODEL")
+		return failure.Permanent("the model's API does not know the model, or not this account for it (404): " +
+			"check CLAUDE_MODEL")
 	case status == http.StatusRequestEntityTooLarge:
 		return failure.Permanent("the conversation with its images is too large for the model's API (413)")
 	case status == http.StatusTooManyRequests:
@@ -84,8 +87,9 @@ var usageError = regexp.MustCompile(`(^|: )error: |cannot be used with root`)
 func exitFailure(err error, how string, loading bool) agentproto.Failure {
 	switch {
 	case strings.Contains(how, "cannot be used with root"):
-		return failure.Permanent("Claude Code refuses CLAUDE_PERMISSION_MODE=bypassPermissions as root: run gated as another user, " +
-			"or set IS_SANDBOX=1, and name it in AGENT_ENV, if the runtime confines the agent")
+		return failure.Permanent("Claude Code refuses CLAUDE_PERMISSION_MODE=bypassPermissions as root: " +
+			"run gated as another user, or set IS_SANDBOX=1, and name it in AGENT_ENV, if the runtime " +
+			"confines the agent")
 	case usageError.MatchString(how):
 		return failure.Permanent("Claude Code exited during a turn: %s", failure.Excerpt(how))
 	case loading && !failure.Signalled(err) && !failure.IsLackOfSystem(how):

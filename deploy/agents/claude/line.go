@@ -168,8 +168,8 @@ func answer(l line, reason string) controlResponse {
 // more permissions for the tool would open every path.
 func denial(l line) string {
 	if l.Request.ReasonType == "workingDir" || l.Request.BlockedPath != "" {
-		return "There are no permission prompts here, and this path is outside your working folder. Use files in that folder, " +
-			"or tell the user that the file has to be put there or sent to the chat."
+		return "There are no permission prompts here, and this path is outside your working folder. " +
+			"Use files in that folder, or tell the user that the file has to be put there or sent to the chat."
 	}
 	return fmt.Sprintf("There are no permission prompts here. Do without, or tell the user that an operator "+
 		"may allow it by adding %s to CLAUDE_ALLOWED_TOOLS.", l.Request.ToolName)

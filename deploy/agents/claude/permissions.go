@@ -51,7 +51,8 @@ func refusal(l line, a agentproto.Answer) string {
 	case agentproto.AskAnswered:
 		return "A user has denied this. Do not try it again in another way: do without, or ask what to do instead."
 	case agentproto.AskExpired:
-		return "No user has answered the permission request in time, which counts as no. Do without, and say what you could not do."
+		return "No user has answered the permission request in time, which counts as no. " +
+			"Do without, and say what you could not do."
 	}
 	if a.Problem == "" {
 		return denial(l)

@@ -50,7 +50,8 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 const (
 	// authRefused is printed by Gemini CLI behind a gateway, where it does not look for a key by itself.
 	authRefused    = "Invalid auth method"
-	geminiAuthHelp = `behind a gateway it wants {"security":{"auth":{"selectedType":"gemini-api-key"}}} in .gemini/settings.json below its HOME, ` +
+	geminiAuthHelp = `behind a gateway it wants {"security":{"auth":{"selectedType":"gemini-api-key"}}} in ` +
+		`.gemini/settings.json below its HOME, ` +
 		"and GEMINI_API_KEY and GOOGLE_GEMINI_BASE_URL in AGENT_ENV"
 )
 
@@ -69,6 +70,6 @@ func (c *cli) replaced() *agentproto.Failure {
 		bridge = filepath.Join(filepath.Dir(self), bridge)
 	}
 	line := "exec " + bridge + " " + strings.ReplaceAll(command, "%s", c.program)
-	return new(failure.Permanent("oneshot no longer runs %s: set AGENT_COMMAND, or agent.command of the group, to '%s'; "+
-		"docs/bring-your-agent.md says which package it needs", c.name, line))
+	return new(failure.Permanent("oneshot no longer runs %s: set AGENT_COMMAND, or agent.command of the "+
+		"group, to '%s'; docs/bring-your-agent.md says which package it needs", c.name, line))
 }

@@ -19,8 +19,8 @@ import (
 // answerTimeout is when the bench gives up waiting for an answer.
 const answerTimeout = 60 * time.Second
 
-// fakeDaemon is this program in the place of a daemon: of teled, whose messages it inserts and whose answers it reads, or
-// of gated beside a real adapter.
+// fakeDaemon is this program in the place of a daemon: of teled, whose messages it inserts and whose answers it
+// reads, or of gated beside a real adapter.
 type fakeDaemon struct {
 	store  *store.Store
 	poker  *wake.Poker // of the daemons on a file

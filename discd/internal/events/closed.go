@@ -25,7 +25,8 @@ const (
 )
 
 // ContentOff is the problem of a bot that does not receive the content of messages.
-const ContentOff = "the Message Content Intent is off: the developer portal, Bot, Privileged Gateway Intents has its switch"
+const ContentOff = "the Message Content Intent is off: the developer portal, Bot, Privileged Gateway Intents " +
+	"has its switch"
 
 // advice is the advice for operators, "" if reconnecting is enough.
 func (c *ClosedError) advice() string {

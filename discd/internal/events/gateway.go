@@ -302,7 +302,7 @@ func (l *boundedConn) Write(p []byte) (n int, err error) {
 		if len(l.starts) == maxStarts {
 			l.refused.Store(true)
 			_ = l.Close()
-			return 0, errors.New("Discord refuses each session that begins") //nolint:staticcheck // a name
+			return 0, errors.New("Discord refuses each session that begins")
 		}
 		l.starts = append(l.starts, now)
 		l.begun.Add(1)

@@ -171,7 +171,7 @@ func (l *Listener) prepare(ctx context.Context) (discordgo.Intent, error) {
 		return 0, err
 	}
 	if gateway.Left < reservedSessions {
-		err := fmt.Errorf("Discord lets the bot connect only %d times more today", gateway.Left) //nolint:staticcheck // a name
+		err := fmt.Errorf("Discord lets the bot connect only %d times more today", gateway.Left)
 		return 0, &adapter.Failure{Class: msg.Rate, After: gateway.Till, Err: err}
 	}
 	l.gateway.address = gateway.URL

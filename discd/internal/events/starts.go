@@ -16,8 +16,9 @@ const (
 	startsNamed = 24 * time.Hour
 )
 
-const anotherSession = "another program has begun a session with this bot token in the last 24 hours: stop it and restart discd, " +
-	"or give it a bot of its own; it gets every event too, and what it does is done as this bot"
+const anotherSession = "another program has begun a session with this bot token in the last 24 hours: " +
+	"stop it and restart discd, or give it a bot of its own; it gets every event too, and what it does is " +
+	"done as this bot"
 
 // sessionStarts finds sessions that another program began with the bot's token: fewer are left of those that Discord
 // allows in a day, and discd began none.

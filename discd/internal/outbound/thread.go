@@ -165,7 +165,9 @@ func (c call) explain(refused error, inThread bool) error {
 	case discordapi.RefusedFor(refused, noPrivate):
 		return fmt.Errorf("the user does not accept private messages, or has blocked the bot: %w", refused)
 	case discordapi.RefusedFor(refused, noTopLevel):
-		return fmt.Errorf("the channel is a forum, or of another kind that takes no messages outside of its threads: %w", refused)
+		return fmt.Errorf("the channel is a forum, or of another kind that takes no messages outside of "+
+			"its threads: %w",
+			refused)
 	case !discordapi.RefusedFor(refused, noPermission) && !discordapi.RefusedFor(refused, missingAccess):
 		return refused
 	}

@@ -176,7 +176,8 @@ func complete(o *Object) error {
 		o.ID = msg.ContextObjectID(o.Kind, o.SourceMessageID)
 	}
 	if o.ChatJID == "" || o.ID == "" || len(o.ID) > maxIDLength {
-		return fmt.Errorf("context object %q of chat %q: it needs a chat, and a source message or an id of at most %d bytes", o.ID, o.ChatJID, maxIDLength)
+		return fmt.Errorf("context object %q of chat %q: it needs a chat, and a source message or an id of at "+
+			"most %d bytes", o.ID, o.ChatJID, maxIDLength)
 	}
 	if n := utf8.RuneCountInString(o.URL); n > MaxURL {
 		return fmt.Errorf("context object %s: its URL has %d characters, the limit is %d", o.ID, n, MaxURL)

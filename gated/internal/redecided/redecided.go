@@ -1,4 +1,5 @@
-// Package redecided counts how what a database has stored compares with what this program decides, for `gated redecide`.
+// Package redecided counts how what a database has stored compares with what this program decides, for `gated
+// redecide`.
 package redecided
 
 import (

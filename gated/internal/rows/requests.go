@@ -42,7 +42,8 @@ func endRequest(tx *store.Tx, t *msg.Turn, as msg.TurnState, now int64) error {
 		return answerAsker(tx, t, from, fmt.Sprintf("(No answer: %s has read this and said nothing.)", t.Folder), now)
 	case from.Kind == msg.Delegation:
 		return tx.PutSystemMessage(from.Folder, "gated", "delegation_unanswered",
-			fmt.Sprintf("%s has ended what you delegated to it (message %d) without an answer.", t.Folder, request.ID), now)
+			fmt.Sprintf("%s has ended what you delegated to it (message %d) without an answer.", t.Folder,
+				request.ID), now)
 	}
 	return nil
 }

@@ -238,7 +238,8 @@ func RequeueTurn(tx *store.Tx, id int64, q Requeue) error {
 		error = ?, error_kind = ? WHERE id = ? AND state IN ('queued', 'running')`
 	tx.Note(failpoint.RequeueTurn)
 	tx.PokePeers()
-	if err := change(tx, "requeue turn", id, query, q.Attempt, q.WaitsFor, q.NotBefore, q.Problem, q.Kind, id); err != nil {
+	if err := change(tx, "requeue turn", id, query, q.Attempt, q.WaitsFor, q.NotBefore, q.Problem, q.Kind,
+		id); err != nil {
 		return err
 	}
 	if err := tx.Exec(deleteTurnProgress, id); err != nil {

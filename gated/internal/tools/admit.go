@@ -52,7 +52,8 @@ const codeBusy = -32000
 
 // Errors of requests that are refused before their bodies are read.
 var (
-	errBusy     = errors.New("too many tool calls at once, or too large ones: nothing was done, try again in some seconds, with fewer at once")
+	errBusy = errors.New("too many tool calls at once, or too large ones: nothing was done, try again in some " +
+		"seconds, with fewer at once")
 	errTooLarge = errors.New("a tool call has at most " + strconv.Itoa(maxCallBody>>10) + " KiB: shorten its arguments")
 	errBatch    = errors.New("batches are not supported: send one request at a time")
 )

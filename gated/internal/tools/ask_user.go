@@ -34,9 +34,11 @@ type askUserOut struct {
 func askUser() Tool {
 	return define(Tool{
 		Name: "ask_user", Title: "Ask the user", Kind: Kind{Idempotent: true, Waits: true},
-		Description: "Asks the user whose message you answer to choose one of a few options, with buttons where the platform has them, and waits for the answer, for minutes if necessary. " +
-			"Use it when you cannot go on without a decision and its options are known. Ask open questions, and those that can wait, in your answer; use poll_create if a whole group must decide. " +
-			"No answer in time counts as no. If the call ends before that, the same call waits for the same question.",
+		Description: "Asks the user whose message you answer to choose one of a few options, with buttons where the " +
+			"platform has them, and waits for the answer, for minutes if necessary. Use it when you cannot go " +
+			"on without a decision and its options are known. Ask open questions, and those that can wait, " +
+			"in your answer; use poll_create if a whole group must decide. No answer in time counts as no. " +
+			"If the call ends before that, the same call waits for the same question.",
 		Bounds: map[string]Bound{
 			"question": Text(1, agentproto.MaxQuestion), "options": List(agentproto.MinOptions, agentproto.MaxOptions),
 			"options[]": Text(1, agentproto.MaxOption),

@@ -62,7 +62,8 @@ func (c *Caller) reachesFor(ctx context.Context, r store.Reader, folder string) 
 func (c *Caller) checkAccess(ctx context.Context, r store.Reader, folder string) error {
 	sender, err := c.barred(ctx, r, folder)
 	if err == nil && sender != "" {
-		err = refuse("group %s is only for certain users, and %.100s, for whom you work, is none of them: do without it, and tell the user that an operator can add them to its access", folder, sender)
+		err = refuse("group %s is only for certain users, and %.100s, for whom you work, is none of them: "+
+			"do without it, and tell the user that an operator can add them to its access", folder, sender)
 	}
 	return err
 }
@@ -79,7 +80,8 @@ func (c *Caller) checkWork(ctx context.Context, tx *store.Tx, folder string) err
 	now := c.Services.now()
 	n, first, err := rows.PaidTurns(ctx, tx.Reader, folder, c.origin.Sender, now-authority.RateTime, members.Rate)
 	if err == nil && n >= members.Rate {
-		err = refuse("%.100s, for whom you work, has had the %d turns an hour that group %s gives each user: do it yourself, or say in your answer what is left undone; there is one more in %s",
+		err = refuse("%.100s, for whom you work, has had the %d turns an hour that group %s gives each user: "+
+			"do it yourself, or say in your answer what is left undone; there is one more in %s",
 			c.origin.Sender, members.Rate, folder, max(time.Duration(first+authority.RateTime-now)*time.Millisecond,
 				time.Minute).Round(time.Minute))
 	}
@@ -101,7 +103,9 @@ func (c *Caller) checkPin(ctx context.Context, r store.Reader, jid, text string)
 		return err
 	}
 	if pins, may := c.origin.PinsAs(text, members, root == nil || root.ChatJID != jid); pins && !may {
-		return refuse("%.40q alone pins the chat for all its users, which %.100s, for whom you work, may not do there: write #name and the text behind it, which runs that text alone in the topic", text, c.origin.Sender)
+		return refuse("%.40q alone pins the chat for all its users, which %.100s, for whom you work, "+
+			"may not do there: write #name and the text behind it, which runs that text alone in the topic", text,
+			c.origin.Sender)
 	}
 	return nil
 }

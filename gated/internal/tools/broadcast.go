@@ -31,8 +31,11 @@ const (
 func broadcast() Tool {
 	return define(Tool{
 		Name: "broadcast", Title: "Write to all chats", Kind: Adds,
-		Description: "Sends a message to chats that your group answers, at their top level: by default to all of them, this one included, except forums, where messages are in posts. Use it only when a user asks for an announcement, " +
-			"since it disturbs every reader. Answers to it start no conversation by themselves. A group can do so 10 times an hour. For this chat alone use send_message.",
+		Description: "Sends a message to chats that your group answers, at their top level: " +
+			"by default to all of them, this one included, except forums, where messages are in posts. " +
+			"Use it only when a user asks for an announcement, since it disturbs every reader. " +
+			"Answers to it start no conversation by themselves. A group can do so 10 times an hour. " +
+			"For this chat alone use send_message.",
 		Bounds: map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats),
 			"chats[]": Text(3, maxJID)},
 	}, func(ctx context.Context, c *Caller, in broadcastIn) (out broadcastOut, err error) {
@@ -52,7 +55,8 @@ func broadcast() Tool {
 				return out, err
 			}
 			if n >= maxBroadcasts {
-				return out, refuse("%s has broadcast %d times within the hour, which is the limit: wait, or ask an operator to use gated broadcast", c.Turn.Folder, n)
+				return out, refuse("%s has broadcast %d times within the hour, which is the limit: "+
+					"wait, or ask an operator to use gated broadcast", c.Turn.Folder, n)
 			}
 			out.MessageIDs, out.LeftOut = []int64{}, leftOut
 			for _, jid := range chats {
@@ -79,7 +83,8 @@ func (c *Caller) broadcastChats(ctx context.Context, named []string) (to, leftOu
 	case err != nil:
 		return nil, nil, fmt.Errorf("list the chats of %s: %w", c.Turn.Folder, err)
 	case len(all) > maxBroadcastChats:
-		return nil, nil, refuse("%s answers more than %d chats: name those to write to, or ask an operator to use gated broadcast", c.Turn.Folder, maxBroadcastChats)
+		return nil, nil, refuse("%s answers more than %d chats: name those to write to, or ask an operator to use "+
+			"gated broadcast", c.Turn.Folder, maxBroadcastChats)
 	}
 	to, leftOut, err = rows.TopLevels(ctx, c.Services.Store.Reader, all)
 	if err == nil && len(to) == 0 {

@@ -47,8 +47,9 @@ func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(form
 
 // Errors about the turn of a call.
 var (
-	errNoTurn = &Refusal{"no message is being answered now: tools work only while a turn is open, so wait for the next message"}
-	errEnded  = &Refusal{"the turn of this call was cancelled or has ended: stop working on it"}
+	errNoTurn = &Refusal{"no message is being answered now: tools work only while a turn is open, so wait for the " +
+		"next message"}
+	errEnded = &Refusal{"the turn of this call was cancelled or has ended: stop working on it"}
 )
 
 // caller returns who makes a call that begins now.

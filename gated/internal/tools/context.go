@@ -92,7 +92,9 @@ func contextTopic(ctx context.Context, r store.Reader, t *msg.Turn) (topic strin
 func (c *Caller) contextQuery(ctx context.Context, r store.Reader, in contextIn) (q *contextobjects.Query,
 	replyTo int64, err error) {
 	if in.ChatID != nil && *in.ChatID != c.Turn.ChatJID {
-		return nil, 0, refuse("chat %.100q is out of reach here: leave chat_id out, only objects of this chat are listed", *in.ChatID)
+		return nil, 0, refuse("chat %.100q is out of reach here: leave chat_id out, only objects of this "+
+			"chat are listed",
+			*in.ChatID)
 	}
 	q = &contextobjects.Query{ChatJID: c.Turn.ChatJID, Sender: in.SenderUserID, Now: c.Services.now()}
 	if q.Topic, q.TopicKnown, err = contextTopic(ctx, r, c.Turn); err != nil {
@@ -254,9 +256,11 @@ type listContextOut struct {
 func listActiveContextObjects() Tool {
 	return define(Tool{
 		Name: "list_active_context_objects", Title: "List what the conversation is about", Kind: Reads,
-		Description: "Lists what this chat's conversation is about just now: summarized articles, discussed links, inspected media, open polls, reminders. " +
-			"Good: to be aware of the context, as for \"what are we discussing?\", or for a follow-up after a summary, a media analysis, a poll or a reminder. " +
-			"Bad: the final choice of what a user means (use resolve_reference_target), a search of the history (use search_messages), broad recall. It changes nothing.",
+		Description: "Lists what this chat's conversation is about just now: summarized articles, discussed links, " +
+			"inspected media, open polls, reminders. Good: to be aware of the context, as for \"what are we " +
+			"discussing?\", or for a follow-up after a summary, a media analysis, a poll or a reminder. " +
+			"Bad: the final choice of what a user means (use resolve_reference_target), a search of the history (use " +
+			"search_messages), broad recall. It changes nothing.",
 		Bounds: map[string]Bound{"chat_id": Text(0, maxUser), "topic_id": Text(0, maxTopic),
 			"sender_user_id": Text(0, maxUser), "allowed_kinds": List(0, 12),
 			"allowed_kinds[]": OneOf(msg.ContextKinds()...)},
@@ -299,8 +303,9 @@ type resolveOut struct {
 func resolveReferenceTarget() Tool {
 	return define(Tool{
 		Name: "resolve_reference_target", Title: "Resolve what a user refers to", Kind: Adds,
-		Description: "Finds the one object of this conversation that a user refers to, as in \"translate it\", \"close that poll\", \"the second article\". " +
-			"Good: before you act on a target that the user did not name exactly. Bad: to see what there is (use list_active_context_objects), or to search the history. " +
+		Description: "Finds the one object of this conversation that a user refers to, as in \"translate it\", " +
+			"\"close that poll\", \"the second article\". Good: before you act on a target that the user did not " +
+			"name exactly. Bad: to see what there is (use list_active_context_objects), or to search the history. " +
 			"It never guesses. If the reference is ambiguous, ask the user. A resolved object stays active for longer.",
 		Bounds: map[string]Bound{"raw_text": Text(0, maxPhrase), "kind": OneOf(msg.ContextKinds()...),
 			"ordinal": Number(-100, 100), "label_words": List(0, 20),
@@ -395,9 +400,11 @@ type activateOut struct {
 func activateContextObject() Tool {
 	return define(Tool{
 		Name: "activate_context_object", Title: "Note what the conversation is about", Kind: Adds,
-		Description: "Notes that the conversation is now about an object, so that later messages can refer to it. Call it right after you have summarized an article, discussed a URL, " +
-			"looked into an image, video, voice message or document, used a summary again, or answered a follow-up about an object. " +
-			"Bad: an attachment that was merely handed over, an old link in the history, media of another topic, something mentioned in passing. Polls and reminders are noted by their own tools.",
+		Description: "Notes that the conversation is now about an object, so that later messages can refer to it. " +
+			"Call it right after you have summarized an article, discussed a URL, looked into an image, video, " +
+			"voice message or document, used a summary again, or answered a follow-up about an object. " +
+			"Bad: an attachment that was merely handed over, an old link in the history, media of another topic, " +
+			"something mentioned in passing. Polls and reminders are noted by their own tools.",
 		Bounds: map[string]Bound{"event": OneOf(contextobjects.AgentEvents()...),
 			"kind": OneOf(msg.ContextKinds()...), "label": Text(0, maxUser),
 			"url": Text(0, contextobjects.MaxURL)},
@@ -415,7 +422,8 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 		u, err := url.Parse(in.URL)
 		if kind.TTL() != msg.ContextTTLMedium || err != nil || u.Scheme != "http" && u.Scheme != "https" ||
 			u.Host == "" {
-			return out, refuse("give the source_message_id, or for an article, link or summary a url that begins with http:// or https://")
+			return out, refuse("give the source_message_id, or for an article, link or summary a url that " +
+				"begins with http:// or https://")
 		}
 		sum := sha256.Sum256([]byte(in.URL))
 		o.ID = string(kind) + ":" + hex.EncodeToString(sum[:8]) // a summary of an article is an object beside it

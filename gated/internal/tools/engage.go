@@ -34,8 +34,10 @@ const maxJID = 300
 func engage() Tool {
 	return define(Tool{
 		Name: "engage", Title: "Listen in a place", Kind: Sets,
-		Description: "Makes every message of a place start a turn of your group for a while, without a mention. Use it when a user asks you to follow a conversation, or to hear the answers in a thread that you have begun.",
-		Bounds:      engageBounds(),
+		Description: "Makes every message of a place start a turn of your group for a while, without a mention. " +
+			"Use it when a user asks you to follow a conversation, or to hear the answers in a thread that " +
+			"you have begun.",
+		Bounds: engageBounds(),
 	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
 		return onceAfter(ctx, c, in, func() (err error) {
 			out, err = c.engagement(ctx, in, routeapi.EngagementRequest{Folder: c.Turn.Folder})
@@ -105,7 +107,8 @@ func checkThread(ctx context.Context, r store.Reader, t *msg.Turn, jid, thread s
 	if m, err := r.MessageByPlatformID(ctx, jid, thread); err != nil || m != nil {
 		return err
 	}
-	return refuse("chat %.100q has no thread %.80q: give the place of <turn>, which is %q here, a topic such as #deploy, or \"\" for the chat outside of threads",
+	return refuse("chat %.100q has no thread %.80q: give the place of <turn>, which is %q here, a topic such "+
+		"as #deploy, or \"\" for the chat outside of threads",
 		jid, thread, t.Place)
 }
 
@@ -117,7 +120,8 @@ func explainEngagement(request routeapi.EngagementRequest, err error) error {
 	case apierr.BadRequest, apierr.NotFound, apierr.Conflict:
 		return refuse("%v: take jid and place from <turn>", err)
 	case apierr.Unavailable:
-		return refuse("routd, which keeps engagement, does not answer now: nothing has changed, so try again later, once")
+		return refuse("routd, which keeps engagement, does not answer now: nothing has changed, " +
+			"so try again later, once")
 	}
 	return err
 }
@@ -125,8 +129,11 @@ func explainEngagement(request routeapi.EngagementRequest, err error) error {
 func disengage() Tool {
 	return define(Tool{
 		Name: "disengage", Title: "Stop listening in a place", Kind: Removes,
-		Description: "Ends what engage or an answer of yours has begun: messages of the place start no turn any more, unless they mention you or reply to you. Use it when a conversation is over, or a user asks you to be quiet. " +
-			"With the topic of a fork it ends the fork, and nothing else: what replies to its messages, or is written in its thread, runs in the parent topic again. Other places of the chat stay as they are.",
+		Description: "Ends what engage or an answer of yours has begun: messages of the place start no " +
+			"turn any more, unless they mention you or reply to you. Use it when a conversation is over, " +
+			"or a user asks you to be quiet. With the topic of a fork it ends the fork, and nothing else: " +
+			"what replies to its messages, or is written in its thread, runs in the parent topic again. " +
+			"Other places of the chat stay as they are.",
 		Bounds: engageBounds(),
 	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
 		return onceAfter(ctx, c, in, func() (err error) {

@@ -128,8 +128,10 @@ type sendFileOut struct {
 func sendFile() Tool {
 	return define(Tool{
 		Name: "send_file", Title: "Send a file", Kind: Adds,
-		Description: "Sends a file of your folder into this chat at once, before your answer. The file is copied at once, so later changes have no effect. " +
-			"Telegram takes at most 50 MB (100 MB where its server is run with --local), Discord 10 MB, other chats 100 MB. Pictures are shown as pictures. Send no links to files: users cannot open your paths.",
+		Description: "Sends a file of your folder into this chat at once, before your answer. " +
+			"The file is copied at once, so later changes have no effect. Telegram takes at most 50 MB (100 MB where " +
+			"its server is run with --local), Discord 10 MB, other chats 100 MB. Pictures are shown as pictures. " +
+			"Send no links to files: users cannot open your paths.",
 		Bounds: map[string]Bound{
 			"path": Text(1, maxPath), "caption": Text(0, maxText), "name": Text(0, maxFileName),
 			"topic": Text(0, maxTopic),
@@ -203,8 +205,9 @@ type getAttachmentOut struct {
 func getAttachment() Tool {
 	return define(Tool{
 		Name: "get_attachment", Title: "Get a file of a message", Kind: Sets,
-		Description: "Puts a file of a message into your folder, and returns its path. Files of the messages that you answer are there already, at the paths in the prompt: " +
-			"use this for files of other messages, such as observed ones or search results.",
+		Description: "Puts a file of a message into your folder, and returns its path. " +
+			"Files of the messages that you answer are there already, at the paths in the prompt: use this for files " +
+			"of other messages, such as observed ones or search results.",
 		Bounds: map[string]Bound{"message_id": Number(1, maxID), "n": Number(0, 100)},
 	}, func(ctx context.Context, c *Caller, in getAttachmentIn) (out getAttachmentOut, err error) {
 		n := max(in.N, 1)
@@ -222,7 +225,9 @@ func getAttachment() Tool {
 		if out.Path, err = c.Services.Files.Take(c.Turn.Folder, m, n-1); err != nil {
 			c.Services.Log.Warn("file of a message not copied", "request", c.Request, "turn", c.Turn.ID, "row", m.ID,
 				"file", a.Path, "err", err)
-			return out, refuse("the file %.100q of message %d cannot be copied into your folder: %s. Or go on without it", a.Name, m.ID, groupfiles.Problem(err))
+			return out, refuse("the file %.100q of message %d cannot be copied into your folder: %s. "+
+				"Or go on without it",
+				a.Name, m.ID, groupfiles.Problem(err))
 		}
 		out.Name, out.MIME, out.Size = a.Name, a.MIME, a.Size
 		return out, c.inspected(ctx, m, &a)
@@ -277,7 +282,8 @@ func (c *Caller) fetched(ctx context.Context, id int64, n int) (*msg.Message, er
 			m, err = st.Message(ctx, id)
 		}
 		if ctx.Err() != nil {
-			return nil, refuse("the files of message %d are still being downloaded: call again in a minute, or go on without them", id)
+			return nil, refuse("the files of message %d are still being downloaded: call again in a minute, "+
+				"or go on without them", id)
 		}
 		if err != nil {
 			return nil, err

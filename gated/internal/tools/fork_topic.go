@@ -26,10 +26,14 @@ type forkTopicOut struct {
 func forkTopic() Tool {
 	return define(Tool{
 		Name: "fork_topic", Title: "Fork the topic", Kind: Adds,
-		Description: "Begins a topic beside the current one, with a fresh session that knows the corrected message and what it answers. Use it when a wrong answer takes some questions to correct. " +
-			"Then send_message with that topic asks the users there. Where the fork has a thread of its own (Discord and Slack, outside of threads), all that they write in it runs in the fork; elsewhere, what replies to the fork's messages does; in the web chat the fork is a tab. " +
-			"A Slack thread does not show what a message replies to: there all messages run in the fork until it answers the parent topic. " +
-			"From the fork, post one corrected answer with send_message and the parent topic, and disengage the fork.",
+		Description: "Begins a topic beside the current one, with a fresh session that knows the corrected " +
+			"message and what it answers. Use it when a wrong answer takes some questions to correct. " +
+			"Then send_message with that topic asks the users there. Where the fork has a thread of its own " +
+			"(Discord and Slack, outside of threads), all that they write in it runs in the fork; elsewhere, " +
+			"what replies to the fork's messages does; in the web chat the fork is a tab. " +
+			"A Slack thread does not show what a message replies to: there all messages run in the fork until it " +
+			"answers the parent topic. From the fork, post one corrected answer with send_message and the parent " +
+			"topic, and disengage the fork.",
 		Bounds: map[string]Bound{"topic": Text(0, maxTopic), "off_message_id": Number(0, maxID)},
 	}, func(ctx context.Context, c *Caller, in forkTopicIn) (out forkTopicOut, err error) {
 		var run int64
@@ -54,7 +58,8 @@ func forkTopic() Tool {
 // fork is the fork that a call asks for.
 func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.Fork, error) {
 	if c.Turn.WorksForGroup() {
-		return nil, refuse("you work for another group, in a topic of this task alone: say in your answer what was wrong, and that group corrects it")
+		return nil, refuse("you work for another group, in a topic of this task alone: say in your answer " +
+			"what was wrong, and that group corrects it")
 	}
 	chat, err := tx.Chat(ctx, c.Turn.ChatJID)
 	if err != nil {
@@ -64,7 +69,8 @@ func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.F
 	if chat != nil {
 		kind = chat.Kind
 		if chat.StickyTopic != "" {
-			return nil, refuse("users have pinned this chat to topic %s, so what they write would not reach a fork: correct the answer here", chat.StickyTopic)
+			return nil, refuse("users have pinned this chat to topic %s, so what they write would not reach a fork: "+
+				"correct the answer here", chat.StickyTopic)
 		}
 	}
 	off, err := c.forkedMessage(ctx, tx, in.OffMessageID)
@@ -78,7 +84,8 @@ func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.F
 		return f, err
 	}
 	if off.PlatformID == "" {
-		return nil, refuse("message %d is not delivered yet, so no thread can begin at it: try again later, or give off_message_id of an older one", off.ID)
+		return nil, refuse("message %d is not delivered yet, so no thread can begin at it: try again later, "+
+			"or give off_message_id of an older one", off.ID)
 	}
 	f.ThreadID, f.OwnThread = msg.ForkThread(c.Turn.ChatJID, kind, off.PlatformID), true
 	return f, checkThreadFree(ctx, tx, f)
@@ -104,7 +111,8 @@ func checkThreadFree(ctx context.Context, tx *store.Tx, f *msg.Fork) error {
 		}
 		topic = f.ThreadID
 	}
-	return refuse("the thread of message %d is topic %s already: work there, with send_message and that topic, or give off_message_id of another message", f.MessageID, topic)
+	return refuse("the thread of message %d is topic %s already: work there, with send_message and that topic, "+
+		"or give off_message_id of another message", f.MessageID, topic)
 }
 
 // forkedMessage is the message that a fork begins at: one of the caller's chat, thread and topic.
@@ -217,7 +225,8 @@ func checkForkName(ctx context.Context, tx *store.Tx, t *msg.Turn, topic string)
 	}
 	taken, err := rows.ForkTaken(ctx, tx.Reader, t.Folder, t.ChatJID, topic)
 	if err == nil && taken {
-		err = refuse("topic %.80q exists already: work there, with send_message and that topic, or leave topic out for a free name", topic)
+		err = refuse("topic %.80q exists already: work there, with send_message and that topic, or leave topic out "+
+			"for a free name", topic)
 	}
 	return err
 }

@@ -21,12 +21,15 @@ const (
 
 // errTooMuch and errTooDeep end loops and storms of agents.
 var (
-	errTooMuch = refuse("the request that you work on has been passed on %d times, which is the limit: do the rest yourself, or say in your answer what is left undone", msg.MaxDelegations)
-	errTooDeep = refuse("the request that you work on has been passed on %d levels deep, which is the limit: answer it yourself, or say in your answer what is left undone", msg.MaxDelegationDepth)
+	errTooMuch = refuse("the request that you work on has been passed on %d times, which is the limit: "+
+		"do the rest yourself, or say in your answer what is left undone", msg.MaxDelegations)
+	errTooDeep = refuse("the request that you work on has been passed on %d levels deep, which is the limit: "+
+		"answer it yourself, or say in your answer what is left undone", msg.MaxDelegationDepth)
 )
 
 // limitNotice is sent to the chat, once for each of its requests.
-const limitNotice = "(My agents passed this request on to each other more often than they may. What is left of it is not done.)"
+const limitNotice = "(My agents passed this request on to each other more often than they may. " +
+	"What is left of it is not done.)"
 
 // forward writes a row by which an agent makes a group work, in the transaction of the
 // call. It counts against the request from which the turn comes.
@@ -122,8 +125,9 @@ type delegateIn struct {
 func delegate() Tool {
 	return define(Tool{
 		Name: delegateName, Title: "Delegate work to a group below", Kind: Adds,
-		Description: "Gives work to the agent of a group below yours, which answers straight into this chat, beside your own answer. Use it for what that group knows or owns. " +
-			"You get no answer back: do not wait for one, and do not do the same work yourself. Tell the user briefly who works on what.",
+		Description: "Gives work to the agent of a group below yours, which answers straight into this chat, " +
+			"beside your own answer. Use it for what that group knows or owns. You get no answer back: " +
+			"do not wait for one, and do not do the same work yourself. Tell the user briefly who works on what.",
 		Bounds: map[string]Bound{"folder": Text(1, maxTopic), "prompt": Text(1, maxText)},
 	}, func(ctx context.Context, c *Caller, in delegateIn) (out messageOut, err error) {
 		if err := c.CheckFolder(in.Folder); err != nil {
@@ -174,8 +178,9 @@ type escalateIn struct {
 func escalate() Tool {
 	return define(Tool{
 		Name: escalateName, Title: "Ask the group above", Kind: Adds,
-		Description: "Asks the agent of the group above yours, whose answer comes back to you as a message in this topic. Use it for a decision or for knowledge that you do not have. " +
-			"Finish your turn after the call, with a short word to the user if the answer may take a while: you continue when the answer arrives.",
+		Description: "Asks the agent of the group above yours, whose answer comes back to you as a message in " +
+			"this topic. Use it for a decision or for knowledge that you do not have. Finish your turn after the " +
+			"call, with a short word to the user if the answer may take a while: you continue when the answer arrives.",
 		Bounds: map[string]Bound{"prompt": Text(1, maxText)},
 	}, func(ctx context.Context, c *Caller, in escalateIn) (out messageOut, err error) {
 		in.Prompt = c.clean(in.Prompt)
@@ -216,8 +221,11 @@ type injectMessageIn struct {
 func injectMessage() Tool {
 	return define(Tool{
 		Name: injectName, Title: "Write into a chat like a user", Kind: Adds,
-		Description: "Puts a message into a chat as if a user had written it there, so that the chat's agent sees or answers it by the chat's own rules. It is not sent to the platform. " +
-			"Use it to start work in another chat or topic. In this chat it starts a further turn of your own, which answers the text: do not answer yourself with it. To write to the users of this chat, use send_message; to give work to a group below and have it answered here, use delegate. " +
+		Description: "Puts a message into a chat as if a user had written it there, so that the chat's agent sees or " +
+			"answers it by the chat's own rules. It is not sent to the platform. " +
+			"Use it to start work in another chat or topic. In this chat it starts a further turn of your own, " +
+			"which answers the text: do not answer yourself with it. To write to the users of this chat, " +
+			"use send_message; to give work to a group below and have it answered here, use delegate. " +
 			"Commands such as /new and names of groups such as @eng are refused.",
 		Bounds: map[string]Bound{"chat_jid": Text(3, maxJID), "content": Text(1, maxText), "topic": Text(0, maxTopic),
 			"sender_name": Text(0, maxTopic)},
@@ -232,7 +240,8 @@ func injectMessage() Tool {
 		}
 		if _, isCommand := layers.ParseCommand(in.Content, msg.FamilyOf(in.ChatJID),
 			func(string) bool { return true }); isCommand || strings.HasPrefix(in.Content, "@") {
-			return out, refuse("commands and @names are for users: write plain text; reset_session begins a new session, delegate asks a group below yours")
+			return out, refuse("commands and @names are for users: write plain text; reset_session begins a " +
+				"new session, delegate asks a group below yours")
 		}
 		return forward(ctx, c, in, func(tx *store.Tx) (*msg.Message, error) {
 			if err := c.CheckChat(ctx, tx.Reader, in.ChatJID); err != nil {

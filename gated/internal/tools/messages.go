@@ -24,7 +24,8 @@ type messageOut struct {
 func sendMessage() Tool {
 	return define(Tool{
 		Name: "send_message", Title: "Send a message", Kind: Adds,
-		Description: "Sends a message into this chat at once, before your answer. Use it for a sign of life during long work, or for a text that belongs in another topic of this chat. " +
+		Description: "Sends a message into this chat at once, before your answer. Use it for a sign of life " +
+			"during long work, or for a text that belongs in another topic of this chat. " +
 			"Your answer is sent when your turn ends: do not send it with this tool, too.",
 		Bounds: map[string]Bound{"text": Text(1, maxText), "topic": Text(0, maxTopic)},
 	}, func(ctx context.Context, c *Caller, in sendMessageIn) (out messageOut, err error) {
@@ -130,8 +131,9 @@ type changedOut struct {
 func editMessage() Tool {
 	return define(Tool{
 		Name: "edit_message", Title: "Edit a message", Kind: Sets,
-		Description: "Replaces the text of a message that you have sent into this chat, or the caption of a file. Use it to correct a mistake or to update a sign of life. " +
-			"Users are not notified: if they must notice it, send a new message. You can edit only your own messages.",
+		Description: "Replaces the text of a message that you have sent into this chat, or the caption of a file. " +
+			"Use it to correct a mistake or to update a sign of life. Users are not notified: " +
+			"if they must notice it, send a new message. You can edit only your own messages.",
 		Bounds: map[string]Bound{"message_id": Number(1, maxID), "text": Text(1, maxText)},
 	}, func(ctx context.Context, c *Caller, in editMessageIn) (out changedOut, err error) {
 		if in.Text = c.markdown(in.Text); in.Text == "" {
@@ -165,7 +167,8 @@ func checkEditable(t *msg.Turn, m *msg.Message) error {
 		(m.Source == msg.SourceAgent || m.Source == msg.SourceTool)
 	switch {
 	case !own:
-		return refuse("message %d is not one that you sent into this chat: edit your own messages only, and send a new one otherwise", m.ID)
+		return refuse("message %d is not one that you sent into this chat: edit your own messages only, "+
+			"and send a new one otherwise", m.ID)
 	case m.Kind != msg.KindMessage && m.Kind != msg.KindFile:
 		return refuse("message %d has no text to edit: give the id of a message or a file", m.ID)
 	}
@@ -181,8 +184,10 @@ type reactIn struct {
 func react() Tool {
 	return define(Tool{
 		Name: "react", Title: "React to a message", Kind: Sets,
-		Description: "Reacts to a message of this chat with an emoji: the smallest answer there is, for a thank-you or an agreement that needs no words. " +
-			"End your turn with an empty answer if the reaction says it all. Telegram has a fixed set, and shows one reaction of yours on a message; Slack takes names of emoji, too.",
+		Description: "Reacts to a message of this chat with an emoji: the smallest answer there is, " +
+			"for a thank-you or an agreement that needs no words. End your turn with an empty answer if the reaction " +
+			"says it all. Telegram has a fixed set, and shows one reaction of yours on a message; " +
+			"Slack takes names of emoji, too.",
 		Bounds: map[string]Bound{"message_id": Number(1, maxID), "emoji": Text(1, 100)},
 	}, func(ctx context.Context, c *Caller, in reactIn) (out changedOut, err error) {
 		if err := c.checkReaders(); err != nil {

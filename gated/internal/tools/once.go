@@ -108,7 +108,8 @@ func checkBytes(used, size int) error {
 	if used+size <= maxTurnBytes {
 		return nil
 	}
-	return refuse("this call would store %d KiB, and the tools of this turn have stored %d of %d KiB: shorten the text, name fewer chats, or finish your answer without further tools",
+	return refuse("this call would store %d KiB, and the tools of this turn have stored %d of %d KiB: "+
+		"shorten the text, name fewer chats, or finish your answer without further tools",
 		(size+1023)>>10, used>>10, maxTurnBytes>>10)
 }
 

@@ -39,8 +39,10 @@ const (
 func pollCreate() Tool {
 	return define(Tool{
 		Name: "poll_create", Title: "Make a poll", Kind: Adds,
-		Description: "Posts a poll in this chat: the platform's own on Telegram and Discord, elsewhere a text with numbered options. " +
-			"Use it when a group must choose and the options are known. Votes start no turn: read them with poll_list. Your group may have 20 open polls in a chat. Ask a single user in your answer instead.",
+		Description: "Posts a poll in this chat: the platform's own on Telegram and Discord, elsewhere a text with " +
+			"numbered options. Use it when a group must choose and the options are known. Votes start no turn: " +
+			"read them with poll_list. Your group may have 20 open polls in a chat. Ask a single user in your " +
+			"answer instead.",
 		Bounds: map[string]Bound{
 			"question": Text(1, maxPollQuestion), "options": List(msg.MinPollOptions, msg.MaxPollOptions),
 			"options[]": Text(1, maxPollOption),
@@ -78,7 +80,8 @@ func pollCreate() Tool {
 func checkOpenPolls(ctx context.Context, r store.Reader, t *msg.Turn) error {
 	open, err := rows.PollsOf(ctx, r, t.ChatJID, t.Folder, msg.PollOpen, math.MaxInt64, maxPolls)
 	if err == nil && len(open) == maxPolls {
-		err = refuse("this chat has %d open polls, which is the limit: close those that are settled with poll_close, then make this one", maxPolls)
+		err = refuse("this chat has %d open polls, which is the limit: close those that are settled with poll_close, "+
+			"then make this one", maxPolls)
 	}
 	return err
 }
@@ -132,8 +135,9 @@ type pollCloseOut struct {
 func pollClose() Tool {
 	return define(Tool{
 		Name: "poll_close", Title: "Close a poll", Kind: Removes,
-		Description: "Closes a poll of your group before its time: later votes do not count, and the chat sees the result where the poll is. poll_list has the final counts. A closed poll stays closed.",
-		Bounds:      map[string]Bound{"poll_id": Number(1, maxID)},
+		Description: "Closes a poll of your group before its time: later votes do not count, and the chat " +
+			"sees the result where the poll is. poll_list has the final counts. A closed poll stays closed.",
+		Bounds: map[string]Bound{"poll_id": Number(1, maxID)},
 	}, func(ctx context.Context, c *Caller, in pollCloseIn) (out pollCloseOut, err error) {
 		return once(ctx, c, in, func(tx *store.Tx) (out pollCloseOut, err error) {
 			poll, err := rows.Poll(ctx, tx.Reader, in.PollID)
@@ -207,8 +211,9 @@ type pollOption struct {
 func pollList() Tool {
 	return define(Tool{
 		Name: "poll_list", Title: "List polls", Kind: Lists,
-		Description: "Lists your group's polls in this chat with their votes so far, or the final ones of closed polls. Use it before you speak about a poll's result, and to find a poll's id.",
-		Bounds:      map[string]Bound{"state": OneOf(msg.PollOpen, msg.PollClosed)},
+		Description: "Lists your group's polls in this chat with their votes so far, or the final ones of " +
+			"closed polls. Use it before you speak about a poll's result, and to find a poll's id.",
+		Bounds: map[string]Bound{"state": OneOf(msg.PollOpen, msg.PollClosed)},
 	}, func(ctx context.Context, c *Caller, in pollListIn) (out pollListOut, err error) {
 		out.Polls = []pollLine{}
 		polls, err := rows.PollsOf(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.Folder,

@@ -67,7 +67,8 @@ func (c *Caller) ownReminder(ctx context.Context, r store.Reader, id int64) (*ms
 		}
 	}
 	if !shown {
-		return nil, refuse("no reminder %d is in reach: take an id from reminder_list. Those of a direct message are changed there", id)
+		return nil, refuse("no reminder %d is in reach: take an id from reminder_list. Those of a direct message are "+
+			"changed there", id)
 	}
 	if stored.State != msg.ReminderActive {
 		return nil, refuse("reminder %d is %s: make a new one with reminder_create", id, stored.State)
@@ -99,7 +100,8 @@ func (c *Caller) activateReminder(ctx context.Context, tx *store.Tx, event conte
 }
 
 // errReminderDepth ends chains of prompts that plan prompts.
-var errReminderDepth = refuse("this request has been passed on %d levels deep, reminders included, which is the limit: make one reminder that repeats by cron, or tell the user what is left undone", msg.MaxDelegationDepth)
+var errReminderDepth = refuse("this request has been passed on %d levels deep, reminders included, which is the "+
+	"limit: make one reminder that repeats by cron, or tell the user what is left undone", msg.MaxDelegationDepth)
 
 // planned ends a call of plan with its error: the scheduler looks again, or the chat gets the notice that a chain has
 // ended.
@@ -146,7 +148,8 @@ func (c *Caller) plan(ctx context.Context, tx *store.Tx, r *msg.Reminder, spec r
 		if err != nil {
 			return err
 		}
-		return refuse("prompts that fire once are a minute apart in a chat, and come a minute after a prompt that makes them: the first free time is %s",
+		return refuse("prompts that fire once are a minute apart in a chat, and come a minute after a "+
+			"prompt that makes them: the first free time is %s",
 			time.UnixMilli(free).In(zone).Format(time.RFC3339))
 	}
 	return nil
@@ -165,8 +168,10 @@ type reminderCreateIn struct {
 func reminderCreate() Tool {
 	return define(Tool{
 		Name: "reminder_create", Title: "Make a reminder", Kind: Adds,
-		Description: "Makes a reminder in this chat: a text to send, or a prompt for yourself, once at due_at or regularly by cron. Use it when a user wants to be reminded, or wants something done later or regularly. " +
-			"It is sent to the thread or forum topic where you make it, or else to the top level of the chat; in Slack channels always to the top level. Tell the user when it fires: next_at.",
+		Description: "Makes a reminder in this chat: a text to send, or a prompt for yourself, once at due_at " +
+			"or regularly by cron. Use it when a user wants to be reminded, or wants something done later " +
+			"or regularly. It is sent to the thread or forum topic where you make it, or else to the top level " +
+			"of the chat; in Slack channels always to the top level. Tell the user when it fires: next_at.",
 		Bounds: reminderBounds(),
 	}, func(ctx context.Context, c *Caller, in reminderCreateIn) (out reminderOut, err error) {
 		topic, err := reminderTopic(c.Turn, in.Topic)
@@ -203,7 +208,8 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 		return out, err
 	}
 	if !may {
-		return out, refuse("group %s does not answer this chat itself: tell the user to ask for it without @ and the name of a group, or the group that delegated to you", c.Turn.Folder)
+		return out, refuse("group %s does not answer this chat itself: tell the user to ask for it without @ "+
+			"and the name of a group, or the group that delegated to you", c.Turn.Folder)
 	}
 	if err := c.plan(ctx, tx, &r, spec); err != nil {
 		return out, err
@@ -213,7 +219,8 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 		return out, err
 	}
 	if ofFolder >= reminders.MaxPerFolder || ofChat >= reminders.MaxPerChat {
-		return out, refuse("there are %d reminders for this chat (at most %d) and %d of this group (at most %d): cancel some with reminder_cancel first",
+		return out, refuse("there are %d reminders for this chat (at most %d) and %d of this group (at most %d): "+
+			"cancel some with reminder_cancel first",
 			ofChat, reminders.MaxPerChat, ofFolder, reminders.MaxPerFolder)
 	}
 	r.CreatedBy, r.CreatedAt, r.UpdatedAt = r.UpdatedBy, c.Services.now(), c.Services.now()
@@ -241,7 +248,8 @@ type reminderListOut struct {
 func reminderList() Tool {
 	return define(Tool{
 		Name: "reminder_list", Title: "List reminders", Kind: Lists,
-		Description: "Lists the reminders of your group for this chat, or for all its chats. Use it before you change or cancel one, and when a user asks what is planned.",
+		Description: "Lists the reminders of your group for this chat, or for all its chats. " +
+			"Use it before you change or cancel one, and when a user asks what is planned.",
 		Bounds: map[string]Bound{
 			"state": OneOf(msg.ReminderActive, msg.ReminderDone, msg.ReminderCancelled),
 			"after": Number(0, maxID),
@@ -298,8 +306,9 @@ func reminderUpdate() Tool {
 	bounds["id"] = Number(1, maxID)
 	return define(Tool{
 		Name: "reminder_update", Title: "Change a reminder", Kind: Sets,
-		Description: "Changes an active reminder of your group: what it says, or when it fires. Use it when a user wants to move or reword one; take the id from reminder_list.",
-		Bounds:      bounds,
+		Description: "Changes an active reminder of your group: what it says, or when it fires. " +
+			"Use it when a user wants to move or reword one; take the id from reminder_list.",
+		Bounds: bounds,
 	}, func(ctx context.Context, c *Caller, in reminderUpdateIn) (out reminderOut, err error) {
 		spec := reminders.Spec{Kind: in.Kind, Body: c.markdown(in.Body), DueAt: in.DueAt, Cron: in.Cron,
 			TimeZone: in.TimeZone, Missed: in.Missed}
@@ -333,8 +342,9 @@ type reminderCancelIn struct {
 func reminderCancel() Tool {
 	return define(Tool{
 		Name: "reminder_cancel", Title: "Cancel a reminder", Kind: Removes,
-		Description: "Ends an active reminder of your group: it does not fire any more. Use it when a user wants no more reminders of something; take the id from reminder_list.",
-		Bounds:      map[string]Bound{"id": Number(1, maxID)},
+		Description: "Ends an active reminder of your group: it does not fire any more. " +
+			"Use it when a user wants no more reminders of something; take the id from reminder_list.",
+		Bounds: map[string]Bound{"id": Number(1, maxID)},
 	}, func(ctx context.Context, c *Caller, in reminderCancelIn) (out reminderOut, err error) {
 		return once(ctx, c, in, func(tx *store.Tx) (out reminderOut, err error) {
 			r, err := c.ownReminder(ctx, tx.Reader, in.ID)

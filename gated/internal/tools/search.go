@@ -49,7 +49,8 @@ type foundMessage struct {
 func searchMessages() Tool {
 	return define(Tool{
 		Name: "search_messages", Title: "Search messages", Kind: Searches,
-		Description: "Finds earlier messages by their text after edits: all of this chat, and those of other chats that your group got. Use it when a user refers to something that is not in your prompt. " +
+		Description: "Finds earlier messages by their text after edits: all of this chat, and those of " +
+			"other chats that your group got. Use it when a user refers to something that is not in your prompt. " +
 			"get_thread shows the messages around one.",
 		Bounds: map[string]Bound{"text": Text(1, maxTopic), "before": Text(0, maxPosition),
 			"limit": Number(0, maxFound)},
@@ -138,8 +139,9 @@ type getThreadOut struct {
 func getThread() Tool {
 	return define(Tool{
 		Name: "get_thread", Title: "Read around a message", Kind: Searches,
-		Description: "Shows the messages before and after a message in its chat, or in its thread if it is in one. Use it when a message alone does not say what it was about.",
-		Bounds:      map[string]Bound{"message_id": Number(1, math.MaxInt32*1e6), "around": Number(0, maxAround)},
+		Description: "Shows the messages before and after a message in its chat, or in its thread if it is in one. " +
+			"Use it when a message alone does not say what it was about.",
+		Bounds: map[string]Bound{"message_id": Number(1, math.MaxInt32*1e6), "around": Number(0, maxAround)},
 	}, func(ctx context.Context, c *Caller, in getThreadIn) (out getThreadOut, err error) {
 		r := c.Services.Store
 		m, err := c.CheckMessage(ctx, r.Reader, in.MessageID)

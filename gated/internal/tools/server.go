@@ -102,7 +102,8 @@ func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 	return router
 }
 
-const instructions = "Tools of arizuko, which connects you with a chat. They act for the message that you are answering."
+const instructions = "Tools of arizuko, which connects you with a chat. They act for the message that you " +
+	"are answering."
 
 // accessKey and callKey are keys of a context.
 type (

@@ -21,7 +21,8 @@ type resetSessionOut struct {
 func resetSession() Tool {
 	return define(Tool{
 		Name: "reset_session", Title: "Begin a new session", Kind: Removes,
-		Description: "Makes the next message of a topic begin a new conversation, without memory of this one. Use it when a user wants to start over, or when the conversation so far misleads you. " +
+		Description: "Makes the next message of a topic begin a new conversation, without memory of this one. " +
+			"Use it when a user wants to start over, or when the conversation so far misleads you. " +
 			"Files and the history of the chat stay.",
 		Bounds: map[string]Bound{"groupFolder": Text(1, maxTopic), "topic": Text(0, maxTopic)},
 	}, func(ctx context.Context, c *Caller, in resetSessionIn) (out resetSessionOut, err error) {
@@ -79,8 +80,9 @@ type recentRun struct {
 func inspectSession() Tool {
 	return define(Tool{
 		Name: "inspect_session", Title: "Inspect a session", Kind: Reads,
-		Description: "Shows which session a topic of your group is in, and its last runs with their errors. Use it to find out why a conversation was lost or an earlier answer failed.",
-		Bounds:      map[string]Bound{"topic": Text(0, maxTopic)},
+		Description: "Shows which session a topic of your group is in, and its last runs with their errors. " +
+			"Use it to find out why a conversation was lost or an earlier answer failed.",
+		Bounds: map[string]Bound{"topic": Text(0, maxTopic)},
 	}, func(ctx context.Context, c *Caller, in inspectSessionIn) (out inspectSessionOut, err error) {
 		limit := defaultRecent
 		if in.Limit != nil {

@@ -79,7 +79,8 @@ func (c config) missing() bool {
 // checkThere refuses a folder without a database of ours.
 func (c config) checkThere() error {
 	if c.missing() {
-		return refuse("there is no database at %s: set ARIZUKO_DATA to the folder of the instance, or make one by `migrate up`", c.dbPath())
+		return refuse("there is no database at %s: set ARIZUKO_DATA to the folder of the instance, or make one by "+
+			"`migrate up`", c.dbPath())
 	}
 	return c.checkFile()
 }
@@ -93,7 +94,8 @@ func (c config) lockPath() string   { return filepath.Join(c.data, "run", "migra
 func (c config) checkRestoring() error {
 	path := filepath.Join(c.data, "restoring")
 	if _, err := os.Stat(path); err == nil {
-		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, or see %[1]s/README", path)
+		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, "+
+			"or see %[1]s/README", path)
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func (p program) keepCopy(s *schema, now version) (path string, err error) {
 		return "", err
 	}
 	if free < needed {
-		return "", refuse("a copy of the database needs %d MiB, and %d MiB are free: make room; or back up to another disk, "+
-			"and add --no-copy. Nothing was changed", needed>>20, free>>20)
+		return "", refuse("a copy of the database needs %d MiB, and %d MiB are free: make room; "+
+			"or back up to another disk, and add --no-copy. Nothing was changed", needed>>20, free>>20)
 	}
 	partial := path + ".partial"
 	if err := os.RemoveAll(partial); err != nil {

@@ -109,8 +109,8 @@ func (c config) checkFile() (err error) {
 	case err != nil:
 		return fmt.Errorf("read %s: %w", c.dbPath(), err)
 	}
-	return refuse("%s is the database of another program, which has the table %q: set ARIZUKO_DATA to the folder of the instance, "+
-		"or move the file away. Nothing was changed", c.dbPath(), printable(table))
+	return refuse("%s is the database of another program, which has the table %q: set ARIZUKO_DATA to the folder of "+
+		"the instance, or move the file away. Nothing was changed", c.dbPath(), printable(table))
 }
 
 // openReading opens a database file for reading. The last process that closes it leaves the write-ahead log as it is.
@@ -188,7 +188,7 @@ func (d *driver) Unlock() error { return nil }
 // transact runs steps of the library in a transaction. Nothing is changed if one fails.
 func (d *driver) transact(steps func() error) error {
 	err := steps()
-	defer d.Driver.Unlock() // an error says that the steps could not lock it
+	defer func() { _ = d.Driver.Unlock() }() // an error says that the steps could not lock it
 	if d.tx == nil {
 		return err
 	}
@@ -230,7 +230,8 @@ func (d *driver) Run(migration io.Reader) error {
 		return err
 	}
 	if _, err := d.tx.Exec(string(script)); err != nil {
-		return fmt.Errorf("migrate to version %d: %w%s; nothing was changed", d.target, err, d.cfg.refusedRows(d.tx, err))
+		return fmt.Errorf("migrate to version %d: %w%s; nothing was changed", d.target, err, d.cfg.refusedRows(d.tx,
+			err))
 	}
 	if err := d.cfg.brokenReferences(d.tx); err != nil {
 		return fmt.Errorf("migrate to version %d: %w afterwards: report this; nothing was changed", d.target, err)

@@ -6,7 +6,8 @@
 //	migrate up          to the newest version this program knows
 //	migrate down [N]    N steps back, 1 if not given
 //	migrate copy --to server|file|URL
-//	                    copies all rows of the instance to the server of $ARIZUKO_DB or a URL, or from there to the file
+//	                    copies all rows of the instance to the server of $ARIZUKO_DB or a URL, or from
+//	                    there to the file
 //	migrate repair      repairs rows that refer to rows that are not there
 //	migrate reopen      lets daemons use a database again whose rows were copied to another one
 //	migrate version     prints the schema's version, followed by "dirty" if it is, or "none"
@@ -45,7 +46,8 @@ const (
 	exitConfig  = 78 // EX_CONFIG
 )
 
-const usage = "usage: migrate rehearse | up | down [N] | repair | copy --to server|file|URL | reopen | version | --help | --version"
+const usage = "usage: migrate rehearse | up | down [N] | repair | copy --to server|file|URL | reopen | version | " +
+	"--help | --version"
 
 // lockWait is how long a second migrate waits for the first one.
 const lockWait = 10 * time.Second

@@ -108,7 +108,9 @@ func (c *change) wayBack(cfg config) (lines []string) {
 	}
 	path := absolute(cfg.dbPath())
 	return append(lines,
-		fmt.Sprintf("the way back to the copy of %s, without what was stored since (stop all daemons and commands first):", c.copied.Format(time.DateTime)),
+		fmt.Sprintf("the way back to the copy of %s, without what was stored since (stop all daemons and "+
+			"commands first):",
+			c.copied.Format(time.DateTime)),
 		fmt.Sprintf("  rm -f %s %s && mv %s %s", shell(path+"-wal"), shell(path+"-shm"), shell(absolute(c.kept)),
 			shell(path)),
 		"then start the programs of before; the next migration replaces the copy")

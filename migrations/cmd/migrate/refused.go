@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The errors of SQLite for a row that breaks a rule. They name the rule and not the row. Columns have their table before
-// them.
+// The errors of SQLite for a row that breaks a rule. They name the rule and not the row. Columns have their table
+// before them.
 var (
 	failedCheck  = regexp.MustCompile(`(?s)CHECK constraint failed: (.+)`)
 	failedUnique = regexp.MustCompile(`UNIQUE constraint failed: ([^\s,]+\.[^\s,]+(?:, [^\s,]+)*)`)

@@ -33,10 +33,11 @@ type rehearsal struct {
 
 const rehearseUsage = "usage: migrate rehearse [--days N] [--rows N] [--keep]"
 
-const serverRehearsal = "rehearse copies a database file, and this one is on a server: copy it there, as by `createdb rehearsal` and " +
-	"`pg_dump \"$ARIZUKO_DB\" | psql -d rehearsal`, while daemons run, and run `migrate up` of this program with ARIZUKO_DB naming the copy: " +
-	"its receipt says what changes. After it, with the same ARIZUKO_DB, `gated redecide` of this version prints what " +
-	"would be decided otherwise. Then `dropdb rehearsal`"
+const serverRehearsal = "rehearse copies a database file, and this one is on a server: copy it there, " +
+	"as by `createdb rehearsal` and `pg_dump \"$ARIZUKO_DB\" | psql -d rehearsal`, while daemons run, " +
+	"and run `migrate up` of this program with ARIZUKO_DB naming the copy: its receipt says what changes. " +
+	"After it, with the same ARIZUKO_DB, `gated redecide` of this version prints what would be decided otherwise. " +
+	"Then `dropdb rehearsal`"
 
 // rehearse migrates a copy of the instance, compares the decisions of the new programs with the stored ones, and prints
 // the effects of an upgrade. Daemons may run: nothing of the instance is changed.
@@ -187,7 +188,8 @@ func (r *rehearsal) printSpace(done *change) error {
 		return err
 	}
 	grown := max(done.size.after-done.size.before, 0)
-	r.print("disk: `migrate up` writes about %s: the copy that it keeps %s, the migration %s. It does not begin with less than %s free; %s are",
+	r.print("disk: `migrate up` writes about %s: the copy that it keeps %s, the migration %s. "+
+		"It does not begin with less than %s free; %s are",
 		disk.Bytes(done.size.before+grown), disk.Bytes(done.size.before), disk.Bytes(grown), disk.Bytes(needed),
 		disk.Bytes(space.Free+done.size.after))
 	return nil

@@ -76,6 +76,7 @@ func needMore(running []string, target int) error {
 	if running == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s cannot work with schema %d: stop the new daemons first. Those of the version that you go back to may run. Nothing was changed",
+	return fmt.Errorf("%w: %s cannot work with schema %d: stop the new daemons first. "+
+		"Those of the version that you go back to may run. Nothing was changed",
 		dbcopy.ErrRunning, strings.Join(running, ", "), target)
 }

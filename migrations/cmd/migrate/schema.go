@@ -95,7 +95,8 @@ func (s *schema) down(n int, keep keeper) (done *change, err error) {
 	case err != nil:
 		return nil, err
 	case now.number > s.latest:
-		return nil, refuse("the database has schema version %d, this program knows only %d: use the newer program to go back", now.number, s.latest)
+		return nil, refuse("the database has schema version %d, this program knows only %d: "+
+			"use the newer program to go back", now.number, s.latest)
 	case n > now.number:
 		return nil, refuse("cannot go %d steps back: the database has schema version %s", n, now)
 	}
@@ -113,8 +114,9 @@ type keeper func(*schema, version) (path string, err error)
 func (s *schema) change(now version, keep keeper, migrate func() error) (c *change, err error) {
 	c = &change{from: now, began: time.Now()}
 	if err := s.cfg.brokenReferences(s.db); err != nil {
-		return nil, refuse("%w, as after a deletion by hand. Nothing was changed: run `migrate repair` first, which empties such references, or deletes rows "+
-			"that cannot be without, and keeps a copy of the database", err)
+		return nil, refuse("%w, as after a deletion by hand. Nothing was changed: run `migrate repair` first, "+
+			"which empties such references, or deletes rows that cannot be without, and keeps a copy of "+
+			"the database", err)
 	}
 	if c.before, err = s.count(); err != nil {
 		return nil, err
@@ -174,7 +176,8 @@ func (s *schema) checkFloor(now version) error {
 		return err
 	}
 	if floor > s.latest {
-		return refuse("the database has schema version %d and takes no program older than %d, this one is %d: use the newer program",
+		return refuse("the database has schema version %d and takes no program older than %d, this one is %d: "+
+			"use the newer program",
 			now.number, floor, s.latest)
 	}
 	return nil

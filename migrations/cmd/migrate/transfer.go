@@ -83,7 +83,8 @@ func (p *program) target(to string) (string, error) {
 			return "", refuse("--to: want postgres://user@host/database")
 		}
 		if p.cfg.server != "" && p.cfg.server != to {
-			return "", refuse("--to and ARIZUKO_DB name two servers: rows are copied between a server and the file in the data folder; unset ARIZUKO_DB")
+			return "", refuse("--to and ARIZUKO_DB name two servers: rows are copied between a server and the file " +
+				"in the data folder; unset ARIZUKO_DB")
 		}
 		p.cfg.server = to
 		return toServer, nil
@@ -110,7 +111,8 @@ func (p program) reportCopy(r dbcopy.Result, from, to, next string, took time.Du
 		fmt.Fprintf(p.out, "%-20s %9d rows  %s\n", t.Name, t.Rows, t.Sum)
 	}
 	if r.Cleaned > 0 {
-		p.note("%d texts had NUL characters or bytes that are no UTF-8, which a server does not take: they were left out or became �", r.Cleaned)
+		p.note("%d texts had NUL characters or bytes that are no UTF-8, which a server does not take: "+
+			"they were left out or became �", r.Cleaned)
 	}
 	if r.Aside != "" {
 		p.note("the file that was there before is %s now: remove it when you do not need it any more", r.Aside)
@@ -120,7 +122,8 @@ func (p program) reportCopy(r dbcopy.Result, from, to, next string, took time.Du
 		done = "an earlier call had copied"
 	}
 	_, err := fmt.Fprintf(p.out,
-		"%s %d rows of %d tables in %s from %s to %s: counts and checksums are the same\n%s Daemons do not start on %s any more.\n",
+		"%s %d rows of %d tables in %s from %s to %s: counts and checksums are the same\n%s Daemons do not start on "+
+			"%s any more.\n",
 		done, r.Rows(), len(r.Tables), took.Round(100*time.Millisecond), from, to, next, from)
 	return err
 }
@@ -146,7 +149,8 @@ func (p program) reopen() error {
 		_, err = fmt.Fprintln(p.out, "it is not marked as moved, nothing to do")
 	default:
 		_, err = fmt.Fprintf(p.out,
-			"daemons may use it again; it has nothing of what was stored since it was copied to %s: let none run there\n", moved)
+			"daemons may use it again; it has nothing of what was stored since it was copied to %s: "+
+				"let none run there\n", moved)
 	}
 	return err
 }

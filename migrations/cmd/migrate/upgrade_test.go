@@ -219,7 +219,7 @@ func TestUp_IsLockedUntilItIsStored(t *testing.T) {
 		if point != applied {
 			return nil
 		}
-		if err := s.driver.Driver.Lock(); !errors.Is(err, database.ErrLocked) {
+		if err := s.driver.Lock(); !errors.Is(err, database.ErrLocked) {
 			t.Errorf("before the commit: %v", err)
 		}
 		return nil
@@ -227,7 +227,7 @@ func TestUp_IsLockedUntilItIsStored(t *testing.T) {
 	err := p.withSchema(p.cfg, func(opened *schema) error {
 		s = opened
 		_, _, err := s.up(func(*schema, version) (string, error) { return "", nil })
-		return errors.Join(err, s.driver.Driver.Lock())
+		return errors.Join(err, s.driver.Lock())
 	})
 	if err != nil {
 		t.Error(err)

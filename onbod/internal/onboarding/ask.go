@@ -149,7 +149,8 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 	text := func(jid string) string { return operatorNotice(r, jid) }
 	switch {
 	case len(operators) == 0:
-		o.log.Warn("no operator is notified of a request: none has a direct chat with the bot, or those who have blocked it", "chat", r.ChatJID)
+		o.log.Warn("no operator is notified of a request: none has a direct chat with the bot, or those who "+
+			"have blocked it", "chat", r.ChatJID)
 	case counts.Made == maxNotices+1:
 		text = func(string) string { return floodNotice() }
 	case counts.Made > maxNotices:

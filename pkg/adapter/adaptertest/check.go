@@ -115,7 +115,8 @@ func greetOddly(w http.ResponseWriter, r *http.Request) {
 	accept := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455
 	const frame = `{"op":1,"type":"other"}`
 	_, _ = fmt.Fprintf(out,
-		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n\x81%c%s",
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "+
+			"%s\r\n\r\n\x81%c%s",
 		base64.StdEncoding.EncodeToString(accept[:]), len(frame), frame)
 	_ = out.Flush()
 }

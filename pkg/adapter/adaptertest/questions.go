@@ -68,7 +68,10 @@ func questionHasButtons(b *fixture) {
 	now := time.Now().UnixMilli()
 	b.write(func(tx *store.Tx) error { return gatedtest.AnswerAsk(tx, asked.ID, 2, "ada", "Ada", now, now) })
 	answered := func(s Shown) bool { return s.ID == shown.ID && s.Buttons == "" && strings.Contains(s.Text, "Ada") }
-	b.until("the answer, in place of the buttons", func() bool { return slices.ContainsFunc(b.remote.Shown(), answered) })
+	b.until("the answer, in place of the buttons", func() bool {
+		return slices.ContainsFunc(b.remote.Shown(),
+			answered)
+	})
 }
 
 // questionWithoutButtons is sent once more without them: its text has the numbers of the options.

@@ -101,7 +101,8 @@ func CheckMarks(t testing.TB, p MarkingPlatform, rows Rows, textOf func(adapter.
 				t.Errorf("%s, part %d: %d units, want %d at most: %.40q", what, i, text.Length, text.Limit, text.Text)
 			}
 			if other.Length > other.Limit {
-				t.Errorf("%s, part %d: %d units in place of the file, want %d at most", what, i, other.Length, other.Limit)
+				t.Errorf("%s, part %d: %d units in place of the file, want %d at most", what, i, other.Length,
+					other.Limit)
 			}
 			if textOf(part).Text != before {
 				t.Errorf("%s, part %d: Mark changes the part", what, i)

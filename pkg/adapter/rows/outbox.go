@@ -82,7 +82,8 @@ func AbandonFork(tx *store.Tx, fork *msg.Fork, what string, now int64) error {
 	if err := tx.EndFork(fork.ChatJID, fork.Topic, now); err != nil {
 		return err
 	}
-	body := fmt.Sprintf("The fork %s of chat %s is over: its thread could not be opened. %s Correct the answer in topic %q.", fork.Topic, fork.ChatJID, what, fork.Parent())
+	body := fmt.Sprintf("The fork %s of chat %s is over: its thread could not be opened. "+
+		"%s Correct the answer in topic %q.", fork.Topic, fork.ChatJID, what, fork.Parent())
 	return tx.PutSystemMessage(fork.Folder, "gated", "fork_failed", body, now)
 }
 

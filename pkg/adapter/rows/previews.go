@@ -44,7 +44,8 @@ type Preview struct {
 func (p *Preview) Open() bool { return p.ID != 0 }
 
 func scanPreview(scan store.Scan) (p Preview, err error) {
-	err = scan(&p.TurnID, &p.Lane.ChatJID, &p.Lane.ThreadID, &p.Running, &p.StartedAt, &p.ProgressAt, &p.Mode, &p.Behind,
+	err = scan(&p.TurnID, &p.Lane.ChatJID, &p.Lane.ThreadID, &p.Running, &p.StartedAt, &p.ProgressAt, &p.Mode,
+		&p.Behind,
 		&p.Waiting, &p.ReplyTo, &p.ID, &p.PlatformID, &p.Ending, &p.CreatedAt)
 	return p, err
 }

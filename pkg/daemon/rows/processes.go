@@ -88,7 +88,8 @@ func Processes(ctx context.Context, r store.Reader) ([]Process, error) {
 }
 
 // processColumns are those of processes that scanProcess reads first.
-const processColumns = `m.id, m.daemon, m.place, m.addr, m.version, m.since, m.until, clock_ms(), m.connection, m.detail`
+const processColumns = `m.id, m.daemon, m.place, m.addr, m.version, m.since, m.until, clock_ms(), ` +
+	`m.connection, m.detail`
 
 func scanProcess(scan store.Scan) (p Process, err error) {
 	err = scan(&p.ID, &p.Daemon, &p.Place, &p.Addr, &p.Version, &p.Since, &p.Until, &p.Now, &p.Connection, &p.Detail,

@@ -17,7 +17,8 @@ const (
 	// same place: an injected message may run anywhere, and a reminder that it made claims nothing. A message to a
 	// fork's own thread from another place counts for that thread, and calls its group there: what users then write in
 	// the thread is for the fork.
-	RootHere             = `p.id = t.root_turn_id AND p.chat_jid = t.chat_jid AND p.place = t.place AND t.kind <> 'broadcast'`
+	RootHere = `p.id = t.root_turn_id AND p.chat_jid = t.chat_jid AND p.place = t.place AND t.kind ` +
+		`<> 'broadcast'`
 	queryDeliveryChanges = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(f.thread_id, ifnull(t.place,'')),
 		ifnull(f.folder, ifnull(o.folder,'')),
 		CASE WHEN f.topic IS NOT NULL THEN f.ended_at IS NULL
@@ -77,7 +78,8 @@ func PutEngagement(tx *store.Tx, e msg.Engagement) error {
 		VALUES (?,?,?,?,?,?,?) ON CONFLICT (jid, topic) DO UPDATE SET engaged_folder = excluded.engaged_folder,
 		engaged_until = excluded.engaged_until, engaged_at = excluded.engaged_at, last_reply_id = excluded.last_reply_id,
 		ended_at = excluded.ended_at`,
-		e.ChatJID, e.Place, store.Null(e.Folder), store.Null(e.Until), e.At, store.Null(e.LastReply), store.Null(e.EndedAt))
+		e.ChatJID, e.Place, store.Null(e.Folder), store.Null(e.Until), e.At, store.Null(e.LastReply),
+		store.Null(e.EndedAt))
 }
 
 // DeliveryChange is a change in the delivery of an outbound row, with the fields

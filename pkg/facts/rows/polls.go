@@ -61,7 +61,8 @@ func PollVotes(ctx context.Context, r store.Reader, pollID int64) ([]msg.PollVot
 
 // PollVotesStored returns by voter the choice of each in the poll of an outbound row once all votes that are
 // stored with the poll as their target are counted. At is 0 for votes that are not counted yet.
-func PollVotesStored(ctx context.Context, r store.Reader, pollID int64, m *msg.Message) (map[string]msg.PollVote, error) {
+func PollVotesStored(ctx context.Context, r store.Reader, pollID int64, m *msg.Message) (map[string]msg.PollVote,
+	error) {
 	type row struct{ sender, name, content string }
 	// The rows are read before the counts: one that is counted in between is counted twice, which changes nothing.
 	rows, err := store.All(ctx, r, func(scan store.Scan) (v row, err error) {

@@ -40,7 +40,7 @@ type ReminderList struct {
 	Folder  string
 	ChatJID string
 	State   msg.ReminderState // of a group's or a chat's
-	DueBy   int64             // active ones alone: whose next slot is not after it, in unix ms, those due longest first; 0 for all
+	DueBy   int64             // only active ones due by then, in unix ms, those due longest first; 0 for all
 	After   int64             // only those with a greater id, not together with DueBy
 	Limit   int
 }

@@ -61,7 +61,8 @@ func ParkedWithoutRequest(ctx context.Context, r store.Reader, before int64) (Wa
 // WantedFiles counts the rows whose files are to be downloaded, those that arrived
 // at the time before, in unix ms, or earlier.
 func WantedFiles(ctx context.Context, r store.Reader, before int64) (Waiting, error) {
-	return waiting(ctx, r, countOf+`messages_wanted WHERE pending_files > 0 AND files_wanted = 1 AND received_at <= ?`+withOldest,
+	return waiting(ctx, r, countOf+`messages_wanted WHERE pending_files > 0 AND files_wanted = 1 AND `+
+		`received_at <= ?`+withOldest,
 		before)
 }
 

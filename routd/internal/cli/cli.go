@@ -71,7 +71,8 @@ func jsonFlag(name, value string) (json.RawMessage, error) {
 }
 
 // remove deletes groups or routes one by one.
-func (c *verbs) remove(ctx context.Context, noun string, names []string, path func(string) string, out io.Writer) error {
+func (c *verbs) remove(ctx context.Context, noun string, names []string, path func(string) string,
+	out io.Writer) error {
 	for _, name := range names {
 		if err := c.Call(ctx, http.MethodDelete, path(name), nil, nil); err != nil {
 			return err

@@ -99,7 +99,8 @@ func (c *verbs) removeRoutes(ctx context.Context, args []string, out io.Writer) 
 }
 
 func (c *verbs) testRoutes(ctx context.Context, args []string, out io.Writer) error {
-	line := c.Line("routes test --chat JID [--verb V] [--sender S] [--sender-name N] [--kind K] [--thread T] [--sticky FOLDER]", out)
+	line := c.Line("routes test --chat JID [--verb V] [--sender S] [--sender-name N] [--kind K] [--thread T] "+
+		"[--sticky FOLDER]", out)
 	var item routeapi.Item
 	line.StringVar(&item.ChatJID, "chat", "", "address of the chat, e.g. telegram:-1001234")
 	line.StringVar(&item.Verb, "verb", "", "message (default), mention, reply, reaction, …")

@@ -286,8 +286,8 @@ func (l *Listener) command(ctx context.Context, payload []byte) (in adapter.Inbo
 	defer cancel()
 	member, err := l.API.IsMember(asking, command.ChannelID)
 	if err == nil && !member {
-		return in, ephemeral(fmt.Sprintf("Nothing was done: I am not in this conversation, so I could not answer. In a channel write `/invite` <@%s>, "+
-			"then repeat the command.", me.User)), nil
+		return in, ephemeral(fmt.Sprintf("Nothing was done: I am not in this conversation, so I could not answer. "+
+			"In a channel write `/invite` <@%s>, then repeat the command.", me.User)), nil
 	}
 	if in, err = inbound.Command(&command, me, l.names.For(ctx)); err != nil {
 		return in, nil, err

@@ -62,7 +62,7 @@ func keepSocket(ctx context.Context, api *slack.Client, n adapter.Network, h soc
 		case <-over:
 			return end
 		case <-l.helloTimeout:
-			return errors.New("Slack does not greet the connection") //nolint:staticcheck // a name
+			return errors.New("Slack does not greet the connection")
 		case e := <-client.Events:
 			if err := l.on(ctx, e); err != nil {
 				return err
@@ -136,7 +136,7 @@ func (l *link) ended() error {
 		return nil
 	}
 	if l.short++; l.short > 1 {
-		return errors.New("Slack ends each connection at once") //nolint:staticcheck // a name
+		return errors.New("Slack ends each connection at once")
 	}
 	return nil
 }

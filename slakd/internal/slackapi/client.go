@@ -175,14 +175,15 @@ func (c *Client) Download(ctx context.Context, from string, w io.Writer) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
-		return errors.New("Slack returned an invalid file URL") //nolint:staticcheck // a name
+		return errors.New("Slack returned an invalid file URL")
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	return adapter.Download(c.http, req, w, func(res *http.Response) error {
 		login := res.Request.URL.Path != req.URL.Path && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html")
 		if login || res.StatusCode == http.StatusFound { // to the login page, which is on another host
 			return &adapter.Failure{Class: msg.Permanent,
-				Err: errors.New("Slack refuses the download: add the scope files:read under OAuth & Permissions and install the app again")} //nolint:staticcheck // a name
+				Err: errors.New("Slack refuses the download: add the scope files:read under OAuth & Permissions " +
+					"and install the app again")}
 		}
 		return nil
 	})
@@ -213,7 +214,7 @@ func (c *Client) FileURL(ctx context.Context, id string) (string, error) {
 		return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("it is not stored on Slack")}
 	case from == "":
 		return "", &adapter.Failure{Class: msg.Permanent,
-			Err: errors.New("Slack gives no access to it")} //nolint:staticcheck // a name
+			Err: errors.New("Slack gives no access to it")}
 	}
 	return from, nil
 }

@@ -102,11 +102,11 @@ func ConnectionError(err error, with Token) error {
 	code := Code(err)
 	switch {
 	case code == "socket_mode_not_enabled":
-		err = fmt.Errorf("Socket Mode is off: switch it on under Socket Mode of your app at %s (%w)", //nolint:staticcheck // a name
+		err = fmt.Errorf("Socket Mode is off: switch it on under Socket Mode of your app at %s (%w)",
 			AppSettings, err)
 		return &adapter.Failure{Class: msg.Auth, Err: err}
 	case code == "missing_scope", f.Class == msg.Auth:
-		err = fmt.Errorf("Slack does not accept %s of your app at %s (%w)", with, AppSettings, f.Err) //nolint:staticcheck // a name
+		err = fmt.Errorf("Slack does not accept %s of your app at %s (%w)", with, AppSettings, f.Err)
 		return &adapter.Failure{Class: msg.Auth, Err: err}
 	}
 	return &adapter.Failure{Class: msg.Transient, After: f.After, Err: Explain(err)}

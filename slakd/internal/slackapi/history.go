@@ -174,7 +174,7 @@ func (c *Client) call(ctx context.Context, method string, params url.Values, ans
 	}
 	var outcome slack.SlackResponse
 	if err := json.Unmarshal(body, &outcome); err != nil {
-		return fmt.Errorf("Slack's answer is not one of its API: %w", err) //nolint:staticcheck // a name
+		return fmt.Errorf("Slack's answer is not one of its API: %w", err)
 	}
 	if !outcome.Ok {
 		return slack.SlackErrorResponse{Err: outcome.Error, Needed: outcome.Needed, Provided: outcome.Provided}

@@ -68,7 +68,8 @@ func (b *Bot) note(ctx context.Context, id string) (mark string, err error) {
 	if err != nil || before == "" {
 		return "", err
 	}
-	b.Log.Warn("running as another bot than before: what that one sent in private chats and basic groups can no longer be changed",
+	b.Log.Warn("running as another bot than before: what that one sent in private chats and basic groups can no "+
+		"longer be changed",
 		"bot", id, "before", before)
 	return msg.BotMark(bots.First, id), nil
 }

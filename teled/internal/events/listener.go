@@ -103,7 +103,8 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 		if err != nil {
 			l.contested = telegramapi.Conflict(err)
 			if telegramapi.OtherReader(err) {
-				s.CompeteFor(contestedFor, "another program has read this bot's updates in the last quarter of an hour: stop it, or use another bot for it; what it reads does not come here")
+				s.CompeteFor(contestedFor, "another program has read this bot's updates in the last quarter of an "+
+					"hour: stop it, or use another bot for it; what it reads does not come here")
 			}
 			return telegramapi.ConnectionError(err)
 		}

@@ -189,7 +189,8 @@ func contact(c *telegramapi.Contact, me Self) string {
 var unfolded = strings.NewReplacer("\r\n ", "", "\r\n\t", "", "\n ", "", "\n\t", "")
 
 // knownFromContact matches the names of a card's lines that say nothing new, and of those of pictures and keys.
-var knownFromContact = regexp.MustCompile(`^(?i:(item\d+\.)?(BEGIN|END|VERSION|PRODID|UID|REV|N|FN|TEL|PHOTO|LOGO|SOUND|KEY)(;.*)?)$`)
+var knownFromContact = regexp.MustCompile(`^(?i:(item\d+\.)?(BEGIN|END|VERSION|PRODID|UID|REV|N|FN|TEL|PHOTO|LOGO|` +
+	`SOUND|KEY)(;.*)?)$`)
 
 func poll(p *telegramapi.Poll, me Self) string {
 	lines := []string{plaintext.Bracket("poll", p.Question), p.Description, pollMedia(p.Media, me)}

@@ -257,7 +257,7 @@ func (composer) Reaction(target, given string, remove bool) (c call, err error) 
 	list := []map[string]string{}
 	accepted, same := emoji.Telegram(given)
 	if accepted == "" {
-		return c, fmt.Errorf("Telegram does not accept the reaction %.40q", given) //nolint:staticcheck // a name
+		return c, fmt.Errorf("Telegram does not accept the reaction %.40q", given)
 	}
 	if !remove {
 		list = append(list, map[string]string{"type": "emoji", "emoji": accepted})

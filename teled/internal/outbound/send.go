@@ -59,7 +59,8 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 		return "", nil // it is deleted already
 	case telegramapi.RefusedFor(err, "topic_closed"): // General too
 		f := s.API.Failure(ctx, err)
-		f.Err = fmt.Errorf("the topic is closed, and so is General: reopen one of them or make the bot an administrator of the group, then send this with `gated lost resend` (%w)", err)
+		f.Err = fmt.Errorf("the topic is closed, and so is General: reopen one of them or make the bot an "+
+			"administrator of the group, then send this with `gated lost resend` (%w)", err)
 		return "", f
 	case err != nil:
 		f := s.API.Failure(ctx, err)

@@ -159,7 +159,7 @@ func (c *Client) Download(ctx context.Context, fileID string, w io.Writer) error
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/file/bot"+c.token+"/"+c.served(file.Path), nil)
 	if err != nil {
-		return errors.New("Telegram returned an invalid file path") //nolint:staticcheck // a name
+		return errors.New("Telegram returned an invalid file path")
 	}
 	return adapter.Download(c.http, req, w, nil)
 }

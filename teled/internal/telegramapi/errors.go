@@ -104,7 +104,7 @@ func ConnectionError(err error) error {
 	f := failure(err)
 	switch {
 	case refused.ofToken():
-		err = fmt.Errorf("Telegram does not accept TELEGRAM_BOT_TOKEN: ask @BotFather for the current one (%w)", err) //nolint:staticcheck // a name
+		err = fmt.Errorf("Telegram does not accept TELEGRAM_BOT_TOKEN: ask @BotFather for the current one (%w)", err)
 		return &adapter.Failure{Class: msg.Auth, Err: err}
 	case f.Class == msg.Ambiguous: // nothing that was asked for could be done twice
 		f.Class = msg.Transient

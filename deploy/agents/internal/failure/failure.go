@@ -80,8 +80,10 @@ var (
 	// transientText is looked for before permanentText: a rate limit may mention the key.
 	transientText = regexp.MustCompile(`(?i)\b(408|429|5\d\d)\b|rate.?limit|overloaded|unavailable|timed? ?out`)
 	creditText    = regexp.MustCompile(`(?i)insufficient_quota|billing|credit balance|\b402\b`)
-	permanentText = regexp.MustCompile(`(?i)\b(401|403)\b|unauthorized|bad key|api.?key|authenticat|auth method|not logged in|permission_denied|` +
-		`model\b.*\b(not found|not exist|not supported)|unknown model|model_not_found|context.?(length|window)|too (long|large)`)
+	permanentText = regexp.MustCompile(`(?i)\b(401|403)\b|unauthorized|bad key|api.?key|authenticat|auth method|` +
+		`not logged in|permission_denied|` +
+		`model\b.*\b(not found|not exist|not supported)|unknown model|model_not_found|context.?(length|window)|` +
+		`too (long|large)`)
 )
 
 // Classify tells the kind of a failure by its text. The session is kept when a model's API fails.

@@ -111,7 +111,8 @@ func inline(value any, depth int) (text string, ok bool) {
 	case string:
 		switch {
 		case strings.Contains(v, "\x00"), // which no chat shows
-			v == "", v[0] == '"', strings.TrimSpace(v) != v, json.Valid([]byte(v)): // it could be taken for something else
+			// it could be taken for something else
+			v == "", v[0] == '"', strings.TrimSpace(v) != v, json.Valid([]byte(v)):
 			return marshal(v), isShort(v) || strings.Contains(v, "\x00")
 		}
 		return v, isShort(v)

@@ -24,7 +24,8 @@ const (
 	maxCommands = 20
 	// CommandTime is the time in which they are counted, in ms.
 	CommandTime      = int64(time.Minute / time.Millisecond)
-	textCommandLimit = "You have sent 20 commands within a minute, which is the limit. Further ones are ignored until the minute is over."
+	textCommandLimit = "You have sent 20 commands within a minute, which is the limit. " +
+		"Further ones are ignored until the minute is over."
 )
 
 // Commands are the latest commands and pins of a sender in a chat.
@@ -155,7 +156,8 @@ func (w *step) overRate(e *entry) bool {
 		w.spent[by]++
 		return false
 	}
-	w.drop(r, msg.ReasonRateLimit, fmt.Sprintf("the config of group %s has rate %d, for %s; the next turn is free at %s",
+	w.drop(r, msg.ReasonRateLimit, fmt.Sprintf("the config of group %s has rate %d, for %s; "+
+		"the next turn is free at %s",
 		e.turn.Folder, r.Group.Rate, r.Payer(), time.UnixMilli(r.Quota.NextAt).UTC().Format("15:04:05 UTC")))
 	if e.bind {
 		delete(w.bound, e.turn.ThreadID) // the thread is not opened

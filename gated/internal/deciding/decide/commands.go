@@ -16,11 +16,14 @@ const (
 	textOperatorsOnly = "Only operators can do that."
 	textNoGroup       = "This chat is not connected to a group yet."
 	textPending       = "This chat is not connected to a group yet. It waits for an operator to approve request %s."
-	textApproved      = "This chat is not connected to a group yet. Request %s is approved: the chat is connected as soon as routing (routd) answers."
-	textRejected      = "This chat is not connected to a group: an operator rejected request %s. What you write is not kept. You can ask again in %d h."
-	textFileUnread    = ". The file that came with it was not read: send it again if it matters."
-	textReserved      = "Topics of d and a number, such as #d9, are for delegated work: choose another name. Nothing has changed."
-	textRefused       = "Routing (routd) cannot say which group this chat belongs to. The reason is in routd's log."
+	textApproved      = "This chat is not connected to a group yet. Request %s is approved: the chat is connected as " +
+		"soon as routing (routd) answers."
+	textRejected = "This chat is not connected to a group: an operator rejected request %s. " +
+		"What you write is not kept. You can ask again in %d h."
+	textFileUnread = ". The file that came with it was not read: send it again if it matters."
+	textReserved   = "Topics of d and a number, such as #d9, are for delegated work: choose another name. " +
+		"Nothing has changed."
+	textRefused = "Routing (routd) cannot say which group this chat belongs to. The reason is in routd's log."
 )
 
 // command answers a command at once: it waits neither for the gate, nor for the
@@ -265,10 +268,12 @@ const (
 	textIsOperator   = "You are an operator already."
 	textNowOperator  = "You are an operator now, as %s. %s lists what operators may write."
 	textOperatorCode = "Create a code on the dashboard, under Access, then send %s and the code here."
-	textWrongCode    = "That code does not work: it is wrong, used or too old. Make a new one on the dashboard, under Access."
-	textCodeWritten  = "A code for operators was in that message, so it is worthless now. Make a new one on the dashboard, under Access."
-	textCodeInGroup  = "Codes count in a direct chat with the bot alone, and one that was written here is worthless now. Make a new one on the dashboard, " +
-		"under Access, and write it to the bot."
+	textWrongCode    = "That code does not work: it is wrong, used or too old. Make a new one on the dashboard, " +
+		"under Access."
+	textCodeWritten = "A code for operators was in that message, so it is worthless now. " +
+		"Make a new one on the dashboard, under Access."
+	textCodeInGroup = "Codes count in a direct chat with the bot alone, and one that was written here is " +
+		"worthless now. Make a new one on the dashboard, under Access, and write it to the bot."
 )
 
 // leak ends a code that stands in a text that is no /operator, and takes it out of the text: agents read it.

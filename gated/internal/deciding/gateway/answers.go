@@ -217,7 +217,8 @@ func (f *reader) pollOf(ctx context.Context, m *msg.Message, row int64) (poll *m
 	if row == 0 {
 		return nil, nil
 	}
-	if poll, err = factrows.PollOfMessage(ctx, f.st.Reader, row); err != nil || poll == nil || poll.ChatJID != m.ChatJID {
+	if poll, err = factrows.PollOfMessage(ctx, f.st.Reader, row); err != nil || poll == nil ||
+		poll.ChatJID != m.ChatJID {
 		return nil, err
 	}
 	return poll, nil

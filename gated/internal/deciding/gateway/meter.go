@@ -29,8 +29,9 @@ func newMeter(reg prometheus.Registerer, st *store.Store, now func() time.Time) 
 			Name: "arizuko_decisions_total", Help: "Inbound rows by what became of them.",
 		}, []string{"disposition", "reason"}),
 		wake: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "arizuko_wake_seconds",
-			Help:    "Time from the arrival of a row at its adapter, before its commit, until gated has found it; of several the oldest.",
+			Name: "arizuko_wake_seconds",
+			Help: "Time from the arrival of a row at its adapter, before its commit, until gated has found it; " +
+				"of several the oldest.",
 			Buckets: metrics.Quick(),
 		}),
 		held: prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_gate_held_rows", Help: "Rows that gates hold."}),
@@ -39,7 +40,8 @@ func newMeter(reg prometheus.Registerer, st *store.Store, now func() time.Time) 
 			Buckets: metrics.Slow(),
 		}),
 		lookups: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "arizuko_routd_question_seconds", Help: "Time until routd had answered about rows, or not, by how that ended.",
+			Name: "arizuko_routd_question_seconds", Help: "Time until routd had answered about rows, or not, " +
+				"by how that ended.",
 			Buckets: metrics.Quick(),
 		}, []string{"outcome"}),
 		clockSets: prometheus.NewCounter(prometheus.CounterOpts{
@@ -63,7 +65,8 @@ func newMeter(reg prometheus.Registerer, st *store.Store, now func() time.Time) 
 func measureRows(reg prometheus.Registerer, st *store.Store, now func() time.Time) {
 	rows := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_rows_waiting",
-		Help: "Inbound rows without a decision, and those parked until their chat is approved; at most 20,000 are counted.",
+		Help: "Inbound rows without a decision, and those parked until their chat is approved; " +
+			"at most 20,000 are counted.",
 	}, []string{"state"})
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_rows_waiting_oldest_seconds", Help: "Age of the oldest inbound row that waits, 0 for none.",

@@ -27,8 +27,8 @@ type outside struct {
 	lookAt time.Time         // not before
 }
 
-// look takes up chats that were moved since the last look, and those with parked rows: all, or those whose request is no
-// longer pending.
+// look takes up chats that were moved since the last look, and those with parked rows: all, or those whose request is
+// no longer pending.
 func (o *outside) look(ctx context.Context, all bool) error {
 	began := time.Now()
 	o.lookAt = began.Add(lookEvery)

@@ -26,9 +26,11 @@ const maxProblemShown = 500
 
 // Answers to /agent and /model.
 const (
-	choiceFailed  = "The database cannot be read right now. Try again later."
-	choiceDown    = "Routing (routd), which keeps the settings of groups, is not answering: nothing is changed. Try again later, or ask an operator to start it."
-	choiceOwn     = "This group sets its own agent: its config has agent.command or agent.image. Remove that first, on the dashboard or with `routd groups set`."
+	choiceFailed = "The database cannot be read right now. Try again later."
+	choiceDown   = "Routing (routd), which keeps the settings of groups, is not answering: nothing is changed. " +
+		"Try again later, or ask an operator to start it."
+	choiceOwn = "This group sets its own agent: its config has agent.command or agent.image. Remove that first, " +
+		"on the dashboard or with `routd groups set`."
 	noModelsKnown = "No models are known yet: an agent that offers a choice lists them with its first answer."
 )
 
@@ -112,8 +114,9 @@ func (c *choice) agent(ctx context.Context) (string, error) {
 	if err := c.change(ctx, to); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("%s answers from the next message on. It sees the last messages of the conversation, not the whole of it; the files of the group stay. "+
-		"What is under way is finished by %s.", name, groupconfig.AgentTitle(now.Name))
+	text := fmt.Sprintf("%s answers from the next message on. It sees the last messages of the conversation, "+
+		"not the whole of it; the files of the group stay. What is under way is finished by %s.", name,
+		groupconfig.AgentTitle(now.Name))
 	if now.Model != "" {
 		text += " The model is the agent's own choice again."
 	}
@@ -127,7 +130,8 @@ func (c *choice) showAgents(all groupconfig.Agents, ownAgent bool) string {
 	case ownAgent:
 		b.WriteString("This group sets its own agent.")
 	case all.Check(c.own.Agent.Name) != nil:
-		fmt.Fprintf(&b, "The agent of this group is %s, which is not configured: it cannot answer until an operator chooses another one.", now)
+		fmt.Fprintf(&b, "The agent of this group is %s, which is not configured: it cannot answer until an "+
+			"operator chooses another one.", now)
 	default:
 		fmt.Fprintf(&b, "The agent of this group is %s.", now)
 	}
@@ -163,7 +167,8 @@ func (c *choice) model(ctx context.Context) (string, error) {
 	}
 	model := find(offered.Models, c.wanted)
 	if model == nil {
-		return fmt.Sprintf("The agent offers no model %q.%s\n%s", agentproto.Truncate(c.wanted, 80), manyModels(offered),
+		return fmt.Sprintf("The agent offers no model %q.%s\n%s", agentproto.Truncate(c.wanted, 80),
+			manyModels(offered),
 			c.showModels(like(offered, c.wanted), now)), nil
 	}
 	if model.ID == now {

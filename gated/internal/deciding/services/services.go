@@ -194,7 +194,8 @@ func (s *Services) askOnbod(ctx context.Context, m *msg.Message) string {
 // Replies to users while a service does not answer.
 const (
 	dashdDown = "The status is unavailable: dashd is not responding. Try again later, or ask an operator to start it."
-	onbodDown = "Requests cannot be approved or rejected: their service (onbod) is not answering. Nothing is lost; try again later, or ask an operator to start it."
+	onbodDown = "Requests cannot be approved or rejected: their service (onbod) is not answering. Nothing is lost; " +
+		"try again later, or ask an operator to start it."
 )
 
 // serviceReply is the reply to the user: a service's answer, or down if there is none.
@@ -221,8 +222,9 @@ func Do(ctx context.Context, client *httpx.Client, method, path string, in, out 
 // Answers to /why; %s is the command, as it is written in the chat.
 const (
 	whyUsage   = "Which message? Write %[1]s as a reply to it, or %[1]s with its number."
-	whyUnknown = "The message that you replied to is not stored: the bot did not receive it, or it was deleted since. %s NUMBER works for any message."
-	whyFailed  = "The database cannot be read right now. Try again later."
+	whyUnknown = "The message that you replied to is not stored: the bot did not receive it, " +
+		"or it was deleted since. %s NUMBER works for any message."
+	whyFailed = "The database cannot be read right now. Try again later."
 )
 
 // answerCommand answers a command that this process itself answers, and that takes many reads or a call.

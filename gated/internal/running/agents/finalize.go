@@ -172,7 +172,8 @@ func (l *leftovers) endSession(tx *store.Tx, turns []*msg.Turn, now int64) error
 	for _, t := range turns {
 		if t.ID == f.turn {
 			return rows.PutInterimNotice(tx, t,
-				"(I have lost our earlier conversation: the agent failed, and I start again without it. Files are kept; tell me again what matters.)", now)
+				"(I have lost our earlier conversation: the agent failed, and I start again without it. "+
+					"Files are kept; tell me again what matters.)", now)
 		}
 	}
 	return nil

@@ -123,9 +123,10 @@ func (e *env) today() string { return e.cfg.Now().In(e.cfg.Location).Format(time
 var endings = map[string]string{"ok": "regular", "error": "the agent failed"}
 
 // textSwitchedBack is for an agent whose session goes on after another agent has answered in its topic.
-const textSwitchedBack = "An operator has switched the group back to you: since your last answer in this topic the agent %q has answered here. " +
-	"You do not remember that part of the conversation: the last messages are in the recent channel context; " +
-	"for more look into the files of your folder and, if you have tools for it, into the history of the chat."
+const textSwitchedBack = "An operator has switched the group back to you: since your last answer in this topic the " +
+	"agent %q has answered here. You do not remember that part of the conversation: the last messages are " +
+	"in the recent channel context; for more look into the files of your folder and, if you have tools for it, " +
+	"into the history of the chat."
 
 // pastSessions is the text about earlier sessions for a new one. switched: another agent has had the last of them.
 func (p *prompts) pastSessions(tx *store.Tx, t *msg.Turn, switched bool) (string, error) {
@@ -139,15 +140,15 @@ func (p *prompts) pastSessions(tx *store.Tx, t *msg.Turn, switched bool) (string
 	why := "It was ended, by /new for example, or the agent stored no session."
 	switch {
 	case switched:
-		why = "An operator has switched the group to you from another agent, with whom the conversation was until now: go on with it. " +
-			"The last messages are in the recent channel context."
+		why = "An operator has switched the group to you from another agent, with whom the conversation " +
+			"was until now: go on with it. The last messages are in the recent channel context."
 	case all[0].Result == "error":
 		why = "The last one was lost because the agent failed; the chat knows."
 	}
 	var b strings.Builder
 	b.WriteString("This session is new: you do not remember the earlier ones of this topic. " + why +
-		"\nBefore you ask users again, look into the files of your folder and, if you have tools for it, into the history of the chat." +
-		"\nThe earlier ones, newest first:")
+		"\nBefore you ask users again, look into the files of your folder and, if you have tools for it, " +
+		"into the history of the chat.\nThe earlier ones, newest first:")
 	at := func(ms int64) string { return time.UnixMilli(ms).In(p.env.cfg.Location).Format(time.RFC3339) }
 	for _, s := range all {
 		fmt.Fprintf(&b, "\n- from %s", at(s.StartedAt))

@@ -26,7 +26,9 @@ var secretShapes = []struct {
 	{regexp.MustCompile(`(?i)\b(bearer|basic)\s+[^\s"']+`), "${1} " + hidden}, // of a header
 	// mysql -p…, curl -u …
 	{regexp.MustCompile(`(^|\s)(-[pu])\s*('[^']*'|"[^"]*"|[^\s"'-][^\s"']*)`), "${1}${2} " + hidden},
-	{regexp.MustCompile(`(?i)([\w-]*(?:passw(?:or)?d|passphrase|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?)["']?\s*[=:]\s*|` +
+	{regexp.MustCompile(`(?i)([\w-]*(?:passw(?:or)?d|passphrase|secret|token|api[-_]?key|access[-_]?key|` +
+		`private[-_]?key|` +
+		`credentials?)["']?\s*[=:]\s*|` +
 		`--?[\w-]*(?:password|passphrase|secret|token|key)\s+)('[^']*'|"[^"]*"|[^\s"',;&}]+)`), "${1}" + hidden},
 	{regexp.MustCompile(`\b(?:sk-|gh[opsru]_|github_pat_|glpat-|xox[a-z]-|xapp-|AKIA|AIza|eyJ)[\w.-]{8,}`), hidden},
 }

@@ -144,7 +144,9 @@ func ofAnotherUser(dir string, owner int) error {
 		name = found.Username
 	}
 	return &runtime.SetupError{Err: fmt.Errorf(
-		"user %s owns the folder %[2]s of the group, and gated, which is root, takes no user's files: run `chown -R 0:0 '%[2]s'` to let gated give it to the group's agents, or set AGENT_USER=%[1]s to run all agents as that user",
+		"user %s owns the folder %[2]s of the group, and gated, which is root, takes no user's files: "+
+			"run `chown -R 0:0 '%[2]s'` to let gated give it to the group's agents, or set AGENT_USER=%[1]s to "+
+			"run all agents as that user",
 		name, dir)}
 }
 

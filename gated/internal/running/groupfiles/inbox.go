@@ -193,8 +193,9 @@ func copyOnce(root *os.Root, name string, src io.Reader, user runtime.User) erro
 
 // Why the copy of a file that is there failed, as agents and users are to read it.
 var (
-	errNoRoom    = errors.New("there is no room on the disk for a copy of the file")
-	errNoInbox   = errors.New("inbox in the group's folder is not a folder of its agents: move away what is there, then fetch the file again")
+	errNoRoom  = errors.New("there is no room on the disk for a copy of the file")
+	errNoInbox = errors.New("inbox in the group's folder is not a folder of its agents: move away what is there, " +
+		"then fetch the file again")
 	errNotCopied = errors.New("the file cannot be copied into inbox: gated's log says why")
 )
 

@@ -45,7 +45,8 @@ func (f *Files) Publish(folder, from, name string, limit int64, now time.Time) (
 	}
 	defer src.Close()
 	if size > limit {
-		return a, refuse("%.200q has %d bytes, and a file that is sent here may have %d at most: make it smaller, or send it in parts", from, size, limit)
+		return a, refuse("%.200q has %d bytes, and a file that is sent here may have %d at most: make it smaller, "+
+			"or send it in parts", from, size, limit)
 	}
 	return f.publish(cmp.Or(name, path.Base(filepath.ToSlash(from))), size, now,
 		func(to *os.File) error { return copyWhole(to, src, size) })
@@ -64,7 +65,9 @@ func (f *Files) PublishText(name, text string, now time.Time) (msg.Attachment, e
 func (f *Files) publish(name string, size int64, now time.Time, write func(to *os.File) error) (a msg.Attachment,
 	err error) {
 	if space, err := disk.Of(f.Data); err != nil || space.Free < disk.Full+size {
-		return a, errors.Join(refuse("there is no room on the disk for a copy of the file: go on without it, and say so"), err)
+		return a, errors.Join(refuse("there is no room on the disk for a copy of the file: "+
+			"go on without it, and say so"),
+			err)
 	}
 	written, err := f.reserve(size)
 	if err != nil {
@@ -159,7 +162,9 @@ func openBeneath(dir, from string) (file *os.File, size int64, err error) {
 	from = strings.TrimPrefix(from, dir+"/")
 	clean := filepath.Clean(filepath.FromSlash(from))
 	if from == "" || !filepath.IsLocal(clean) || strings.ContainsRune(from, 0) {
-		return nil, 0, refuse("path %.200q is not inside your folder: give a path relative to it, such as out/report.pdf", from)
+		return nil, 0, refuse("path %.200q is not inside your folder: give a path relative to it, "+
+			"such as out/report.pdf",
+			from)
 	}
 	group, err := openGroup(dir)
 	if err != nil {

@@ -260,7 +260,8 @@ func newRunGroup(c cgroupFS, name string, l, required groupconfig.Limits) (*runG
 	g := &runGroup{dirs: dirs, limits: l}
 	for _, controller := range wanted(required) {
 		if _, ok := dirs[controller]; !ok && slices.Contains(need, controller) {
-			err := setupError("the group's limits cannot be kept by bubblewrap: gated cannot write a control group for %s: %w",
+			err := setupError("the group's limits cannot be kept by bubblewrap: gated cannot write a control "+
+				"group for %s: %w",
 				controller, err)
 			return nil, errors.Join(err, g.remove())
 		}

@@ -96,14 +96,19 @@ func typed(err error) error {
 // Texts of programs about errors of system calls and of docker's client about its
 // engine, in any case. A text of both lists is of the first that is tried.
 var (
-	machineText = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded|resource temporarily unavailable|` +
+	machineText = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded|` +
+		`resource temporarily unavailable|` +
 		`cannot allocate memory|too many open files|read-only file system|cannot fork|fork: retry`)
-	engineText = regexp.MustCompile(`(?i)docker daemon running|if the daemon is running|connect to the docker (daemon|api)|error during connect|` +
+	engineText = regexp.MustCompile(`(?i)docker daemon running|if the daemon is running|` +
+		`connect to the docker (daemon|` +
+		`api)|error during connect|` +
 		`shutting down|shut down|connection (refused|reset)|broken pipe|unexpected eof|i/o timeout|deadline exceeded|` +
 		`/sbin/docker-init`) // the engine's own: a busy one starts a container now and then without its files
-	dockerSetupText = regexp.MustCompile(`(?i)no such image|permission denied while trying to connect|invalid reference format|` +
+	dockerSetupText = regexp.MustCompile(`(?i)no such image|permission denied while trying to connect|` +
+		`invalid reference format|` +
 		`unknown flag|network \S+ not found|unknown or invalid runtime|invalid argument`)
-	missingText = regexp.MustCompile(`(?i)not found|no such file or directory|permission denied|cannot execute|exec format error|is a directory`)
+	missingText = regexp.MustCompile(`(?i)not found|no such file or directory|permission denied|cannot execute|` +
+		`exec format error|is a directory`)
 )
 
 // dockerClass is the class of an error that docker's client printed.

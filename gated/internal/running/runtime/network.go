@@ -97,8 +97,9 @@ func (p *networkPlan) choose(lookPath func(string) (string, error), gateway func
 		p.tool, p.isPasta = pasta, true
 		return nil
 	case pastaErr != nil || !slices.Contains(p.resolvers.closed, pastaResolver()):
-		return setupError("names are resolved only by %v, which a sandbox cannot reach: name another server in /etc/resolv.conf, by IPv4, "+
-			"or let one listen on 127.0.0.1 and install passt; AGENT_NETWORK=host shares this machine's network",
+		return setupError("names are resolved only by %v, which a sandbox cannot reach: name another server in "+
+			"/etc/resolv.conf, by IPv4, or let one listen on 127.0.0.1 and install passt; AGENT_NETWORK=host "+
+			"shares this machine's network",
 			p.resolvers.closed)
 	}
 	gw, err := gateway()

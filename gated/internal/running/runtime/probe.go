@@ -15,8 +15,8 @@ const probe = `[ -z "$1" ] || { command -v "$1" >/dev/null && case $1 in /*) [ -
 // checkPrefix begins the names of the checks' folders and control groups, before their owner.
 const checkPrefix = "check-"
 
-// check starts a probe in the place of the agent and explains its failure. Its folder, in temp if that is there, has the
-// role of a group's. where is a hint for the operator where the program must be.
+// check starts a probe in the place of the agent and explains its failure. Its folder, in temp if that is there, has
+// the role of a group's. where is a hint for the operator where the program must be.
 func check(ctx context.Context, spec Spec, temp, where string, start starter) error {
 	if spec.Command == "" {
 		return errNoCommand

@@ -102,8 +102,8 @@ func TempOf(rt Runtime, runID int64) string {
 	return ""
 }
 
-// starter starts a program in the place of the agent of a spec, with a folder for its temporary files. cleanup is called
-// when nothing of the run is left.
+// starter starts a program in the place of the agent of a spec, with a folder for its temporary files. cleanup is
+// called when nothing of the run is left.
 type starter func(ctx context.Context, spec Spec, argv []string, temp string, cleanup func()) (*Proc, error)
 
 // use starts the command of a run with the folder, which ends with the run. A failure to remove it does not concern the

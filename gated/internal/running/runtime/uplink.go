@@ -142,7 +142,8 @@ func (up *uplink) await(ctx context.Context, init process) error {
 }
 
 // uplinkSetupText matches errors of slirp4netns and pasta that no retry fixes.
-var uplinkSetupText = regexp.MustCompile(`(?i)permission denied|not permitted|no such (file|device)|unrecognized option|invalid option|unknown option|usage:`)
+var uplinkSetupText = regexp.MustCompile(`(?i)permission denied|not permitted|no such (file|device)|` +
+	`unrecognized option|invalid option|unknown option|usage:`)
 
 // failure is the error of an uplink that has ended, with its last words.
 func (up *uplink) failure(what string) error {

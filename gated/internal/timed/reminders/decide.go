@@ -118,7 +118,8 @@ func firingMessages(r *msg.Reminder, kind msg.ChatKind, now int64) (*msg.Message
 		Surface: surface.Name, Ceiling: surface.Ceiling, RowCount: 1, RowBytes: len(r.Body), CreatedAt: now,
 		Depth: r.Depth + 1,
 	}
-	if r.Cron == "" { // one that repeats for months would use up the turns that one request may cause: each slot begins a chain
+	// one that repeats for months would use up the turns that one request may cause: each slot begins a chain
+	if r.Cron == "" {
 		turn.RootTurnID = r.RootTurnID
 	}
 	return prompt, turn

@@ -67,7 +67,9 @@ func (s *Scheduler) overRate(tx *store.Tx, f *firing, now int64) (over bool, err
 	_, _, err = tx.PutMessage(&msg.Message{
 		ChatJID: f.ChatJID, Direction: msg.Out, IsBot: true, Sender: "agent:" + f.Folder, Source: msg.SourceNotice,
 		OnBehalfOf: by.Sender,
-		Content: fmt.Sprintf("A task that a reminder was to start is not done: %s, who asked for it, has had the %d answers an hour that this group gives each user. Ask again in %d min. Further ones are left out without a message.",
+		Content: fmt.Sprintf("A task that a reminder was to start is not done: %s, who asked for it, "+
+			"has had the %d answers an hour that this group gives each user. Ask again in %d min. "+
+			"Further ones are left out without a message.",
 			by.Sender, f.members.Rate, int(wait.Minutes())),
 		Topic: f.Turn.Place, ThreadID: f.Turn.ThreadID, Timestamp: now, ReceivedAt: now,
 		OutState: msg.OutStateOf(f.ChatJID),

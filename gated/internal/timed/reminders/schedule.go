@@ -32,7 +32,8 @@ const cronFields = 5
 // maxCron bounds an expression, in bytes.
 const maxCron = 200
 
-var errCron = errors.New("a cron expression has five fields: minute hour day-of-month month day-of-week, as in \"30 9 * * mon-fri\"")
+var errCron = errors.New("a cron expression has five fields: minute hour day-of-month month day-of-week, " +
+	"as in \"30 9 * * mon-fri\"")
 
 var errNever = errors.New("the cron expression names no day that exists")
 
@@ -256,7 +257,8 @@ func ParseDue(text string, zone *time.Location) (time.Time, error) {
 			return (&Schedule{zone: zone}).instant(t.Add(-seconds)).Add(seconds).Truncate(time.Millisecond), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.60q is no time: write 2006-01-02T15:04:05+02:00, or without an offset for the local time of time_zone", text)
+	return time.Time{}, fmt.Errorf("%.60q is no time: write 2006-01-02T15:04:05+02:00, or without an offset for the "+
+		"local time of time_zone", text)
 }
 
 // unnamed is the name of time.Local where TZ is not set.

@@ -435,7 +435,8 @@ func newMeter(reg prometheus.Registerer, st *store.Store) *meter {
 	m := &meter{
 		fired: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_reminders_fired_total",
-			Help: "Due reminders, by what became of them: a text, a prompt, skipped since it was missed, or ended since it cannot fire any more.",
+			Help: "Due reminders, by what became of them: a text, a prompt, skipped since it was missed, " +
+				"or ended since it cannot fire any more.",
 		}, []string{"outcome"}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_reminders_missed_total",

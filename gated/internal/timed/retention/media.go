@@ -62,7 +62,8 @@ func (j *Job) TrimMedia(ctx context.Context) (removed int, err error) {
 	}
 	full := used > limit
 	if full && !j.mediaFull {
-		j.log.Warn("media folder is full, and all its files are new or needed by open turns: raise MEDIA_QUOTA, or files are refused", "bytes", used)
+		j.log.Warn("media folder is full, and all its files are new or needed by open turns: raise MEDIA_QUOTA, "+
+			"or files are refused", "bytes", used)
 	}
 	j.mediaFull = full
 	return removed, ctx.Err()

@@ -61,7 +61,7 @@ func Serve(t testing.TB, handler http.Handler) *Network {
 	}
 	// Two servers, since one that serves without TLS does not offer HTTP/2.
 	plain, secure := n.server(), n.server()
-	secure.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}} //nolint:gosec // its clients are the test's
+	secure.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}} //nolint:gosec // for tests
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = plain.Serve(n.ports[plainPort]) }) // until Close
 	serving.Go(func() { _ = secure.ServeTLS(n.ports[tlsPort], "", "") })

@@ -104,7 +104,8 @@ func (s *Server) editable(p params) (*Message, error) {
 }
 
 func notModified() error {
-	return badRequest("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
+	return badRequest("message is not modified: specified new message content and reply markup are exactly " +
+		"the same as a current content and reply markup of the message")
 }
 
 // editMessageText replaces the buttons too: without reply_markup there are none afterwards.
