@@ -340,9 +340,8 @@ func (c *site) ask(ctx context.Context, daemon, method, path string, in, out any
 				"what is wrong.", daemon)
 	case errors.Is(err, context.DeadlineExceeded):
 		return apierr.New(apierr.Unavailable,
-			"%s did not answer in time, and may still do what you asked for: check whether it did before you try "+
-				"again. "+
-				"If that does not help, dashd doctor on the server says what is wrong.", daemon)
+			"%s did not answer in time, and may still do what you asked for: check whether it did before "+
+				"you try again. If that does not help, dashd doctor on the server says what is wrong.", daemon)
 	case httpx.IsForeign(err):
 		return apierr.New(apierr.Unavailable,
 			"The program that answers is not %s, or it is broken: check %s_URL and its log on the server.", daemon,
