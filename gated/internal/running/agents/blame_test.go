@@ -310,6 +310,12 @@ func TestPanic_CostsTheTurn(t *testing.T) {
 			r.onlyNotice(failed)
 			diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})
 			r.until("its run has ended", func() bool { return len(r.runs()) <= 1 })
+			r.stop()
+			for line := range strings.Lines(r.log.String()) {
+				if strings.Contains(line, "panic while") && !strings.Contains(line, tt.problem) {
+					t.Errorf("another panic: %s", line)
+				}
+			}
 		})
 	}
 }

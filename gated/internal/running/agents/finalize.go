@@ -44,7 +44,7 @@ func (r *run) finalize(exit runtime.Exit) {
 		r.env.log.Error("run failed", "run", r.row.ID, "folder", r.row.Folder, "runtime", r.row.Runtime,
 			"err", r.setup.redact(exit.Err.Error()))
 	}
-	left := &leftovers{}
+	left := &leftovers{runInfo: r.runInfo} // it stays so when finalizeTurns panics
 	err := r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
 		left, err = r.finalizeTurns(tx, exit, r.env.now())
 		return err
