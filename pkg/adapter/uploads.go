@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"os"
@@ -153,7 +154,9 @@ func (f *UploadedFiles) End(ctx context.Context, row int64) error {
 	}
 	f.all.limits.release(f.chatJID, f.kept, 0)
 	for _, a := range f.files {
-		err = errors.Join(err, f.root.Remove(a.Path))
+		if failed := f.root.Remove(a.Path); !errors.Is(failed, fs.ErrNotExist) { // gated may have made room
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -82,6 +83,27 @@ func TestUploads_NoRoom_LeavesNothing(t *testing.T) {
 	}
 	if n := u.limits.chats[uploadChat]; n != 0 {
 		t.Errorf("%d bytes are still reserved", n)
+	}
+}
+
+// gated may have removed the first file of a long upload, while all files took too much room.
+func TestUploads_FileIsGone_OthersAreRemoved(t *testing.T) {
+	t.Parallel()
+	st, data, ctx := storetest.Open(t), t.TempDir(), t.Context()
+	files, err := uploads(t, st, data).Begin(uploadChat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := files.Add(ctx, "a", "", 1, strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(data, mediaFiles(t, data)[0])); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.End(ctx, 0); err != nil || len(mediaFiles(t, data)) != 0 {
+		t.Errorf("%v, files %q", err, mediaFiles(t, data))
 	}
 }
 

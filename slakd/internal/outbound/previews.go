@@ -131,8 +131,8 @@ func (s *Sender) recipient(ctx context.Context, turn int64) (user, team string, 
 			Err: fmt.Errorf("no user to stream to: turn %d answers no user of Slack", turn)}
 	}
 	me, err := s.API.AuthTestContext(ctx)
-	if err != nil {
-		return "", "", err
+	if err != nil { // no message was begun, whatever the answer
+		return "", "", fmt.Errorf("team of the bot: %w: %w: %w", adapter.ErrUnsent, slackapi.ErrUnseen, err)
 	}
 	return user, me.TeamID, nil
 }

@@ -202,6 +202,21 @@ func TestPreview_Refused_IsClassified(t *testing.T) {
 	})
 }
 
+// Slack is asked for the bot's team before a stream begins: if that fails, no message can be left.
+func TestPreview_NoTeam_NothingIsSent(t *testing.T) {
+	previewTest(t, fake.Options{}, func(f *previewFixture) {
+		for _, fault := range []fake.Fault{{Error: "internal_error"}, {Status: 502}, {Drop: true}} {
+			fault.Method = "auth.test"
+			f.server.InjectFault(fault)
+			_, err := f.try(adapter.Preview{})
+			failure := &adapter.Failure{}
+			if !errors.As(err, &failure) || failure.Class != msg.Transient || !errors.Is(err, adapter.ErrUnsent) {
+				t.Errorf("%+v: %v", fault, err)
+			}
+		}
+	})
+}
+
 func TestPreview_Removed(t *testing.T) {
 	for name, prepare := range map[string]func(f *previewFixture){
 		"open":    func(*previewFixture) {},
