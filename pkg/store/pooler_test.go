@@ -44,8 +44,13 @@ func pooler(t *testing.T, database, mode string) string {
 		}
 	}
 	cmd := exec.Command("pgbouncer", "-q", filepath.Join(dir, "ini"))
-	if os.Geteuid() == 0 { // which it refuses
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if os.Geteuid() == 0 { // which it refuses; the server's user can reach its socket
+		info, err := os.Stat(config.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner := info.Sys().(*syscall.Stat_t)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}}
 	}
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"arizuko/pkg/msg"
@@ -11,7 +12,6 @@ import (
 
 func TestPreviewMode_IsOfGroupElseOfChat(t *testing.T) {
 	t.Parallel()
-	s := storetest.Open(t)
 	for _, test := range []struct {
 		kind   msg.ChatKind
 		turn   msg.Turn
@@ -39,30 +39,40 @@ func TestPreviewMode_IsOfGroupElseOfChat(t *testing.T) {
 		if turn.ChatJID == "" {
 			turn.ChatJID = "telegram:1"
 		}
-		turn.Folder = "eng"
-		var got msg.PreviewMode
-		storetest.Write(t, s, func(tx *store.Tx) (err error) {
-			for _, query := range []string{`DELETE FROM registered_groups`, `DELETE FROM chats`} {
-				if err := tx.Exec(query); err != nil {
-					return err
-				}
-			}
-			if test.config != "" {
-				group := msg.Group{Folder: turn.Folder, Config: json.RawMessage(test.config)}
-				if _, err := tx.PutGroup(&group); err != nil {
-					return err
-				}
-			}
-			if test.kind != "" {
-				if err := tx.PutChat(turn.ChatJID, test.kind, "", 1); err != nil {
-					return err
-				}
-			}
-			got, err = previewMode(tx, &turn)
-			return err
-		})
-		if got != test.want {
+		if got := previewMode(&turn, test.config, test.kind); got != test.want {
 			t.Errorf("%s, %+v, config %q: %q, want %q", test.kind, test.turn, test.config, got, test.want)
 		}
+	}
+}
+
+// The mode is stored with a turn that begins a run, and with one that goes to a run that is there.
+func TestPreviewMode_IsStoredWhenATurnBegins(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	id, _, err := storetest.Put(t.Context(), s, &msg.Message{ChatJID: "telegram:-1", Direction: msg.In, Content: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := func() *msg.Turn {
+		return &msg.Turn{Kind: msg.Conversation, Folder: "eng", ChatJID: "telegram:-1", CreatedAt: 1, RowCount: 1,
+			TriggerMessageID: id}
+	}
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		group := msg.Group{Folder: "eng", Config: json.RawMessage(`{"progress":"live"}`)}
+		_, err := tx.PutGroup(&group)
+		first := turn()
+		_, put := PutTurn(tx, first, 5)
+		run := msg.Run{Folder: "eng", ChatJID: first.ChatJID, Runtime: "process", StartedAt: 1}
+		err = errors.Join(err, put, tx.PutChat(first.ChatJID, msg.ChatGroup, "", 1), StartRun(tx, &run, first.ID))
+		err = errors.Join(err, tx.Exec(`UPDATE turns SET state = 'done', ended_at = 2`))
+		second := turn()
+		_, put = PutTurn(tx, second, 5)
+		if second.RunID != run.ID {
+			t.Errorf("the second turn is in run %d, not %d", second.RunID, run.ID)
+		}
+		return errors.Join(err, put)
+	})
+	if n := storetest.Value[int](t, s, `SELECT count(*) FROM turns WHERE preview = ?`, msg.PreviewText); n != 2 {
+		t.Errorf("%d turns have the group's mode", n)
 	}
 }

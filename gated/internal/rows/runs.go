@@ -164,23 +164,26 @@ const queryBusyRuns = `SELECT count(*) FROM runs b INDEXED BY runs_unended WHERE
 		AND NOT EXISTS (SELECT 1 FROM turns t INDEXED BY turns_run CROSS JOIN asks a ON a.turn_id = t.id
 			WHERE t.state = 'running' AND t.run_id = b.id AND a.state = 'open' AND substr(a.ask_id, 1, 6) <> 'budget')`
 
-// runFor returns the live run that a new turn can go to at once, 0 for none.
-func runFor(tx *store.Tx, t *msg.Turn, maxAgents int) (run int64, err error) {
+// runFor returns the live run that a new turn can go to at once, 0 for none, and the mode of the turn's preview there.
+func runFor(tx *store.Tx, t *msg.Turn, maxAgents int) (run int64, preview msg.PreviewMode, err error) {
 	// The idle run of an address that may take a turn of lane ?5 and folder ?1 at once: no turn of the lane waits, the
 	// group is not probed, and a slot is free. One is where there are no more runs than slots, which is the usual case
 	// and needs no look at every run's turns.
-	const query = `SELECT r.id FROM runs r INDEXED BY runs_live
+	const query = `SELECT r.id, ifnull((SELECT config FROM registered_groups WHERE folder = r.folder), ''),
+		ifnull((SELECT kind FROM chats WHERE jid = r.chat_jid), '') FROM runs r INDEXED BY runs_live
 		WHERE r.closed_at IS NULL AND r.folder = ?1 AND r.topic = ?2 AND r.chat_jid = ?3 AND r.thread_id = ?4 AND r.draining = 0
 		AND NOT EXISTS (SELECT 1 FROM turns w INDEXED BY turns_queued WHERE w.state = 'queued' AND w.lane = ?5)
 		AND NOT EXISTS (SELECT 1 FROM group_failures WHERE folder = ?1 AND count >= ?6)
 		AND NOT EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id)
 		AND ((SELECT count(*) FROM runs u INDEXED BY runs_unended WHERE u.ended_at IS NULL) <= ?7 OR (` + queryBusyRuns + `) < ?7)`
 	if t.Kind == msg.Delegated || t.WaitsFor != "" {
-		return 0, nil
+		return 0, "", nil
 	}
-	_, err = tx.Find([]any{&run}, query, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(), factrows.MinFailures,
-		maxAgents)
-	return run, err
+	var config string
+	var kind msg.ChatKind
+	_, err = tx.Find([]any{&run, &config, &kind}, query, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(),
+		factrows.MinFailures, maxAgents)
+	return run, previewMode(t, config, kind), err
 }
 
 // FreeSlot reports whether fewer than maxAgents runs of this process are busy. One that waits for the answer to a
@@ -216,6 +219,8 @@ func TakeTurn(tx *store.Tx, id, runID, now int64) error {
 }
 
 func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
+	const queryShownBy = `SELECT ifnull((SELECT config FROM registered_groups WHERE folder = ?1), ''),
+		ifnull((SELECT kind FROM chats WHERE jid = ?2), '')`
 	const query = `UPDATE turns SET state = 'running', run_id = ?, started_at = ?, waits_for = '', not_before = 0,
 		preview = ? WHERE id = ? AND state = 'queued'`
 	tx.Note(failpoint.TakeTurn)
@@ -226,10 +231,12 @@ func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
 	if stopped || waits(t, now) {
 		return fmt.Errorf("give turn %d to run %d: it is stopped or waits: %w", t.ID, runID, store.ErrStale)
 	}
-	preview, err := previewMode(tx, t)
-	if err != nil {
+	var config string
+	var kind msg.ChatKind
+	if _, err := tx.Find([]any{&config, &kind}, queryShownBy, t.Folder, t.ChatJID); err != nil {
 		return err
 	}
+	preview := previewMode(t, config, kind)
 	if err := change(tx, fmt.Sprintf("give run %d turn", runID), t.ID, query, runID, now, preview, t.ID); err != nil {
 		return err
 	}
@@ -239,22 +246,15 @@ func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
 // previewMode is how much of a turn its chat shows before it answers: as the group's configuration sets it, or else as
 // for its kind of chat. It is "" for a turn that answers no chat. gated reports an invalid configuration; no agent runs
 // then.
-func previewMode(tx *store.Tx, t *msg.Turn) (msg.PreviewMode, error) {
-	const query = `SELECT ifnull((SELECT config FROM registered_groups WHERE folder = ?1), ''),
-		ifnull((SELECT kind FROM chats WHERE jid = ?2), '')`
+func previewMode(t *msg.Turn, config string, kind msg.ChatKind) msg.PreviewMode {
 	if t.Kind != msg.Conversation || t.WorksForGroup() {
-		return "", nil
-	}
-	var config string
-	var kind msg.ChatKind
-	if _, err := tx.Find([]any{&config, &kind}, query, t.Folder, t.ChatJID); err != nil {
-		return "", err
+		return ""
 	}
 	if kind == "" { // no adapter has described it
 		kind = msg.KindOfJID(t.ChatJID)
 	}
 	c, _ := groupconfig.Parse(json.RawMessage(config))
-	return msg.PreviewMode(c.Progress.In(kind == msg.ChatDM || kind == msg.ChatWeb || t.ThreadID != "")), nil
+	return msg.PreviewMode(c.Progress.In(kind == msg.ChatDM || kind == msg.ChatWeb || t.ThreadID != ""))
 }
 
 // RunExists reports whether a run is stored.

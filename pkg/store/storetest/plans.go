@@ -174,7 +174,7 @@ var wholeReadsOnAServer = map[string]bool{
 	"FenceExpired":       true,
 	"Join":               true,
 	"queryAliases":       true,
-	"queryAnyAlias":      true,
+	"aliasesExist":       true,
 	"BroadcastOf":        true,
 	"ExpiredProcesses":   true,
 	"FailingGroups":      true,
