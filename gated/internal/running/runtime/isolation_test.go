@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -245,7 +246,7 @@ func (tr runtimeTest) detachedChild(t *testing.T, w testRuntime, e fixture) {
 	if tr.name == "process" {
 		return // nothing ends a process that leaves its group
 	}
-	name := "detached-" + filepath.Base(filepath.Dir(e.data)) + t.Name()
+	name := "detached-" + rand.Text() // another run of the tests may have one at the same time
 	for what, end := range map[string]func(agentRun){
 		"by itself": func(c agentRun) { c.finish() },
 		"stopped": func(c agentRun) {
