@@ -96,7 +96,7 @@ func summaries() map[string]string {
 		"replay":    "send a message again, or decide it again",
 		"retry":     "run a turn again that has failed",
 		"spend":     "print what agents have used, by day, group or chat",
-		"why":       "print what became of a message: each decision, its turn, its answers",
+		"why":       "print what happened to a message: each decision, its turn, its answers",
 	}
 }
 

@@ -165,7 +165,7 @@ func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) {
 	}
 }
 
-// fetch downloads one file, if there is room for it, of which the caller gives back its size.
+// fetch downloads one file if there is room for it. The caller gives the room back.
 func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path string, size int64, err error) {
 	a, limit := m.Attachments[i], f.shell.MediaMax
 	if a.Size > limit {

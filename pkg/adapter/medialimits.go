@@ -58,7 +58,7 @@ func (l *mediaLimits) reserve(ctx context.Context, chatJID string, size int64) e
 	return nil
 }
 
-// release gives back room of a chat, of a size in bytes, of which files that were written take a part.
+// release gives back the room that was reserved for a chat, in bytes, less what files took that were written.
 func (l *mediaLimits) release(chatJID string, size, written int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -106,7 +106,7 @@ func TestHelpText(t *testing.T) {
 	operator := `
 /approve CODE [folder]: connect a chat (operators)
 /reject CODE [reason]: reject a chat (operators)
-/why [MESSAGE]: as a reply: what became of that message (operators)`
+/why [MESSAGE]: as a reply: what happened to that message (operators)`
 	for who, want := range map[bool]string{false: member, true: member + operator} {
 		direct := want
 		if !who {

@@ -51,7 +51,7 @@ func GatewayCommands() []GatewayCommand {
 		{CommandOperator, "CODE", "become an operator, with a code from the dashboard", ForAnyone},
 		{CommandApprove, "CODE [folder]", "connect a chat", ForOperators},
 		{CommandReject, "CODE [reason]", "reject a chat", ForOperators},
-		{CommandWhy, "[MESSAGE]", "as a reply: what became of that message", ForOperators},
+		{CommandWhy, "[MESSAGE]", "as a reply: what happened to that message", ForOperators},
 	}
 }
 

@@ -30,7 +30,7 @@ type Ask struct {
 	ThreadID   string       `json:"thread_id"` // where the notices go
 }
 
-// Asked is what became of it.
+// Asked says what happened to it.
 type Asked struct {
 	Code    string `json:"code"`    // "" if limited
 	Created bool   `json:"created"` // the request is new

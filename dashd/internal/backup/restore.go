@@ -56,7 +56,7 @@ type Restoration struct {
 type Restored struct {
 	Summary
 	Aside   string // where the former content of the data folder is, "" if there was none
-	Resumed bool   // an earlier restore, of which all was checked already, was completed; Source was not read
+	Resumed bool   // an earlier restore, which had checked everything, was completed; Source was not read
 }
 
 // Run restores. Until everything is extracted and checked, the data folder stays as it is. Killed at any moment, it

@@ -31,7 +31,7 @@ func position(values url.Values) (int64, error) {
 	return id, err
 }
 
-// paged is the beginning of a list of which one row more was read than a page shows, and the address of the rest.
+// paged is the part of a list that a page shows, and the address of the rest. One row more than that was read.
 func paged[T any](r *http.Request, list []T, parameter string, id func(T) int64) (page []T, next string) {
 	if len(list) <= maxRows {
 		return list, ""

@@ -78,7 +78,7 @@ type feed struct {
 	work    map[string]map[int64]int64
 }
 
-// pending is a chat of which a row is being delivered. Rows after that one can't be read before it is.
+// pending is a chat with a row that is being delivered. Rows after that one can't be read before it is.
 type pending struct{ newest, announced int64 }
 
 func (f *feed) update(ctx context.Context, s *live.Stream) error {
@@ -100,9 +100,9 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	return f.updateWork(s, work)
 }
 
-// updateWork sends all turns whose agents have said something of their work, each with the time of the last change in
-// unix ms, by folder and turn, if that has changed. In a chat of which a row is being delivered no turn ends, so that a
-// page never shows neither the work nor the answer.
+// updateWork sends all turns whose agents have reported progress, each with the time of the last report in unix ms, by
+// folder and turn, if that has changed. While a row of a chat is being delivered, none of its turns ends, so that a
+// page always shows either the work or the answer.
 func (f *feed) updateWork(s *live.Stream, work map[string]map[int64]int64) error {
 	for jid, before := range f.work {
 		if _, waits := f.pending[jid]; waits {

@@ -35,7 +35,7 @@ type pollVoters struct {
 	voters  map[int][]discordapi.User // by answer
 }
 
-// heardVote names a vote of which the session has sent a change.
+// heardVote names a vote that the session has reported as changed.
 type heardVote struct {
 	message, user string
 	answer        int

@@ -70,7 +70,7 @@ func New(cfg Config, st *store.Store, routd Routd, log *slog.Logger, reg prometh
 		newCode: newCode, notes: notes,
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_onboarding_requests_total",
-			Help: "Requests of chats to be connected, by what became of them.",
+			Help: "Requests to connect a chat, by outcome.",
 		}, []string{"result"}),
 	}
 	for _, result := range []string{"created", "existing", "limited", "approved", "rejected", "expired"} {

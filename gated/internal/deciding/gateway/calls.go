@@ -23,7 +23,7 @@ type calls struct {
 	clock   func() time.Time
 	waits   *waits
 	done    chan callDone
-	lines   map[line]*[]decide.AskService // waiting calls of a line of which one runs, or which is in ready
+	lines   map[line]*[]decide.AskService // the waiting calls of each line that has one running, or is in ready
 	ready   []line                        // with a call to start, longest first
 	running int
 }

@@ -337,7 +337,7 @@ func (g *Gateway) readBacklog(ctx context.Context) (err error) {
 	return g.enqueueUndecided(ctx)
 }
 
-// sweep finds chats with undecided rows of which nothing is known, and from time to
+// sweep finds chats with undecided rows that it does not know of, and from time to
 // time derives the state of the others again.
 func (g *Gateway) sweep(ctx context.Context) {
 	g.sweeper.count++

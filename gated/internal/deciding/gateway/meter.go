@@ -26,7 +26,7 @@ type meter struct {
 func newMeter(reg prometheus.Registerer, st *store.Store, now func() time.Time) *meter {
 	m := &meter{
 		decided: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "arizuko_decisions_total", Help: "Inbound rows by what became of them.",
+			Name: "arizuko_decisions_total", Help: "Inbound rows, by decision.",
 		}, []string{"disposition", "reason"}),
 		wake: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "arizuko_wake_seconds",

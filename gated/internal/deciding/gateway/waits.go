@@ -231,7 +231,7 @@ func (w *waits) keep(b *batch, next decide.State, now time.Time) {
 	}
 }
 
-// keepLimited keeps the state of a chat of which only commands were decided.
+// keepLimited keeps the state of a chat where only commands were decided.
 func (w *waits) keepLimited(b *batch, next decide.State, effects []decide.Effect) {
 	c := b.chat
 	switch {

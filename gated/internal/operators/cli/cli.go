@@ -164,7 +164,7 @@ func (c *verbs) lost(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("lost [--chat CHAT] [--since DURATION] | lost resend [--again] MESSAGE…", out)
 	chat := line.String("chat", "", "of this chat")
 	since := line.String("since", "168h", "queued within this time")
-	again := line.Bool("again", false, "also those of which a copy was sent already")
+	again := line.Bool("again", false, "also those that were already sent again")
 	rest, err := line.Read(args, cli.AnyNumber)
 	switch {
 	case err != nil:
@@ -234,14 +234,14 @@ func (c *verbs) change(ctx context.Context, verb string, args []string, out io.W
 // replay has a copy of a message decided again, or sent.
 func (c *verbs) replay(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("replay [--again] MESSAGE", out)
-	again := line.Bool("again", false, "also a message of which there is a copy already")
+	again := line.Bool("again", false, "also a message that was already copied")
 	id, err := readID(line, args, "MESSAGE", "message")
 	if err != nil {
 		return err
 	}
 	copied, err := c.copyMessage(ctx, id, *again)
 	if err == nil {
-		_, err = fmt.Fprintf(out, "message %d is copied as %d: `gated why %[2]d` says what becomes of it\n", id, copied)
+		_, err = fmt.Fprintf(out, "message %d is copied as %d: `gated why %[2]d` shows what happens to it\n", id, copied)
 	}
 	return err
 }

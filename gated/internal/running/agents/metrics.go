@@ -76,7 +76,7 @@ func measureTurns(reg prometheus.Registerer, st *store.Store, cfg *Config) {
 	longest := gauge("arizuko_turns_running_oldest_seconds",
 		"Time since the longest running turn was given to an agent, 0 for none.")
 	live := gauge("arizuko_runs_live", "Agent processes that have not ended.", "runtime")
-	failing := gauge("arizuko_groups_failing", "Groups whose turns fail alike, of which one a minute is tried.")
+	failing := gauge("arizuko_groups_failing", "Groups whose turns fail alike; one of them is tried each minute.")
 	metrics.FromRows(reg, func(ctx context.Context) error {
 		at := cfg.Now()
 		q, err := rows.CountQueue(ctx, st.Reader, at.UnixMilli(), metrics.MaxCount)

@@ -435,12 +435,12 @@ func newMeter(reg prometheus.Registerer, st *store.Store) *meter {
 	m := &meter{
 		fired: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_reminders_fired_total",
-			Help: "Due reminders, by what became of them: a text, a prompt, skipped since it was missed, " +
+			Help: "Due reminders, by outcome: a text, a prompt, skipped since it was missed, " +
 				"or ended since it cannot fire any more.",
 		}, []string{"outcome"}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_reminders_missed_total",
-			Help: "Due reminders of which a slot had passed more than five minutes before, or several had.",
+			Help: "Due reminders that were more than five minutes late, or had missed several slots.",
 		}),
 	}
 	for _, outcome := range []string{string(msg.ReminderText), string(msg.ReminderPrompt), outcomeSkipped,
