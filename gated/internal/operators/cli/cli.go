@@ -241,7 +241,7 @@ func (c *verbs) replay(ctx context.Context, args []string, out io.Writer) error 
 	}
 	copied, err := c.copyMessage(ctx, id, *again)
 	if err == nil {
-		_, err = fmt.Fprintf(out, "message %d is copied as %d: `gated why %[2]d` shows what happens to it\n", id, copied)
+		_, err = fmt.Fprintf(out, "message %d is copied as %d: `gated why %[2]d` follows it\n", id, copied)
 	}
 	return err
 }
