@@ -24,6 +24,7 @@ type sqlite struct {
 }
 
 func openSQLite(ctx context.Context, o Options) (engine, error) {
+	keepFreedMemory()
 	e := &sqlite{path: o.Path}
 	if err := e.open(ctx, o); err != nil {
 		_ = e.close()
