@@ -17,8 +17,8 @@ const (
 	// minUploadRate is how slow an upload may be, in bytes a second: the worst mobile networks have twice as much.
 	minUploadRate = 10_000
 	// leftoverTimeout is how long the rest of a body is read after the answer, so that a client that
-	// still sends gets to read the answer.
-	leftoverTimeout = 500 * time.Millisecond
+	// still sends gets to read the answer, even one that stalls for a moment.
+	leftoverTimeout = 5 * time.Second
 )
 
 // timed gives request bodies a deadline. A request that is answered before its body was read to the

@@ -194,6 +194,9 @@ func TestServer_RefusedBeforeBody_AnsweredAtOnceAndClosed(t *testing.T) {
 	if res.StatusCode != 401 || !res.Close {
 		t.Errorf("%d, close %t", res.StatusCode, res.Close)
 	}
+	if _, err := io.WriteString(c, strings.Repeat("x", 1000-len(`"some`))); err != nil {
+		t.Errorf("the rest: %v", err)
+	}
 	if n, err := c.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("then %d bytes, %v", n, err)
 	}
