@@ -18,36 +18,42 @@ func DecidedInbound(ctx context.Context, r store.Reader, since int64, limit int)
 	return r.Messages(ctx, query, since, limit, int64(limit)*store.MaxInboundScan)
 }
 
-// NewMessages returns the chats of inbound rows after the cursor, each once, in
-// order of arrival, and the cursor after the last row read. arrived is when the
-// first undecided one of them was received, in unix ms, 0 for none. It reads at
-// most limit rows.
-func NewMessages(ctx context.Context, r store.Reader, cursor int64, limit int) (chats []string, arrived, next int64,
-	err error) {
+// NewRows says which chats have new rows.
+type NewRows struct {
+	Chats   []string // of undecided inbound rows, each once, in order of arrival
+	Arrived int64    // when the first of those was received, in unix ms, 0 for none
+	Cursor  int64    // the last row read
+	More    bool     // as many as the limit were read
+}
+
+// NewMessages reads the rows after the cursor, at most limit.
+func NewMessages(ctx context.Context, r store.Reader, cursor int64, limit int) (n NewRows, err error) {
 	const query = `SELECT id, chat_jid, direction = 'in' AND disposition IS NULL, received_at
 		FROM messages WHERE id > ? ORDER BY id LIMIT ?+0`
-	next = cursor
-	seen := map[string]bool{}
+	n.Cursor = cursor
+	seen, count := map[string]bool{}, 0
 	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
 		var jid string
 		var waiting bool
 		var receivedAt int64
-		if err := scan(&next, &jid, &waiting, &receivedAt); err != nil {
+		if err := scan(&n.Cursor, &jid, &waiting, &receivedAt); err != nil {
 			return false, err
 		}
-		if waiting && arrived == 0 {
-			arrived = receivedAt
+		count++
+		if waiting && n.Arrived == 0 {
+			n.Arrived = receivedAt
 		}
 		if waiting && !seen[jid] {
 			seen[jid] = true
-			chats = append(chats, jid)
+			n.Chats = append(n.Chats, jid)
 		}
 		return true, nil
 	}, query, cursor, limit)
 	if err != nil {
-		return nil, 0, cursor, err
+		return NewRows{Cursor: cursor}, err
 	}
-	return chats, arrived, next, nil
+	n.More = count >= limit
+	return n, nil
 }
 
 // UndecidedChats returns every chat with undecided rows.

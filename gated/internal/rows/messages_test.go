@@ -67,19 +67,20 @@ func TestNewMessages_AfterCursor_ReturnsEachChatOnce(t *testing.T) {
 		limit  int
 		chats  []string
 		next   int64
+		more   bool
 	}{
-		{0, 100, []string{"a:1", "b:2", "c:3"}, 6},
-		{0, 1, []string{"a:1"}, 1},
-		{1, 1, []string{"b:2"}, 2},
-		{2, 2, nil, 4}, // nothing for gated, but the cursor moves on
-		{4, 100, []string{"a:1", "c:3"}, 6},
-		{6, 100, nil, 6},
-		{99, 100, nil, 99},
+		{0, 100, []string{"a:1", "b:2", "c:3"}, 6, false},
+		{0, 1, []string{"a:1"}, 1, true},
+		{1, 1, []string{"b:2"}, 2, true},
+		{2, 2, nil, 4, true}, // nothing for gated, but the cursor moves on
+		{4, 100, []string{"a:1", "c:3"}, 6, false},
+		{6, 100, nil, 6, false},
+		{99, 100, nil, 99, false},
 	}
 	for _, tt := range tests {
-		chats, arrived, next, err := rows.NewMessages(t.Context(), s.Reader, tt.cursor, tt.limit)
-		if !slices.Equal(chats, tt.chats) || next != tt.next || err != nil || (arrived != 0) != (len(chats) > 0) {
-			t.Errorf("from %d, %d rows: %v, arrived %d, %d %v, want %v %d", tt.cursor, tt.limit, chats, arrived, next, err, tt.chats, tt.next)
+		got, err := rows.NewMessages(t.Context(), s.Reader, tt.cursor, tt.limit)
+		if !slices.Equal(got.Chats, tt.chats) || got.Cursor != tt.next || got.More != tt.more || err != nil || (got.Arrived != 0) != (len(got.Chats) > 0) {
+			t.Errorf("from %d, %d rows: %+v %v, want %v %d %t", tt.cursor, tt.limit, got, err, tt.chats, tt.next, tt.more)
 		}
 	}
 	waiting := storetest.Must(rows.UndecidedChats(t.Context(), s.Reader))(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -42,11 +43,33 @@ func (c *OperatorCode) Tried() (n int) {
 // FindOperatorCode returns the code that is open, which may have expired; nil if there is none.
 func FindOperatorCode(ctx context.Context, r store.Reader) (*OperatorCode, error) {
 	value, err := r.DaemonCursor(ctx, store.OperatorsDaemon, operatorCode)
+	return parseCode(value), err
+}
+
+func parseCode(value string) *OperatorCode {
 	code := &OperatorCode{}
-	if err != nil || value == "" || json.Unmarshal([]byte(value), code) != nil {
-		return nil, err
+	if value == "" || json.Unmarshal([]byte(value), code) != nil {
+		return nil
 	}
-	return code, nil
+	return code
+}
+
+// Operators is store.Operators and FindOperatorCode in one statement: the gateway needs both for each message.
+func Operators(ctx context.Context, r store.Reader, named map[string]bool) (all map[string]bool, code *OperatorCode,
+	err error) {
+	const prefix = "operator" // of the keys of both
+	cursors, err := r.DaemonCursors(ctx, store.OperatorsDaemon, prefix)
+	code = parseCode(cursors[operatorCode])
+	delete(cursors, operatorCode)
+	if len(cursors) == 0 {
+		return named, code, err
+	}
+	all = make(map[string]bool, len(named)+len(cursors))
+	maps.Copy(all, named)
+	for key := range cursors {
+		all[strings.TrimPrefix(key, store.OperatorPrefix)] = true
+	}
+	return all, code, err
 }
 
 // PutOperatorCode stores a code in place of the one before.

@@ -121,6 +121,12 @@ func FilesReady(ctx context.Context, r store.Reader) (map[int64]string, error) {
 	return ready, err
 }
 
+// FilesWait reports whether queued turns wait for files.
+func FilesWait(ctx context.Context, r store.Reader) (bool, error) {
+	const query = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_files WHERE state = 'queued' AND waits_for = 'files')`
+	return store.Value[bool](ctx, r, query)
+}
+
 // EndWait lets a queued turn start that waits for something.
 func EndWait(tx *store.Tx, id int64, what msg.WaitsFor) error {
 	const query = `UPDATE turns SET waits_for = '', not_before = 0 WHERE id = ? AND state = 'queued' AND waits_for = ?`

@@ -112,15 +112,15 @@ type floor struct {
 func (f *floor) watch(ctx context.Context, poked <-chan struct{}) error {
 	cursor := f.began
 	for {
-		chats, _, next, err := gatedtest.NewMessages(ctx, f.st.Reader, cursor, pageRows)
+		read, err := gatedtest.NewMessages(ctx, f.st.Reader, cursor, pageRows)
 		if err != nil {
 			return err
 		}
-		for _, jid := range chats {
+		for _, jid := range read.Chats {
 			f.wake(ctx, jid)
 		}
-		if next != cursor {
-			cursor = next
+		if read.Cursor != cursor {
+			cursor = read.Cursor
 			continue
 		}
 		select {

@@ -42,7 +42,7 @@ func (f *reader) typed(ctx context.Context, r *decide.Row) (*decide.Choice, erro
 	if !r.Typed() || len(r.Content) > msg.MaxAnswer {
 		return nil, nil
 	}
-	asks, err := f.asksFor(ctx, r.Message)
+	asks, open, err := f.asksFor(ctx, r.Message)
 	for _, a := range asks {
 		option, ok := a.Typed(r.Content)
 		if !ok || a.State != msg.AskOpen {
@@ -53,19 +53,15 @@ func (f *reader) typed(ctx context.Context, r *decide.Row) (*decide.Choice, erro
 		}
 		return &decide.Choice{Ask: a, Option: option, Typed: true}, nil
 	}
-	if err != nil || len(asks) > 0 || r.ReplyToID != "" && r.ReplyToID != r.ThreadID {
+	if err != nil || len(asks) > 0 || len(open) == 0 {
 		return nil, err
 	}
-	return f.missed(ctx, r)
+	return f.missed(ctx, r, open)
 }
 
-// missed reads a text for the bot that matches an option of an open question, but doesn't say which question it
-// answers. A turn of its own would wait for those questions. It returns nil for any other text.
-func (f *reader) missed(ctx context.Context, r *decide.Row) (*decide.Choice, error) {
-	asks, err := f.open(ctx, r.Message)
-	if err != nil || len(asks) == 0 {
-		return nil, err
-	}
+// missed reads a text for the bot that matches an option of one of the open questions, but doesn't say which question
+// it answers. A turn of its own would wait for those questions. It returns nil for any other text.
+func (f *reader) missed(ctx context.Context, r *decide.Row, open []*msg.Ask) (*decide.Choice, error) {
 	text := r.Content
 	kind, err := rows.ChatKind(ctx, f.st.Reader, r.ChatJID)
 	if kind != msg.ChatWeb && kind != msg.ChatDM {
@@ -74,7 +70,7 @@ func (f *reader) missed(ctx context.Context, r *decide.Row) (*decide.Choice, err
 		}
 		text = mention.ReplaceAllString(text, "")
 	}
-	for _, a := range asks {
+	for _, a := range open {
 		if _, ok := a.Typed(text); ok && a.Who.May(r.Sender) {
 			return &decide.Choice{Typed: true}, err
 		}
@@ -99,34 +95,38 @@ func (f *reader) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool,
 	return rows.SaidSince(ctx, f.st.Reader, a.MessageID, m)
 }
 
-// asksFor are the questions that a text may answer.
-func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error) {
+// asksFor are the questions that a text may answer, and all that are open where it was written; of a reply, only the
+// former.
+func (f *reader) asksFor(ctx context.Context, m *msg.Message) (asks, open []*msg.Ask, err error) {
 	if m.ReplyToID != "" {
 		a, err := factrows.AskOfTarget(ctx, f.st.Reader, m.ChatJID, m.ReplyToID)
 		switch {
 		case a != nil:
-			return []*msg.Ask{a}, nil
+			return []*msg.Ask{a}, nil, nil
 		case err != nil, m.ReplyToID != m.ThreadID: // a message of a thread that replies to its first one is just in it
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	asks, err := f.open(ctx, m)
-	if err != nil || len(asks) == 0 {
-		return nil, err
+	open, err = f.open(ctx, m)
+	if err != nil || len(open) == 0 {
+		return nil, nil, err
 	}
+	asks = open
 	kind, err := rows.ChatKind(ctx, f.st.Reader, m.ChatJID)
 	if err != nil || kind != msg.ChatWeb && kind != msg.ChatDM {
 		if err != nil || m.ThreadID == "" {
-			return nil, err
+			return nil, open, err
 		}
 		// Slack has no other replies than messages of a thread. Texts of other users there are no answers, and a
 		// permission is not given by a number that may be meant for another user.
-		asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool { return !a.Who.May(m.Sender) || a.IsPermission() })
+		asks = slices.DeleteFunc(slices.Clone(asks), func(a *msg.Ask) bool {
+			return !a.Who.May(m.Sender) || a.IsPermission()
+		})
 	}
 	if len(asks) != 1 { // of several, the text does not say which
-		return nil, nil
+		return nil, open, nil
 	}
-	return asks, nil
+	return asks, open, nil
 }
 
 // open are the questions that were open in the place of a text when it was written.

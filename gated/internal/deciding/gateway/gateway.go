@@ -106,6 +106,7 @@ type Gateway struct {
 	rates    *rates
 
 	cursor    int64
+	look      bool      // rows may have come after the cursor
 	lastClock time.Time // the last reading of the clock
 	sweeper   sweeper
 	reported  []string // to Report, last
@@ -121,7 +122,7 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 		routd: newLookups(resolver{cfg.Routd, resolveTimeout, log}),
 		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
 	}
-	g.waits = newWaits(g.meter)
+	g.look, g.waits = true, newWaits(g.meter)
 	g.calls, g.requests = newCalls(&g.cfg, st, g.log, g.waits), newRequests(&g.cfg, st, log, g.waits)
 	g.members, g.rates = newMembers(st, log), newRates(st)
 	g.outside = &outside{st: st, reads: g.reads, waits: g.waits, parked: map[string]bool{}}
@@ -140,8 +141,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer sweep.Stop()
 	for ctx.Err() == nil {
 		g.guard(ctx, func() {
-			busy := g.runOnce(ctx)
-			g.listen(ctx, poll.C, sweep.C, busy)
+			step := g.work
+			if g.look {
+				step = g.runOnce
+			}
+			g.listen(ctx, poll.C, sweep.C, step(ctx))
 		})
 	}
 	return nil
@@ -167,6 +171,7 @@ func (g *Gateway) reset(ctx context.Context) {
 	g.waits.reset()
 	clear(g.members.known)
 	g.rates.reset()
+	g.look = true
 	_ = g.enqueueUndecided(ctx)
 }
 
@@ -192,8 +197,9 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 	case <-ctx.Done():
 	case <-g.wake:
 		g.agents.Poked()
-		g.sweeper.poked, g.sweeper.pokedAt = true, time.Now()
+		g.look, g.sweeper.poked, g.sweeper.pokedAt = true, true, time.Now()
 	case <-poll:
+		g.look = true
 		g.checkRoutes(ctx)
 	case <-sweep:
 		g.sweep(ctx)
@@ -210,28 +216,37 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 // runOnce reads new rows, makes one pass over their chats, and reports whether
 // there is more to do at once.
 func (g *Gateway) runOnce(ctx context.Context) (more bool) {
-	if ctx.Err() != nil {
-		return false
-	}
-	jids, arrived, next, err := rows.NewMessages(ctx, g.st.Reader, g.cursor, ingestRows)
-	if g.reads.Note(ctx, err) != nil {
+	if ctx.Err() != nil || !g.ingest(ctx) {
 		return false // the next poll or poke retries
 	}
-	g.meter.woken(arrived, g.cfg.Now())
-	g.log.woken(next, jids...)
-	for _, jid := range jids {
-		g.waits.add(g.waits.chat(jid))
-	}
+	return g.work(ctx)
+}
+
+// work is runOnce without new rows.
+func (g *Gateway) work(ctx context.Context) (more bool) {
 	g.noticeClock()
-	more = next != g.cursor
-	g.cursor = next
 	g.waits.addDue(g.now())
 	if g.hasWork() {
 		g.pass(ctx)
 	}
 	g.requests.start(ctx)
 	g.reportWaits()
-	return more || g.hasWork()
+	return g.look || g.hasWork()
+}
+
+// ingest reads the rows after the cursor, and puts their chats on the list. It reports false if it could not.
+func (g *Gateway) ingest(ctx context.Context) bool {
+	read, err := rows.NewMessages(ctx, g.st.Reader, g.cursor, ingestRows)
+	if g.reads.Note(ctx, err) != nil {
+		return false
+	}
+	g.meter.woken(read.Arrived, g.cfg.Now())
+	g.log.woken(read.Cursor, read.Chats...)
+	for _, jid := range read.Chats {
+		g.waits.add(g.waits.chat(jid))
+	}
+	g.cursor, g.look = read.Cursor, read.More
+	return true
 }
 
 // reportWaits reports the daemons that messages wait for, if they have changed.

@@ -221,10 +221,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 	list, bytes := 0, 0
 	stops, err := rows.Stops(ctx, g.st.Reader, "")
 	if err == nil {
-		g.reader.operators, err = g.st.Operators(ctx, g.cfg.Operators)
-	}
-	if err == nil {
-		g.reader.code, err = rows.FindOperatorCode(ctx, g.st.Reader)
+		g.reader.operators, g.reader.code, err = rows.Operators(ctx, g.st.Reader, g.cfg.Operators)
 	}
 	if err == nil {
 		err = g.outside.follow(ctx)

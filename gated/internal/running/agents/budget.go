@@ -104,9 +104,13 @@ func dollars(usd float64) string { return fmt.Sprintf("$%.2f", usd) }
 // errOverBudget means that a turn was ended that may not begin.
 var errOverBudget = errors.New("a budget is used up")
 
-// refuse ends a turn that may not begin, and reports whether it did.
-func (b *budgets) refuse(t *msg.Turn) bool {
-	over := b.overNow(t)
+// refuse ends a turn that may not begin, and reports whether it did. Like overNow, it takes a budget that cannot be
+// read for one that is not used up.
+func (b *budgets) refuse(t *msg.Turn, limit groupconfig.Budget) bool {
+	over, err := b.over(t, limit)
+	if err != nil {
+		b.env.log.Warn("budget not checked", "turn", t.ID, "folder", t.Folder, "err", err)
+	}
 	return over != nil && b.end(t, over, nil)
 }
 

@@ -97,8 +97,17 @@ func (m *Manager) stored(lanes []string) {
 	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
 }
 
-// endFileWaits lets the turns start whose rows have no pending file any more.
+// endFileWaits lets the turns start whose rows have no pending file any more. Every poke calls it, and few turns have
+// files: it looks only while some of this process's turns wait for them.
 func (m *Manager) endFileWaits() {
+	if !m.filesWait.Swap(false) {
+		return
+	}
+	wait, err := rows.FilesWait(m.env.ctx, m.env.st.Reader)
+	if !wait && err == nil {
+		return
+	}
+	m.filesWait.Store(true)
 	ready, err := rows.FilesReady(m.env.ctx, m.env.st.Reader)
 	if err != nil || len(ready) == 0 {
 		return // the next poke or sweep looks again
@@ -120,6 +129,7 @@ func (m *Manager) endFileWaits() {
 // sweep finds open work again from the rows: nothing waits for ever for a call that
 // was lost.
 func (m *Manager) sweep() {
+	m.filesWait.Store(true) // those of other processes too
 	m.endFileWaits()
 	notify(m.stops.found)
 	m.live.signal(ctlReread)

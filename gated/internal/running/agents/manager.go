@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -124,6 +125,8 @@ type Manager struct {
 	former *former
 	marks  *waitMarks
 	poked  chan struct{} // files may have been downloaded
+	// filesWait says that turns may wait for files.
+	filesWait atomic.Bool
 	peers  chan struct{} // a peer has changed something
 
 	groups   *groups
@@ -152,6 +155,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics prometheus.Regis
 		marks: &waitMarks{env: e, groups: groups}, budgets: &budgets{e, groups}, problems: newProblems(cfg.Report),
 		poked: make(chan struct{}, 1), peers: make(chan struct{}, 1),
 	}
+	m.filesWait.Store(true)
 	m.sched = &scheduler{queue: queue.New(cfg.MaxAgents, cfg.Now, turnRows{e}), live: live, start: m.start}
 	m.stops = &stops{env: e, live: live, sched: m.sched, found: make(chan struct{}, 1)}
 	m.meter = newMeter(metrics, m.sched.queue, st, &cfg)
@@ -270,6 +274,9 @@ func (e *env) endRun(tx *store.Tx, run int64, problem string) error {
 func (m *Manager) Dispatch(turns ...*msg.Turn) {
 	m.marks.watch(turns...)
 	for _, t := range turns {
+		if t.WaitsFor == msg.WaitsFiles {
+			m.filesWait.Store(true)
+		}
 		if t.RunID == 0 {
 			m.env.log.Debug("turn queued", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "wait", m.env.waitOf(t))
 			m.fresh.add(t.Lane())

@@ -28,14 +28,22 @@ type prompts struct {
 	announced string            // the date that was given last
 }
 
+// facts reads the facts for a turn's prompt and the settings of now, retrying while the database fails.
+func (p *prompts) facts(t *msg.Turn) (facts rows.PromptFacts, err error) {
+	err = p.env.retryDB(p.env.ctx, "read turn", func() (err error) {
+		facts, err = rows.ReadPromptFacts(p.env.ctx, p.env.st.Reader, t, p.row.ID, p.shown.Upto)
+		if err == nil {
+			_, err = p.settings.at(facts.Groups)
+		}
+		return err
+	})
+	return facts, err
+}
+
 // build builds a turn's prompt, retrying while the database fails. session is the one to resume, if it is the first
 // prompt.
-func (p *prompts) build(t *msg.Turn) (text, session string, err error) {
-	err = p.env.retryDB(p.env.ctx, "read turn", func() (err error) {
-		facts, err := rows.ReadPromptFacts(p.env.ctx, p.env.st.Reader, t, p.row.ID, p.shown.Upto)
-		if err != nil {
-			return err
-		}
+func (p *prompts) build(t *msg.Turn, facts rows.PromptFacts) (text, session string, err error) {
+	err = p.env.retryDB(p.env.ctx, "build prompt", func() (err error) {
 		if err = p.announceLater(t, &facts); err != nil {
 			return err
 		}

@@ -303,10 +303,14 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	if r.agent.ending() {
 		return // finalize queues it again
 	}
-	if r.prompts.started && r.m.budgets.refuse(t) { // of the first one open has checked it
+	facts, err := r.prompts.facts(t)
+	if err != nil {
+		return // gated is stopping
+	}
+	if r.prompts.started && r.m.budgets.refuse(t, r.settings.now.Budget) { // of the first one open has checked it
 		return
 	}
-	text, session, err := r.prompts.build(t)
+	text, session, err := r.prompts.build(t, facts)
 	if err != nil {
 		return // gated is stopping
 	}

@@ -91,7 +91,7 @@ func (m *Manager) open(t queue.Turn) (r *run, turn *msg.Turn, err error) {
 		if turn, err = m.env.st.Turn(m.env.ctx, t.ID); err != nil {
 			return nil, nil, err
 		}
-		if turn != nil && turn.State == msg.TurnQueued && m.budgets.refuse(turn) {
+		if turn != nil && turn.State == msg.TurnQueued && m.budgets.refuse(turn, setup.Budget) {
 			return nil, nil, errOverBudget
 		}
 	}
