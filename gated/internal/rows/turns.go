@@ -159,6 +159,12 @@ type ending struct {
 func endTurn(tx *store.Tx, t *msg.Turn, e ending, now int64) error {
 	const updateEndTurn = `UPDATE turns SET state = ?1, reason = ?2, error = ?3, error_kind = ?4, ended_at = ?5, attempts = attempts + CASE ?1 WHEN 'failed' THEN 1 ELSE 0 END,
 		frames = frames + ?7, observed_upto = max(observed_upto, ?8), answered_with = ?9 WHERE id = ?6 AND state IN ('queued', 'running')`
+	// a mark, open questions, lines of the prompt, a progress with a text
+	const queryLeftBehind = `SELECT
+		EXISTS (SELECT 1 FROM messages m INDEXED BY messages_turn WHERE m.turn_id = ?1 AND m.direction = 'out' AND m.source = 'waiting'),
+		EXISTS (SELECT 1 FROM asks WHERE turn_id = ?1 AND state = 'open'),
+		EXISTS (SELECT 1 FROM system_messages WHERE turn_id = ?1),
+		EXISTS (SELECT 1 FROM turn_progress WHERE turn_id = ?1 AND text <> '')`
 	const deleteSystem = `DELETE FROM system_messages WHERE turn_id = ? AND (? OR event = 'new_session')`
 	tx.Note(failpoint.EndTurn)
 	id := t.ID
@@ -170,24 +176,35 @@ func endTurn(tx *store.Tx, t *msg.Turn, e ending, now int64) error {
 	tx.TurnEnded(e.state, e.reason)
 	tx.PokePeers()
 	tx.Poke("routd")
-	if e.state != msg.TurnCancelled { // CancelTurn does it, behind its replies
+	var marked, asked, briefed, progressed bool // most turns leave nothing behind
+	if _, err := tx.Find([]any{&marked, &asked, &briefed, &progressed}, queryLeftBehind, id); err != nil {
+		return err
+	}
+	if marked && e.state != msg.TurnCancelled { // CancelTurn does it, behind its replies
 		if err := tx.Unmark(id, now); err != nil {
 			return err
 		}
 	}
-	if err := expireAsks(tx, id, now); err != nil {
-		return err
+	if asked {
+		if err := expireAsks(tx, id, now); err != nil {
+			return err
+		}
 	}
 	if err := endRequest(tx, t, e.state, now); err != nil {
 		return err
 	}
-	if err := tx.Exec(deleteSystem, id, e.state == msg.TurnDone); err != nil {
-		return err
+	if briefed {
+		if err := tx.Exec(deleteSystem, id, e.state == msg.TurnDone); err != nil {
+			return err
+		}
 	}
-	if e.state == msg.TurnDone { // the answer is a message now
+	switch {
+	case progressed && e.state == msg.TurnDone: // the answer is a message now
 		return tx.Exec(`UPDATE turn_progress SET text = '' WHERE turn_id = ?`, id)
+	case briefed && e.state != msg.TurnDone:
+		return tx.Exec(`UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`, id)
 	}
-	return tx.Exec(`UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`, id)
+	return nil
 }
 
 // CancelTurn ends an open turn and cancels its unsent replies. It returns
