@@ -5,6 +5,7 @@ package failpoint
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,19 +42,34 @@ var chosen = sync.OnceValue(func() *target {
 	return f
 })
 
-// traceFile is the file that FAILPOINT_TRACE names, nil for none.
-var traceFile = sync.OnceValue(func() *os.File {
-	name := os.Getenv("FAILPOINT_TRACE")
-	if name == "" {
-		return nil
+// traceFile is the file that FAILPOINT_TRACE names, nil for none, and statementFile that of FAILPOINT_STATEMENTS.
+var (
+	traceFile     = fileOf("FAILPOINT_TRACE")
+	statementFile = fileOf("FAILPOINT_STATEMENTS")
+)
+
+func fileOf(variable string) func() *os.File {
+	return sync.OnceValue(func() *os.File {
+		name := os.Getenv(variable)
+		if name == "" {
+			return nil
+		}
+		file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", variable, err)
+			os.Exit(78)
+		}
+		return file
+	})
+}
+
+// Statement appends the program and a statement that it runs, in one line, to the file that FAILPOINT_STATEMENTS names.
+func Statement(query string) {
+	if file := statementFile(); file != nil {
+		line := filepath.Base(os.Args[0]) + " " + strings.Join(strings.Fields(query), " ") + "\n"
+		_, _ = file.WriteString(line) // without a line a test counts one statement less
 	}
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "FAILPOINT_TRACE: %v\n", err)
-		os.Exit(78)
-	}
-	return file
-})
+}
 
 // At kills the program if FAILPOINT names the point. It appends the time in Unix nanoseconds and the point to the
 // file that FAILPOINT_TRACE names.

@@ -17,6 +17,7 @@ import (
 
 	_ "github.com/mattn/go-sqlite3" // the database/sql driver
 
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -286,6 +287,7 @@ func (p *prepared) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 }
 
 func (p *prepared) exec(query string, args []any) (sql.Result, error) {
+	failpoint.Statement(query)
 	st, err := p.stmt(Uncancelled(), query)
 	if err != nil {
 		return nil, err
@@ -299,6 +301,7 @@ func (p *prepared) later(query string, args []any) error {
 }
 
 func (p *prepared) query(ctx context.Context, row func(Scan) (bool, error), query string, args []any) error {
+	failpoint.Statement(query)
 	st, err := p.stmt(ctx, query)
 	if err != nil {
 		return err
