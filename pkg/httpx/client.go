@@ -31,6 +31,7 @@ type Client struct {
 	Base string // URL without a trailing slash
 	HTTP *http.Client
 
+	socket         string // "" for a daemon at a URL
 	peer           string // the daemon's name in errors: its URL or its socket
 	daemon, secret string // what requests are signed for and with; no secret on a socket
 	unproven       bool   // answers need not be signed

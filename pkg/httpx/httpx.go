@@ -44,15 +44,20 @@ func Error(w http.ResponseWriter, err error) { ErrorStatus(w, apierr.KindOf(err)
 // ErrorStatus is Error with a status that says more than that of the error's kind.
 func ErrorStatus(w http.ResponseWriter, status int, err error) {
 	var body errorBody
-	body.Error.Kind, body.Error.Message = apierr.KindOf(err), "internal error"
-	var e *apierr.Error
-	if body.Error.Kind != apierr.Internal && errors.As(err, &e) {
-		body.Error.Message = e.Message
-	}
+	body.Error.Kind, body.Error.Message = apierr.KindOf(err), messageOf(err)
 	if rec := recorderOf(w); rec != nil {
 		rec.err = err
 	}
 	JSON(w, status, body)
+}
+
+// messageOf is the message of an error for the caller.
+func messageOf(err error) string {
+	var e *apierr.Error
+	if apierr.KindOf(err) != apierr.Internal && errors.As(err, &e) {
+		return e.Message
+	}
+	return "internal error"
 }
 
 // Decode reads a request's body as one JSON value. For an unknown field, a second value or a wrong

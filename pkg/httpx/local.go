@@ -88,7 +88,7 @@ func giveAway(folder *os.File, name string) error {
 // NewLocalClient returns a client of the daemon that listens on a socket, with a timeout of 10 s per call. It connects
 // only where no other user than this one, root and the owner of the data folder could have put the socket.
 func NewLocalClient(path string) *Client {
-	return &Client{Base: localBase, HTTP: newHTTP(dialLocal(path)), peer: path}
+	return &Client{Base: localBase, HTTP: newHTTP(dialLocal(path)), socket: path, peer: path}
 }
 
 func dialLocal(path string) Dial {

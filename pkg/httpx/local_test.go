@@ -1,13 +1,18 @@
 package httpx
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -56,6 +61,122 @@ func TestLocal_Socket_NeedsNoSecretAndShowsNone(t *testing.T) {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v; want %v", name, info.Mode(), err, want)
 		}
+	}
+}
+
+// TestTalk_Questions_AnsweredOnOneConnection: conns says how many connections the daemon got by then.
+func TestTalk_Questions_AnsweredOnOneConnection(t *testing.T) {
+	t.Parallel()
+	type text struct{ Text string }
+	path := filepath.Join(t.TempDir(), "routd.http.sock")
+	var conns, posts atomic.Int32
+	var logged strings.Builder
+	release := make(chan struct{})
+	answer := func(_ context.Context, q *text) (*text, error) {
+		switch q.Text {
+		case "refuse":
+			return nil, apierr.New(apierr.Conflict, "taken")
+		case "bug":
+			return nil, errors.New("details")
+		case "panic":
+			panic("details")
+		case "slow":
+			<-release
+		}
+		return &text{q.Text + "!"}, nil
+	}
+	serve := func(talks bool) *Server {
+		log := slog.New(slog.NewTextHandler(&logged, nil))
+		router := NewRouter(log, nil)
+		if talks {
+			router.Get("/v1/x", ServeTalk(time.Minute, answer))
+		}
+		router.Post("/v1/x", NewLimit(time.Minute).Wrap(func(r *http.Request) (*Answer, error) {
+			posts.Add(1)
+			q, _ := Decode[text](r)
+			a, err := answer(r.Context(), &q)
+			return &Answer{http.StatusOK, a}, err
+		}))
+		server, err := ListenLocal(path, router, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.http.ConnState = func(c net.Conn, state http.ConnState) {
+			if stateChanged(c, state); state == http.StateNew {
+				conns.Add(1)
+			}
+		}
+		go func() { _ = server.Serve() }()
+		return server
+	}
+	client := NewLocalClient(path)
+	defer client.HTTP.CloseIdleConnections()
+	talk := client.Talk("/v1/x")
+	defer talk.close()
+	var server *Server
+	for _, tt := range []struct {
+		ask, gets, fails string
+		kind             apierr.Kind
+		conns, posts     int32
+	}{
+		{"down", "", "does not answer", apierr.Unavailable, 0, 0},
+		{"start", "", "", "", 0, 0},
+		{"a", "a!", "", "", 1, 0},
+		{"refuse", "", "taken", apierr.Conflict, 1, 0},
+		{"bug", "", "internal error", apierr.Internal, 1, 0},
+		{"panic", "", "internal error", apierr.Internal, 1, 0},
+		{strings.Repeat("b", 1<<20), strings.Repeat("b", 1<<20) + "!", "", "", 1, 0},
+		{"slow", "", context.DeadlineExceeded.Error(), apierr.Unavailable, 1, 0},
+		{"c", "c!", "", "", 2, 0},
+		{"older version", "", "", "", 2, 0},
+		{"d", "d!", "", "", 4, 1}, // one connection is refused
+		{"e", "e!", "", "", 4, 2},
+	} {
+		switch tt.ask {
+		case "start":
+			server = serve(true)
+			continue
+		case "older version":
+			_ = server.Close(t.Context())
+			talk.conn.Close() // as the end of the process does
+			server = serve(false)
+			continue
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		if tt.ask == "slow" {
+			cancel()
+			ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+		}
+		var got text
+		err := talk.Ask(ctx, text{tt.ask}, &got)
+		cancel()
+		if apierr.KindOf(err) != tt.kind || err != nil && !strings.Contains(err.Error(), tt.fails) || got.Text != tt.gets {
+			t.Errorf("%.10s: %.10q, %v", tt.ask, got.Text, err)
+		}
+		if conns.Load() != tt.conns || posts.Load() != tt.posts {
+			t.Errorf("%.10s: %d connections, %d posts, want %d and %d", tt.ask, conns.Load(), posts.Load(), tt.conns, tt.posts)
+		}
+		if tt.ask == "slow" {
+			close(release)
+		}
+	}
+	if err := server.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(logged.String(), "request failed"); n != 2 || !strings.Contains(logged.String(), "panic: details") {
+		t.Errorf("logged %d: %s", n, logged.String())
+	}
+}
+
+// A talk is for callers on the socket: they are proven once, and a question carries no signature.
+func TestTalk_FromElsewhere_Refused(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/x", nil)
+	r.Header.Set("Upgrade", talkProtocol)
+	ServeTalk(time.Minute, func(context.Context, *int) (*int, error) { return nil, errors.New("asked") })(w, r)
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "ask by POST") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 

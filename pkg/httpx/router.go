@@ -87,7 +87,8 @@ func requestSeconds(reg prometheus.Registerer) *prometheus.HistogramVec {
 func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			rec := &recorder{WrapResponseWriter: middleware.NewWrapResponseWriter(w, r.ProtoMajor)}
+			rec := &recorder{WrapResponseWriter: middleware.NewWrapResponseWriter(w, r.ProtoMajor), log: log,
+				seconds: seconds}
 			start := time.Now()
 			defer func() {
 				p := recover()
@@ -95,21 +96,27 @@ func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handl
 					rec.panicked(p)
 				}
 				status := cmp.Or(rec.Status(), http.StatusOK) // the server sends it for a handler that wrote nothing
-				route := chi.RouteContext(r.Context()).RoutePattern()
-				seconds.WithLabelValues(method(r), route, strconv.Itoa(status)).Observe(time.Since(start).Seconds())
-				switch {
-				case rec.stack != "":
+				if rec.stack != "" {
 					log.Error("panic in request handler", "method", r.Method, "path", r.URL.Path, "panic", p, "stack",
 						rec.stack)
-				case rec.err != nil && apierr.KindOf(rec.err) == apierr.Internal && !gone(r, rec.err):
-					log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", rec.err)
+					rec.err = nil
 				}
+				rec.note(r, method(r), start, status, rec.err)
 				if p != nil && rec.cutOff {
 					panic(http.ErrAbortHandler)
 				}
 			}()
 			next.ServeHTTP(rec, r)
 		})
+	}
+}
+
+// note measures a request that was answered, and logs its error if that is a bug.
+func (rec *recorder) note(r *http.Request, method string, start time.Time, status int, err error) {
+	route := chi.RouteContext(r.Context()).RoutePattern()
+	rec.seconds.WithLabelValues(method, route, strconv.Itoa(status)).Observe(time.Since(start).Seconds())
+	if err != nil && apierr.KindOf(err) == apierr.Internal && !gone(r, err) {
+		rec.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 	}
 }
 
@@ -131,6 +138,9 @@ func method(r *http.Request) string {
 // recorder remembers how a request was answered.
 type recorder struct {
 	middleware.WrapResponseWriter
+	log     *slog.Logger
+	seconds *prometheus.HistogramVec
+
 	err    error  // the error that Error was called with
 	stack  string // of a panic
 	cutOff bool   // the answer is incomplete and the client must see that

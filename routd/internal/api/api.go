@@ -55,6 +55,7 @@ func Resolved(metrics prometheus.Registerer) *prometheus.CounterVec {
 // kind has its own limits, so that neither takes the other's place.
 func (a *API) Mount(r chi.Router) {
 	questions, changes := httpx.NewLimit(questionTimeout), httpx.NewLimit(changeTimeout)
+	r.Get(routeapi.Path, httpx.ServeTalk(questionTimeout, a.answerAll)) // gated's, which asks about every message
 	for _, e := range []struct {
 		method, path string
 		limit        *httpx.Limit

@@ -18,18 +18,24 @@ func (a *API) resolve(r *http.Request) (*httpx.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	response, err := a.answerAll(r.Context(), &request)
+	return answer(http.StatusOK, response, err)
+}
+
+// answerAll answers the questions about rows.
+func (a *API) answerAll(ctx context.Context, request *routeapi.Request) (*routeapi.Response, error) {
 	if n := len(request.Items); n > routeapi.MaxItems {
 		return nil, apierr.New(apierr.BadRequest, "%d items, at most %d are taken at once", n, routeapi.MaxItems)
 	}
-	response, err := a.decide(r.Context(), request.Items)
+	response, err := a.decide(ctx, request.Items)
 	if err != nil {
 		return nil, err
 	}
 	for i := range response.Items {
-		a.count(r.Context(), &request.Items[i], &response.Items[i])
+		a.count(ctx, &request.Items[i], &response.Items[i])
 	}
 	failpoint.At(failpoint.Answering)
-	return &httpx.Answer{Status: http.StatusOK, Body: response}, nil
+	return response, nil
 }
 
 // decide answers all items or none: they are decided in order, since one may claim for the next.

@@ -18,6 +18,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
 
@@ -119,7 +120,7 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 	reg prometheus.Registerer) *Gateway {
 	g := &Gateway{
 		cfg: cfg, st: st, log: rowLog{log}, agents: agents, wake: wake, meter: newMeter(reg, st, cfg.Now),
-		routd: newLookups(resolver{cfg.Routd, resolveTimeout, log}),
+		routd: newLookups(resolver{cfg.Routd.Talk(routeapi.Path), resolveTimeout, log}),
 		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
 	}
 	g.look, g.waits = true, newWaits(g.meter)

@@ -160,11 +160,11 @@ func (ls *lookups) end(ctx context.Context, l *lookup) {
 		ls.probeAt = time.Now().Add(probeEvery)
 		if !ls.away() && ctx.Err() == nil {
 			ls.awaySince = time.Now()
-			ls.log.Error("routd is not answering; messages wait, commands still work", "url", ls.client.Base, "err",
+			ls.log.Error("routd is not answering; messages wait, commands still work", "url", ls.routd, "err",
 				l.err)
 		}
 	case ls.away():
-		ls.log.Info("routd is back", "url", ls.client.Base, "wait", time.Since(ls.awaySince).Round(time.Millisecond))
+		ls.log.Info("routd is back", "url", ls.routd, "wait", time.Since(ls.awaySince).Round(time.Millisecond))
 		ls.awaySince = time.Time{}
 	}
 }

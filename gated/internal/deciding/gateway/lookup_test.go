@@ -144,13 +144,13 @@ func TestLookup_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 	h := parallel(t)
 	h.g.routd.patience = commandWait
 	answers := h.routd.Config.Handler
-	h.g.routd.client.Base = serve(t, func(w http.ResponseWriter, r *http.Request) {
+	h.g.routd.routd = serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if slices.ContainsFunc(readItems(r), func(it routeapi.Item) bool { return it.Sender == "telegram:odd" }) {
 			httpx.Error(w, apierr.New(apierr.Unavailable, "it took too long")) // as routd says when its own time is over
 			return
 		}
 		answers.ServeHTTP(w, r)
-	}).Base
+	}).Talk(routeapi.Path)
 	odd := h.put("odd", from("telegram:odd"))
 	behind := h.put("behind it")
 	var others []*msg.Message
@@ -209,7 +209,7 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 	} {
 		h := newHarness(t)
 		proxied := h.routd.Config.Handler
-		h.g.routd.client.Base = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		h.g.routd.routd = serve(t, func(w http.ResponseWriter, r *http.Request) {
 			for _, it := range readItems(r) {
 				if it.Sender == "telegram:odd" {
 					httpx.Error(w, apierr.New(kind, "odd sender"))
@@ -217,7 +217,7 @@ func TestResolve_OneItemIsRefused_OthersAreAnswered(t *testing.T) {
 				}
 			}
 			proxied.ServeHTTP(w, r)
-		}).Base
+		}).Talk(routeapi.Path)
 		before := h.put("before", in("telegram:2"))
 		odd := h.put("odd", from("telegram:odd"))
 		after := h.take("after", in("telegram:3"))

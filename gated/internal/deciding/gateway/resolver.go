@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"runtime/debug"
 	"time"
@@ -19,7 +18,7 @@ const resolveTimeout = 2 * time.Second
 
 // resolver makes the requests of a lookup.
 type resolver struct {
-	client  *httpx.Client
+	routd   *httpx.Talk
 	timeout time.Duration // of one request
 	log     *slog.Logger
 }
@@ -124,6 +123,6 @@ func (r *resolver) post(ctx context.Context, items []routeapi.Item) (res routeap
 	}()
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	err = r.client.Do(ctx, http.MethodPost, routeapi.Path, routeapi.Request{Items: items}, &res)
+	err = r.routd.Ask(ctx, routeapi.Request{Items: items}, &res)
 	return res, err
 }

@@ -127,7 +127,7 @@ type Manager struct {
 	poked  chan struct{} // files may have been downloaded
 	// filesWait says that turns may wait for files.
 	filesWait atomic.Bool
-	peers  chan struct{} // a peer has changed something
+	peers     chan struct{} // a peer has changed something
 
 	groups   *groups
 	files    *files

@@ -1,0 +1,220 @@
+package httpx
+
+import (
+	"bufio"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/apierr"
+)
+
+// A talk is a connection on a daemon's socket that carries one kind of question, each as a value of encoding/gob, and
+// the answers in the same order. A GET request with this Upgrade header begins it. A question costs a third of a POST
+// request: no header is parsed, no text, and neither side hands it to another goroutine.
+const talkProtocol = "arizuko-gob"
+
+// reply is before each answer. With an error no answer follows.
+type reply struct {
+	Kind  apierr.Kind // "" for none
+	Error string
+}
+
+// Talk asks questions of one kind, one after the other. It is safe for concurrent use.
+type Talk struct {
+	client *Client
+	path   string
+
+	mu      sync.Mutex
+	conn    net.Conn // nil for none
+	in      *gob.Decoder
+	out     *gob.Encoder
+	sending *bufio.Writer
+	refused time.Time // when the daemon took no talk last
+}
+
+// retryTalk is how long questions go by POST to a daemon that takes no talk, such as one of an older version.
+const retryTalk = time.Minute
+
+// Talk returns a talk with a daemon. Questions to one that has no socket on this machine go by POST.
+func (c *Client) Talk(path string) *Talk { return &Talk{client: c, path: path} }
+
+// String is the daemon's name in errors, as that of its client.
+func (t *Talk) String() string { return t.client.String() }
+
+// Ask asks as Do does by POST.
+func (t *Talk) Ask(ctx context.Context, in, out any) error {
+	if t.client.socket == "" {
+		return t.client.Do(ctx, http.MethodPost, t.path, in, out)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	interrupted := make(chan struct{})
+	var r reply
+	takes, err := t.connect(ctx)
+	if err == nil && !takes {
+		return t.client.Do(ctx, http.MethodPost, t.path, in, out)
+	}
+	if err == nil {
+		stop := context.AfterFunc(ctx, func() {
+			_ = t.conn.SetDeadline(time.Unix(1, 0))
+			close(interrupted)
+		})
+		r, err = t.exchange(in, out)
+		if !stop() { // the connection has that deadline, or gets it
+			<-interrupted
+			err = context.Cause(ctx)
+		}
+	}
+	switch {
+	case err != nil:
+		t.close()
+		return apierr.New(apierr.Unavailable, "%s does not answer: %w", t.client,
+			&url.Error{Op: "Ask", URL: t.client.Base + t.path, Err: err})
+	case r.Kind != "":
+		return apierr.New(r.Kind, "%w", answeredError(r.Error))
+	}
+	return nil
+}
+
+// exchange sends a question, and reads its answer unless that is an error.
+func (t *Talk) exchange(in, out any) (r reply, err error) {
+	if err = t.out.Encode(in); err == nil {
+		err = t.sending.Flush()
+	}
+	if err == nil {
+		err = t.in.Decode(&r)
+	}
+	if err == nil && r.Kind == "" {
+		err = t.in.Decode(out)
+	}
+	return r, err
+}
+
+// connect begins the talk unless it goes on. It reports false if the daemon takes none.
+func (t *Talk) connect(ctx context.Context) (takes bool, err error) {
+	if t.conn != nil && quiet(t.conn) {
+		return true, nil
+	}
+	t.close()
+	if time.Since(t.refused) < retryTalk {
+		return false, nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.client.Base+t.path, nil)
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", talkProtocol)
+	conn, err := dialLocal(t.client.socket)(ctx, "", "")
+	if err != nil {
+		return false, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	reading := bufio.NewReader(conn)
+	var res *http.Response
+	if err = req.Write(conn); err == nil {
+		res, err = http.ReadResponse(reading, req)
+	}
+	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		t.refused = time.Now()
+		return false, errors.Join(context.Cause(ctx), conn.Close())
+	}
+	t.conn, t.in, t.sending = conn, gob.NewDecoder(reading), bufio.NewWriter(conn)
+	t.out = gob.NewEncoder(t.sending)
+	return true, nil
+}
+
+func (t *Talk) close() {
+	if t.conn != nil {
+		_ = t.conn.Close()
+	}
+	t.conn = nil
+}
+
+// quiet reports whether the peer of a connection has neither closed it nor sent anything. A question that is sent on a
+// closed connection fails although the daemon, which has been started again, would answer it.
+func quiet(c net.Conn) bool {
+	conn, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var got error
+	err = raw.Control(func(fd uintptr) {
+		_, _, got = unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	})
+	return err == nil && errors.Is(got, unix.EAGAIN)
+}
+
+// ServeTalk answers the questions of a talk, each within the timeout, if answer heeds its context. Others than those
+// who call on the daemon's socket are refused.
+func ServeTalk[In, Out any](timeout time.Duration, answer func(context.Context, *In) (*Out, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !isProven(r) || r.Header.Get("Upgrade") != talkProtocol {
+			Error(w, apierr.New(apierr.BadRequest, "ask by POST"))
+			return
+		}
+		conn, buf, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			Error(w, err)
+			return
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Time{}) // in place of the server's own; a closed connection fails below
+		fmt.Fprintf(buf, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", talkProtocol)
+		err = buf.Flush()
+		in, out := gob.NewDecoder(buf.Reader), gob.NewEncoder(buf.Writer)
+		rec := recorderOf(w)
+		for err == nil {
+			question := new(In)
+			if err = in.Decode(question); err != nil {
+				return
+			}
+			begun := time.Now()
+			given, failed := answerTalk(r.Context(), timeout, question, answer)
+			if rec != nil {
+				status := http.StatusOK
+				if failed != nil {
+					status = apierr.KindOf(failed).Status()
+				}
+				rec.note(r, http.MethodPost, begun, status, failed) // as if it had come by one
+			}
+			if failed != nil {
+				err = out.Encode(reply{apierr.KindOf(failed), messageOf(failed)})
+			} else if err = out.Encode(reply{}); err == nil {
+				err = out.Encode(given)
+			}
+			if err == nil {
+				err = buf.Flush()
+			}
+		}
+	}
+}
+
+// answerTalk answers one question. It returns a panic as an error.
+func answerTalk[In, Out any](ctx context.Context, timeout time.Duration, question *In,
+	answer func(context.Context, *In) (*Out, error)) (given *Out, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout-answerDelay)
+	defer cancel()
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return answer(ctx, question)
+}
