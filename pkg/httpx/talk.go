@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -127,9 +128,12 @@ func (t *Talk) connect(ctx context.Context) (takes bool, err error) {
 	if err = req.Write(conn); err == nil {
 		res, err = http.ReadResponse(reading, req)
 	}
-	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+	if err != nil {
+		return false, errors.Join(cmp.Or(context.Cause(ctx), err), conn.Close())
+	}
+	if res.StatusCode != http.StatusSwitchingProtocols {
 		t.refused = time.Now()
-		return false, errors.Join(context.Cause(ctx), conn.Close())
+		return false, conn.Close()
 	}
 	t.conn, t.in, t.sending = conn, gob.NewDecoder(reading), bufio.NewWriter(conn)
 	t.out = gob.NewEncoder(t.sending)

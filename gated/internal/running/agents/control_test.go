@@ -389,3 +389,39 @@ func TestNew_CrossesCloseOfIdleRun_TurnGoesOn(t *testing.T) {
 		t.Errorf("the agent was given %d lines, want the prompt alone", n)
 	}
 }
+
+// A turn that was stored for a run may be cancelled before the run takes it: then its agent must not get it.
+func TestCancel_StoredTurnNotTaken_IsNotPrompted(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	asked := newTurn()
+	r.store(asked, &msg.Message{Content: "!say 1"})
+	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
+	r.write(func(tx *store.Tx) error { return rows.StartRun(tx, &row, asked.ID) })
+	r.cancelChat("telegram:1")
+	setup, err := r.m.groups.setup("main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, take := range map[string]func(*run){
+		"it takes the turn first":      func(late *run) { late.take(<-late.inbox.stored) },
+		"it looks at the change first": (*run).reread,
+	} {
+		late := newRun(r.m, row, setup)
+		if err := late.agent.launch(); err != nil {
+			t.Fatal(err)
+		}
+		late.inbox.give(asked)
+		late.inbox.control(ctlReread)
+		take(late)
+		if n := len(late.turns.unanswered) + len(late.turns.prompted) + len(late.inbox.stored); n != 0 {
+			t.Errorf("%s: %d turns", name, n)
+		}
+		late.agent.proc.Stop(time.Second)
+		for ev := range late.agent.proc.Events() {
+			if ev.Exit != nil {
+				break
+			}
+		}
+	}
+}

@@ -4,19 +4,25 @@ import (
 	"context"
 
 	"arizuko/gated/internal/running/queue"
+	"arizuko/pkg/msg"
 )
+
+// maxStored is how many stored turns wait in a mailbox.
+const maxStored = 4
 
 // mailbox wakes a run, which then looks in its rows: they say which turns it has, and which were cancelled. Any
 // goroutine may send, and never blocks.
 type mailbox struct {
 	signals [controls]chan struct{}
 	piped   chan queue.Turn // queued, to be claimed
+	stored  chan *msg.Turn  // stored for the run; with ctlTurns, its rows have more of them
 	// idle gets a channel that the run closes when it handles nothing else.
 	idle chan chan struct{}
 }
 
 func newMailbox() *mailbox {
-	b := &mailbox{piped: make(chan queue.Turn, 1), idle: make(chan chan struct{})}
+	b := &mailbox{piped: make(chan queue.Turn, 1), stored: make(chan *msg.Turn, maxStored),
+		idle: make(chan chan struct{})}
 	for i := range b.signals {
 		b.signals[i] = make(chan struct{}, 1)
 	}
@@ -25,6 +31,26 @@ func newMailbox() *mailbox {
 
 // control sends a signal, once if it is sent twice.
 func (b *mailbox) control(c control) { notify(b.signals[c]) }
+
+// give gives the run a turn as it was stored for it. Of many, it reads some from the rows.
+func (b *mailbox) give(t *msg.Turn) {
+	select {
+	case b.stored <- t:
+	default:
+		b.control(ctlTurns)
+	}
+}
+
+// forgetStored empties stored.
+func (b *mailbox) forgetStored() {
+	for {
+		select {
+		case <-b.stored:
+		default:
+			return
+		}
+	}
+}
 
 // pipe gives the run a queued turn. The queue pipes one at a time: it waits for Took.
 func (b *mailbox) pipe(t queue.Turn) {

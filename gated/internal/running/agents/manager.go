@@ -281,7 +281,8 @@ func (m *Manager) Dispatch(turns ...*msg.Turn) {
 			m.env.log.Debug("turn queued", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "wait", m.env.waitOf(t))
 			m.fresh.add(t.Lane())
 		} else if r := m.live.get(t.RunID); r != nil { // one that is not there yet, or any more, reads its rows
-			r.inbox.control(ctlTurns)
+			stored := *t
+			r.inbox.give(&stored)
 		}
 	}
 }

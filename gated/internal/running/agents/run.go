@@ -119,6 +119,8 @@ func (r *run) loop() runtime.Exit {
 		select {
 		case t := <-r.inbox.piped:
 			r.claim(t)
+		case t := <-r.inbox.stored:
+			r.take(t)
 		case handled := <-r.inbox.idle:
 			close(handled)
 		case ev := <-r.agent.proc.Events():
@@ -215,6 +217,8 @@ func (r *run) catchUp() {
 	default:
 	}
 	select {
+	case t := <-r.inbox.stored:
+		r.take(t)
 	case <-r.inbox.signals[ctlTurns]:
 		_ = r.takeTurns() // else it reads them again later
 	default:
@@ -372,9 +376,21 @@ func (r *run) endDeaf() {
 	}
 }
 
+// take takes a turn as it was stored for the run. If there are more, or a turn may have been cancelled since, it reads
+// the rows.
+func (r *run) take(t *msg.Turn) {
+	if len(r.inbox.stored)+len(r.inbox.signals[ctlTurns])+len(r.inbox.signals[ctlReread]) > 0 {
+		_ = r.takeTurns() // else it reads them again later
+		return
+	}
+	r.accept(t)
+	r.report()
+}
+
 // takeTurns takes the turns that are stored for the run. Without the rows it tries again later: frames, exits and time
 // limits don't wait for the database.
 func (r *run) takeTurns() error {
+	r.inbox.forgetStored() // the rows have them, unless they were cancelled
 	turns, err := rows.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
 	if err != nil {
 		r.rereadLater()
