@@ -70,6 +70,7 @@ func TestTalk_Questions_AnsweredOnOneConnection(t *testing.T) {
 	type text struct{ Text string }
 	path := filepath.Join(t.TempDir(), "routd.http.sock")
 	var conns, posts atomic.Int32
+	var unusable atomic.Bool
 	var logged strings.Builder
 	release := make(chan struct{})
 	answer := func(_ context.Context, q *text) (*text, error) {
@@ -97,7 +98,13 @@ func TestTalk_Questions_AnsweredOnOneConnection(t *testing.T) {
 			a, err := answer(r.Context(), &q)
 			return &Answer{http.StatusOK, a}, err
 		}))
-		server, err := ListenLocal(path, router, log)
+		server, err := ListenLocal(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if unusable.Load() {
+				Error(w, apierr.New(apierr.Unavailable, "starting"))
+				return
+			}
+			router.ServeHTTP(w, r)
+		}), log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,13 +135,26 @@ func TestTalk_Questions_AnsweredOnOneConnection(t *testing.T) {
 		{strings.Repeat("b", 1<<20), strings.Repeat("b", 1<<20) + "!", "", "", 1, 0},
 		{"slow", "", context.DeadlineExceeded.Error(), apierr.Unavailable, 1, 0},
 		{"c", "c!", "", "", 2, 0},
-		{"older version", "", "", "", 2, 0},
-		{"d", "d!", "", "", 4, 1}, // one connection is refused
-		{"e", "e!", "", "", 4, 2},
+		{"another type", "", "cannot be decoded", apierr.BadRequest, 2, 0},
+		{"d", "d!", "", "", 3, 0},
+		{"starting", "", "", "", 3, 0},
+		{"e", "", "starting", apierr.Unavailable, 5, 0},
+		{"started", "", "", "", 5, 0},
+		{"f", "f!", "", "", 6, 0},
+		{"older version", "", "", "", 6, 0},
+		{"g", "g!", "", "", 8, 1}, // one connection is refused
+		{"h", "h!", "", "", 8, 2},
 	} {
 		switch tt.ask {
 		case "start":
 			server = serve(true)
+			continue
+		case "starting":
+			unusable.Store(true)
+			talk.conn.Close()
+			continue
+		case "started":
+			unusable.Store(false)
 			continue
 		case "older version":
 			_ = server.Close(t.Context())
@@ -148,7 +168,11 @@ func TestTalk_Questions_AnsweredOnOneConnection(t *testing.T) {
 			ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 		}
 		var got text
-		err := talk.Ask(ctx, text{tt.ask}, &got)
+		question := any(text{tt.ask})
+		if tt.ask == "another type" {
+			question = struct{ Text int }{7}
+		}
+		err := talk.Ask(ctx, question, &got)
 		cancel()
 		if apierr.KindOf(err) != tt.kind || err != nil && !strings.Contains(err.Error(), tt.fails) || got.Text != tt.gets {
 			t.Errorf("%.10s: %.10q, %v", tt.ask, got.Text, err)

@@ -101,7 +101,9 @@ func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handl
 						rec.stack)
 					rec.err = nil
 				}
-				rec.note(r, method(r), start, status, rec.err)
+				if !rec.talked {
+					rec.note(r, method(r), start, status, rec.err)
+				}
 				if p != nil && rec.cutOff {
 					panic(http.ErrAbortHandler)
 				}
@@ -141,6 +143,7 @@ type recorder struct {
 	log     *slog.Logger
 	seconds *prometheus.HistogramVec
 
+	talked bool   // it was a talk, of which each question is noted
 	err    error  // the error that Error was called with
 	stack  string // of a panic
 	cutOff bool   // the answer is incomplete and the client must see that

@@ -7,6 +7,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,7 +24,7 @@ import (
 // A talk is a connection on a daemon's socket that carries one kind of question, each as a value of encoding/gob, and
 // the answers in the same order. A GET request with this Upgrade header begins it. A question costs a third of a POST
 // request: no header is parsed, no text, and neither side hands it to another goroutine.
-const talkProtocol = "arizuko-gob"
+const talkProtocol = "arizuko-gob/1"
 
 // reply is before each answer. With an error no answer follows.
 type reply struct {
@@ -60,26 +61,16 @@ func (t *Talk) Ask(ctx context.Context, in, out any) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	interrupted := make(chan struct{})
-	var r reply
 	takes, err := t.connect(ctx)
 	if err == nil && !takes {
 		return t.client.Do(ctx, http.MethodPost, t.path, in, out)
 	}
+	var r reply
 	if err == nil {
-		stop := context.AfterFunc(ctx, func() {
-			_ = t.conn.SetDeadline(time.Unix(1, 0))
-			close(interrupted)
-		})
-		r, err = t.exchange(in, out)
-		if !stop() { // the connection has that deadline, or gets it
-			<-interrupted
-			err = context.Cause(ctx)
-		}
+		r, err = t.exchange(ctx, in, out)
 	}
 	switch {
 	case err != nil:
-		t.close()
 		return apierr.New(apierr.Unavailable, "%s does not answer: %w", t.client,
 			&url.Error{Op: "Ask", URL: t.client.Base + t.path, Err: err})
 	case r.Kind != "":
@@ -88,8 +79,18 @@ func (t *Talk) Ask(ctx context.Context, in, out any) error {
 	return nil
 }
 
-// exchange sends a question, and reads its answer unless that is an error.
-func (t *Talk) exchange(in, out any) (r reply, err error) {
+// exchange sends a question, and reads its answer unless that is an error. The talk ends unless all of it was read.
+func (t *Talk) exchange(ctx context.Context, in, out any) (r reply, err error) {
+	conn, whole := t.conn, false
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer func() {
+		if !stop() { // the connection has that deadline, or gets it
+			whole, err = false, context.Cause(ctx)
+		}
+		if !whole {
+			t.close()
+		}
+	}()
 	if err = t.out.Encode(in); err == nil {
 		err = t.sending.Flush()
 	}
@@ -99,6 +100,7 @@ func (t *Talk) exchange(in, out any) (r reply, err error) {
 	if err == nil && r.Kind == "" {
 		err = t.in.Decode(out)
 	}
+	whole = err == nil
 	return r, err
 }
 
@@ -131,8 +133,12 @@ func (t *Talk) connect(ctx context.Context) (takes bool, err error) {
 	if err != nil {
 		return false, errors.Join(cmp.Or(context.Cause(ctx), err), conn.Close())
 	}
-	if res.StatusCode != http.StatusSwitchingProtocols {
+	switch res.StatusCode {
+	case http.StatusSwitchingProtocols:
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
 		t.refused = time.Now()
+		fallthrough
+	default: // it may take talks later, such as when it has started
 		return false, conn.Close()
 	}
 	t.conn, t.in, t.sending = conn, gob.NewDecoder(reading), bufio.NewWriter(conn)
@@ -165,8 +171,9 @@ func quiet(c net.Conn) bool {
 	return err == nil && errors.Is(got, unix.EAGAIN)
 }
 
-// ServeTalk answers the questions of a talk, each within the timeout, if answer heeds its context. Others than those
-// who call on the daemon's socket are refused.
+// ServeTalk answers the questions of a talk, each within the timeout if answer heeds its context, which does not end
+// when the client goes away. Others than those who call on the daemon's socket are refused. Server.Close does not wait
+// for a talk: it ends with the process.
 func ServeTalk[In, Out any](timeout time.Duration, answer func(context.Context, *In) (*Out, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !isProven(r) || r.Header.Get("Upgrade") != talkProtocol {
@@ -184,30 +191,44 @@ func ServeTalk[In, Out any](timeout time.Duration, answer func(context.Context, 
 		err = buf.Flush()
 		in, out := gob.NewDecoder(buf.Reader), gob.NewEncoder(buf.Writer)
 		rec := recorderOf(w)
+		if rec != nil {
+			rec.talked = true
+		}
 		for err == nil {
 			question := new(In)
-			if err = in.Decode(question); err != nil {
+			if err = in.Decode(question); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+				errors.As(err, new(net.Error)) {
 				return
 			}
-			begun := time.Now()
-			given, failed := answerTalk(r.Context(), timeout, question, answer)
+			begun, given, failed := time.Now(), (*Out)(nil), err
+			if failed == nil {
+				given, failed = answerTalk(r.Context(), timeout, question, answer)
+			} else { // of another version; what follows could not be decoded either
+				failed = apierr.New(apierr.BadRequest, "the question cannot be decoded: %w", failed)
+			}
 			if rec != nil {
-				status := http.StatusOK
-				if failed != nil {
-					status = apierr.KindOf(failed).Status()
-				}
-				rec.note(r, http.MethodPost, begun, status, failed) // as if it had come by one
+				rec.note(r, http.MethodPost, begun, statusOf(failed), failed) // as if it had come by one
 			}
-			if failed != nil {
-				err = out.Encode(reply{apierr.KindOf(failed), messageOf(failed)})
-			} else if err = out.Encode(reply{}); err == nil {
-				err = out.Encode(given)
-			}
-			if err == nil {
-				err = buf.Flush()
-			}
+			err = errors.Join(err, writeAnswer(out, given, failed), buf.Flush())
 		}
 	}
+}
+
+func statusOf(err error) int {
+	if err == nil {
+		return http.StatusOK
+	}
+	return apierr.KindOf(err).Status()
+}
+
+func writeAnswer(out *gob.Encoder, given any, failed error) error {
+	if failed != nil {
+		return out.Encode(reply{apierr.KindOf(failed), messageOf(failed)})
+	}
+	if err := out.Encode(reply{}); err != nil {
+		return err
+	}
+	return out.Encode(given)
 }
 
 // answerTalk answers one question. It returns a panic as an error.

@@ -59,17 +59,14 @@ func Operators(ctx context.Context, r store.Reader, named map[string]bool) (all 
 	err error) {
 	const prefix = "operator" // of the keys of both
 	cursors, err := r.DaemonCursors(ctx, store.OperatorsDaemon, prefix)
-	code = parseCode(cursors[operatorCode])
-	delete(cursors, operatorCode)
-	if len(cursors) == 0 {
-		return named, code, err
-	}
 	all = make(map[string]bool, len(named)+len(cursors))
 	maps.Copy(all, named)
 	for key := range cursors {
-		all[strings.TrimPrefix(key, store.OperatorPrefix)] = true
+		if sender, made := strings.CutPrefix(key, store.OperatorPrefix); made {
+			all[sender] = true
+		}
 	}
-	return all, code, err
+	return all, parseCode(cursors[operatorCode]), err
 }
 
 // PutOperatorCode stores a code in place of the one before.

@@ -65,20 +65,23 @@ type PromptFacts struct {
 	Kind         msg.ChatKind // of the turn's chat, "" if no adapter has described it
 	Title        string       // of the turn's chat, its first 256 characters
 	Unseen       bool         // the chat has rows that are neither of the turn nor shown to its run
+	Running      bool         // the run still has the turn
 }
 
 // ReadPromptFacts returns the facts for the prompt of a turn, as of one moment. The turn's
 // run has been shown the rows of the chat up to shownUpto, and wrote its own answers.
 func ReadPromptFacts(ctx context.Context, r store.Reader, t *msg.Turn, runID, shownUpto int64) (f PromptFacts,
 	err error) {
-	// The last: whether the chat has a row after ?4 that is neither of the turn nor an answer of its run.
+	// The last but one: whether the chat has a row after ?4 that is neither of the turn nor an answer of its run.
 	const query = `SELECT EXISTS (SELECT 1 FROM system_messages WHERE folder = ?1 AND turn_id IS NULL),
 		EXISTS (SELECT 1 FROM system_messages WHERE turn_id = ?2), ifnull((SELECT value FROM router_state WHERE key = 'decision_seq'), 0),
 		(SELECT value FROM counters WHERE name = 'routing'), ifnull(c.kind, ''), ifnull(substr(c.title, 1, 256), ''),
 		EXISTS (SELECT 1 FROM messages m INDEXED BY messages_chat WHERE m.chat_jid = ?3 AND m.id > ?4 AND m.turn_id IS DISTINCT FROM ?2
-		AND NOT (m.direction = 'out' AND EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id AND t.run_id = ?5)))
+		AND NOT (m.direction = 'out' AND EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id AND t.run_id = ?5))),
+		EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND state = 'running' AND run_id = ?5)
 		FROM (SELECT 1) one LEFT JOIN chats c ON c.jid = ?3`
-	_, err = r.Get(ctx, []any{&f.SystemWaits, &f.HasSystem, &f.LastDecision, &f.Groups, &f.Kind, &f.Title, &f.Unseen},
+	_, err = r.Get(ctx, []any{&f.SystemWaits, &f.HasSystem, &f.LastDecision, &f.Groups, &f.Kind, &f.Title, &f.Unseen,
+		&f.Running},
 		query, t.Folder, t.ID, t.ChatJID, shownUpto, runID)
 	return f, err
 }

@@ -406,11 +406,16 @@ func TestCancel_StoredTurnNotTaken_IsNotPrompted(t *testing.T) {
 	for name, take := range map[string]func(*run){
 		"it takes the turn first":      func(late *run) { late.take(<-late.inbox.stored) },
 		"it looks at the change first": (*run).reread,
+		"it has looked at the change before": func(late *run) {
+			<-late.inbox.signals[ctlReread]
+			late.take(<-late.inbox.stored)
+		},
 	} {
 		late := newRun(r.m, row, setup)
 		if err := late.agent.launch(); err != nil {
 			t.Fatal(err)
 		}
+		late.prompts.started = true
 		late.inbox.give(asked)
 		late.inbox.control(ctlReread)
 		take(late)

@@ -98,9 +98,10 @@ func (m *Manager) stored(lanes []string) {
 }
 
 // endFileWaits lets the turns start whose rows have no pending file any more. Every poke calls it, and few turns have
-// files: it looks only while some of this process's turns wait for them.
+// files: it looks only while some turns wait for them. Those of other
+// processes, which may end, it does not know.
 func (m *Manager) endFileWaits() {
-	if !m.filesWait.Swap(false) {
+	if !m.filesWait.Swap(false) && m.env.cfg.Peers.Self == 0 {
 		return
 	}
 	wait, err := rows.FilesWait(m.env.ctx, m.env.st.Reader)
@@ -129,7 +130,7 @@ func (m *Manager) endFileWaits() {
 // sweep finds open work again from the rows: nothing waits for ever for a call that
 // was lost.
 func (m *Manager) sweep() {
-	m.filesWait.Store(true) // those of other processes too
+	m.filesWait.Store(true)
 	m.endFileWaits()
 	notify(m.stops.found)
 	m.live.signal(ctlReread)

@@ -311,6 +311,9 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	if err != nil {
 		return // gated is stopping
 	}
+	if r.prompts.started && !facts.Running { // it was cancelled meanwhile; of a first one the agent is interrupted
+		return
+	}
 	if r.prompts.started && r.m.budgets.refuse(t, r.settings.now.Budget) { // of the first one open has checked it
 		return
 	}
