@@ -143,7 +143,7 @@ type recorder struct {
 	log     *slog.Logger
 	seconds *prometheus.HistogramVec
 
-	talked bool   // it was a talk, of which each question is noted
+	talked bool   // each question of a talk is measured by itself
 	err    error  // the error that Error was called with
 	stack  string // of a panic
 	cutOff bool   // the answer is incomplete and the client must see that

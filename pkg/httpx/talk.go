@@ -22,8 +22,8 @@ import (
 )
 
 // A talk is a connection on a daemon's socket that carries one kind of question, each as a value of encoding/gob, and
-// the answers in the same order. A GET request with this Upgrade header begins it. A question costs a third of a POST
-// request: no header is parsed, no text, and neither side hands it to another goroutine.
+// the answers in the same order. A GET request with this Upgrade header begins it. No header or text is parsed, and no
+// question handed to another goroutine. The number grows with a change of values that an older side cannot decode.
 const talkProtocol = "arizuko-gob/1"
 
 // reply is before each answer. With an error no answer follows.

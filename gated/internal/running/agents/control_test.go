@@ -169,14 +169,7 @@ func TestCancel_RunIsStarting_IsAppliedLate(t *testing.T) {
 	r.gate("main", "never")
 	asked := newTurn()
 	r.store(asked, &msg.Message{Content: "!hold never"})
-	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
-	r.write(func(tx *store.Tx) error { return rows.StartRun(tx, &row, asked.ID) })
-	r.cancelChat("telegram:1")
-	setup, err := r.m.groups.setup("main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	late := newRun(r.m, row, setup)
+	late := r.startCancelled(asked)
 	late.inbox.control(ctlReread) // as start does
 	late.serve(asked)
 	if late.agent.phase != phaseInterrupted {
@@ -390,19 +383,26 @@ func TestNew_CrossesCloseOfIdleRun_TurnGoesOn(t *testing.T) {
 	}
 }
 
+// startCancelled stores a run of a turn, then a /stop. The run is not served.
+func (r *harness) startCancelled(t *msg.Turn) *run {
+	r.t.Helper()
+	row := msg.Run{Folder: t.Folder, ChatJID: t.ChatJID, Runtime: "process"}
+	r.write(func(tx *store.Tx) error { return rows.StartRun(tx, &row, t.ID) })
+	r.cancelChat(t.ChatJID)
+	setup, err := r.m.groups.setup(t.Folder)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return newRun(r.m, row, setup)
+}
+
 // A turn that was stored for a run may be cancelled before the run takes it: then its agent must not get it.
 func TestCancel_StoredTurnNotTaken_IsNotPrompted(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
 	asked := newTurn()
 	r.store(asked, &msg.Message{Content: "!say 1"})
-	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
-	r.write(func(tx *store.Tx) error { return rows.StartRun(tx, &row, asked.ID) })
-	r.cancelChat("telegram:1")
-	setup, err := r.m.groups.setup("main")
-	if err != nil {
-		t.Fatal(err)
-	}
+	began := r.startCancelled(asked)
 	for name, take := range map[string]func(*run){
 		"it takes the turn first":      func(late *run) { late.take(<-late.inbox.stored) },
 		"it looks at the change first": (*run).reread,
@@ -411,7 +411,7 @@ func TestCancel_StoredTurnNotTaken_IsNotPrompted(t *testing.T) {
 			late.take(<-late.inbox.stored)
 		},
 	} {
-		late := newRun(r.m, row, setup)
+		late := newRun(r.m, began.row, began.setup)
 		if err := late.agent.launch(); err != nil {
 			t.Fatal(err)
 		}

@@ -10,12 +10,12 @@ import (
 // maxStored is how many stored turns wait in a mailbox.
 const maxStored = 4
 
-// mailbox wakes a run, which then looks in its rows: they say which turns it has, and which were cancelled. Any
-// goroutine may send, and never blocks.
+// mailbox wakes a run, which then looks in its rows: they say which turns it has, and which were cancelled. A turn that
+// was just stored for the run comes along. Any goroutine may send, and never blocks.
 type mailbox struct {
 	signals [controls]chan struct{}
 	piped   chan queue.Turn // queued, to be claimed
-	stored  chan *msg.Turn  // stored for the run; with ctlTurns, its rows have more of them
+	stored  chan *msg.Turn  // stored for the run; those for which there was no room are signalled by ctlTurns
 	// idle gets a channel that the run closes when it handles nothing else.
 	idle chan chan struct{}
 }
