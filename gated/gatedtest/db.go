@@ -7,7 +7,6 @@ var (
 	AddOperator         = rows.AddOperator
 	AddUsage            = rows.AddUsage
 	AnswerAsk           = rows.AnswerAsk
-	AnswerTurn          = rows.AnswerTurn
 	BindThread          = rows.BindThread
 	CancelReplies       = rows.CancelReplies
 	CancelTurn          = rows.CancelTurn

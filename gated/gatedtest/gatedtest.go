@@ -84,10 +84,16 @@ func Answer(run *msg.Run, turn *msg.Turn, text string) rows.Reply {
 		SenderName: "Ada"}
 }
 
+// AnswerTurn is rows.AnswerTurn.
+func AnswerTurn(tx *store.Tx, r rows.Reply, now int64) error {
+	_, err := rows.AnswerTurn(tx, r, now)
+	return err
+}
+
 // StoreReply stores a frame.
 func StoreReply(t testing.TB, s *store.Store, r rows.Reply, now int64) {
 	t.Helper()
-	storetest.Write(t, s, func(tx *store.Tx) error { return rows.AnswerTurn(tx, r, now) })
+	storetest.Write(t, s, func(tx *store.Tx) error { return AnswerTurn(tx, r, now) })
 }
 
 // Work makes an agent of the group main work on a message of a chat, in a thread or "" for none, until end is called.
@@ -116,7 +122,7 @@ func Work(t testing.TB, s *store.Store, chatJID, thread, topic, platformID strin
 	return func() {
 		t.Helper()
 		write(func(tx *store.Tx) error {
-			return rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, 2)
+			return AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, 2)
 		})
 	}
 }

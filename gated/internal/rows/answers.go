@@ -51,13 +51,14 @@ type Folded struct {
 // frame, the end of the turn, and of those folded into it, which have no row of their own.
 // For a turn that was cancelled or has left the run it changes nothing and returns
 // ErrStale, unless there is a folded one that has not: then the frame is that one's.
-func AnswerTurn(tx *store.Tx, r Reply, now int64) error {
+// failing reports whether a turn ended, and turns of its group had failed before.
+func AnswerTurn(tx *store.Tx, r Reply, now int64) (failing bool, err error) {
 	tx.Note(failpoint.AnswerTurn)
 	var folded []*msg.Turn
 	for _, f := range append([]Folded{{r.TurnID, r.ObservedUpto}}, r.With...) {
 		t, err := tx.Turn(store.Uncancelled(), f.TurnID)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if t != nil && t.RunID == r.RunID && (t.State == msg.TurnRunning || t.State == msg.TurnDone) {
 			t.ObservedUpto = f.ObservedUpto
@@ -65,35 +66,38 @@ func AnswerTurn(tx *store.Tx, r Reply, now int64) error {
 		}
 	}
 	if len(folded) == 0 {
-		return fmt.Errorf("answer turn %d of run %d: %w", r.TurnID, r.RunID, store.ErrStale)
+		return false, fmt.Errorf("answer turn %d of run %d: %w", r.TurnID, r.RunID, store.ErrStale)
 	}
 	t := folded[0]
 	if err := putReply(tx, t, folded[1:], r, now); err != nil {
-		return err
+		return false, err
 	}
 	if err := StoreSession(tx, &msg.Run{ID: r.RunID, Folder: t.Folder, Topic: t.Topic, Agent: r.Agent}, r.SessionID,
 		now); err != nil {
-		return err
+		return false, err
 	}
 	for _, f := range folded {
-		if err := closeAnswered(tx, f, t, r, now); err != nil {
-			return err
+		before, err := closeAnswered(tx, f, t, r, now)
+		if err != nil {
+			return false, err
 		}
+		failing = failing || before
 	}
-	return nil
+	return failing, nil
 }
 
-// closeAnswered stores that a frame was for a turn: for its own, or for the one that it was folded into.
-func closeAnswered(tx *store.Tx, t, with *msg.Turn, r Reply, now int64) error {
+// closeAnswered stores that a frame was for a turn: for its own, or for the one that it was folded into. failing is
+// AnswerTurn's.
+func closeAnswered(tx *store.Tx, t, with *msg.Turn, r Reply, now int64) (failing bool, err error) {
 	const updateFrame = `UPDATE turns SET frames = frames + ?, observed_upto = ? WHERE id = ?`
 	const updateLog = `UPDATE session_log SET session_id = CASE WHEN ?1 <> '' THEN ?1 ELSE session_id END,
 		message_count = message_count + CASE WHEN ?2 THEN (SELECT count(*) FROM messages WHERE turn_id = ?3 AND direction = 'in') ELSE 0 END
 		WHERE run_id = ?4`
 	if err := tx.Exec(updateLog, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID); err != nil {
-		return err
+		return false, err
 	}
 	if !r.Final || t.State == msg.TurnDone {
-		return tx.Exec(updateFrame, r.Text != "", t.ObservedUpto, t.ID)
+		return false, tx.Exec(updateFrame, r.Text != "", t.ObservedUpto, t.ID)
 	}
 	e := ending{state: msg.TurnDone, reason: msg.ReasonAnswered, kind: r.Kind, problem: r.Problem,
 		replied: r.Text != "", observedUpto: t.ObservedUpto}

@@ -25,7 +25,7 @@ func TestAnswerTurn_FramesOfOtherRuns_ChangeNothing(t *testing.T) {
 		"for a queued turn by 0": gatedtest.Answer(&msg.Run{}, waiting, "x"),
 	} {
 		r.SessionID = "forged"
-		refused(t, s, name, func(tx *store.Tx) error { return rows.AnswerTurn(tx, r, 310) })
+		refused(t, s, name, func(tx *store.Tx) error { return gatedtest.AnswerTurn(tx, r, 310) })
 	}
 	if got := storetest.Value[int](t, s, `SELECT count(*) FROM messages`); got != before {
 		t.Errorf("%d rows, %d before", got, before)

@@ -91,7 +91,7 @@ func Raised(ctx context.Context, r store.Reader, b BudgetScope) (usd float64, er
 func EndOverBudget(tx *store.Tx, t *msg.Turn, b BudgetScope, used, budget float64, now int64) error {
 	pokeTyping(tx, t)
 	problem := fmt.Sprintf("%s$%.2f of $%.2f", b.problem(), used, budget)
-	if err := endTurn(tx, t, ending{state: msg.TurnCancelled, reason: msg.ReasonOverBudget, problem: problem},
+	if _, err := endTurn(tx, t, ending{state: msg.TurnCancelled, reason: msg.ReasonOverBudget, problem: problem},
 		now); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
@@ -129,7 +130,7 @@ func (m *model) answer(t *rapid.T) {
 	if before != nil && rapid.IntRange(0, 3).Draw(t, "of another run") != 0 {
 		r.RunID = before.RunID
 	}
-	if !m.attempt(t, func(tx *store.Tx, now int64) error { return rows.AnswerTurn(tx, r, now) }) {
+	if !m.attempt(t, func(tx *store.Tx, now int64) error { return gatedtest.AnswerTurn(tx, r, now) }) {
 		return
 	}
 	if before == nil || before.RunID != r.RunID {

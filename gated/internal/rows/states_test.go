@@ -23,10 +23,10 @@ var verbs = map[string]func(tx *store.Tx, turn *msg.Turn, run, other *msg.Run) e
 		return rows.TakeTurn(tx, turn.ID, other.ID, 300)
 	},
 	"frame": func(tx *store.Tx, turn *msg.Turn, run, _ *msg.Run) error {
-		return rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Text: "part", SessionID: "forged"}, 300)
+		return gatedtest.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Text: "part", SessionID: "forged"}, 300)
 	},
 	"answer": func(tx *store.Tx, turn *msg.Turn, run, _ *msg.Run) error {
-		return rows.AnswerTurn(tx, gatedtest.Answer(run, turn, "ok"), 300)
+		return gatedtest.AnswerTurn(tx, gatedtest.Answer(run, turn, "ok"), 300)
 	},
 	"finish": func(tx *store.Tx, turn *msg.Turn, _, _ *msg.Run) error {
 		return rows.FinishTurn(tx, turn, msg.TurnDone, msg.ReasonPartial, "broke", 300)

@@ -153,58 +153,59 @@ type ending struct {
 	answeredWith int64 // the turn whose answer is for this one too, 0 for none
 }
 
-// endTurn sets an open turn's final state. The system messages that its prompt
-// carried are deleted if it was answered; else they are released for the folder's
+// endTurn sets an open turn's final state, and reports whether turns of its group had failed before. The system
+// messages that its prompt carried are deleted if it was answered; else they are released for the folder's
 // next prompt, except the one about the turn's own new session.
-func endTurn(tx *store.Tx, t *msg.Turn, e ending, now int64) error {
+func endTurn(tx *store.Tx, t *msg.Turn, e ending, now int64) (failing bool, err error) {
+	// It returns what most turns do not leave behind: a mark, open questions, lines of the prompt, a progress with a
+	// text, failures of the group.
 	const updateEndTurn = `UPDATE turns SET state = ?1, reason = ?2, error = ?3, error_kind = ?4, ended_at = ?5, attempts = attempts + CASE ?1 WHEN 'failed' THEN 1 ELSE 0 END,
-		frames = frames + ?7, observed_upto = max(observed_upto, ?8), answered_with = ?9 WHERE id = ?6 AND state IN ('queued', 'running')`
-	// a mark, open questions, lines of the prompt, a progress with a text
-	const queryLeftBehind = `SELECT
-		EXISTS (SELECT 1 FROM messages m INDEXED BY messages_turn WHERE m.turn_id = ?1 AND m.direction = 'out' AND m.source = 'waiting'),
-		EXISTS (SELECT 1 FROM asks WHERE turn_id = ?1 AND state = 'open'),
-		EXISTS (SELECT 1 FROM system_messages WHERE turn_id = ?1),
-		EXISTS (SELECT 1 FROM turn_progress WHERE turn_id = ?1 AND text <> '')`
+		frames = frames + ?7, observed_upto = max(observed_upto, ?8), answered_with = ?9 WHERE id = ?6 AND state IN ('queued', 'running')
+		RETURNING EXISTS (SELECT 1 FROM messages m INDEXED BY messages_turn WHERE m.turn_id = ?6 AND m.direction = 'out' AND m.source = 'waiting'),
+		EXISTS (SELECT 1 FROM asks WHERE turn_id = ?6 AND state = 'open'),
+		EXISTS (SELECT 1 FROM system_messages WHERE turn_id = ?6),
+		EXISTS (SELECT 1 FROM turn_progress WHERE turn_id = ?6 AND text <> ''),
+		EXISTS (SELECT 1 FROM group_failures WHERE folder = ?10)`
 	const deleteSystem = `DELETE FROM system_messages WHERE turn_id = ? AND (? OR event = 'new_session')`
 	tx.Note(failpoint.EndTurn)
 	id := t.ID
-	err := change(tx, "end turn", id, updateEndTurn, e.state, e.reason, e.problem, e.kind, now, id, e.replied,
-		e.observedUpto, store.Null(e.answeredWith))
+	var marked, asked, briefed, progressed bool
+	open, err := tx.Find([]any{&marked, &asked, &briefed, &progressed, &failing}, updateEndTurn, e.state, e.reason,
+		e.problem, e.kind, now, id, e.replied, e.observedUpto, store.Null(e.answeredWith), t.Folder)
+	if err == nil && !open {
+		err = fmt.Errorf("end turn %d: %w", id, store.ErrStale)
+	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	tx.TurnEnded(e.state, e.reason)
 	tx.PokePeers()
 	tx.Poke("routd")
-	var marked, asked, briefed, progressed bool // most turns leave nothing behind
-	if _, err := tx.Find([]any{&marked, &asked, &briefed, &progressed}, queryLeftBehind, id); err != nil {
-		return err
-	}
 	if marked && e.state != msg.TurnCancelled { // CancelTurn does it, behind its replies
 		if err := tx.Unmark(id, now); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if asked {
 		if err := expireAsks(tx, id, now); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := endRequest(tx, t, e.state, now); err != nil {
-		return err
+		return false, err
 	}
 	if briefed {
 		if err := tx.Exec(deleteSystem, id, e.state == msg.TurnDone); err != nil {
-			return err
+			return false, err
 		}
 	}
 	switch {
 	case progressed && e.state == msg.TurnDone: // the answer is a message now
-		return tx.Exec(`UPDATE turn_progress SET text = '' WHERE turn_id = ?`, id)
+		err = tx.Exec(`UPDATE turn_progress SET text = '' WHERE turn_id = ?`, id)
 	case briefed && e.state != msg.TurnDone:
-		return tx.Exec(`UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`, id)
+		err = tx.Exec(`UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`, id)
 	}
-	return nil
+	return failing, err
 }
 
 // CancelTurn ends an open turn and cancels its unsent replies. It returns
@@ -218,7 +219,7 @@ func CancelTurn(tx *store.Tx, id int64, reason msg.Reason, now int64) error {
 	if t == nil {
 		return fmt.Errorf("cancel turn %d: %w", id, store.ErrStale)
 	}
-	if err := endTurn(tx, t, ending{state: msg.TurnCancelled, reason: reason}, now); err != nil {
+	if _, err := endTurn(tx, t, ending{state: msg.TurnCancelled, reason: reason}, now); err != nil {
 		return err
 	}
 	if err := CancelReplies(tx, id); err != nil {
@@ -231,7 +232,8 @@ func CancelTurn(tx *store.Tx, id int64, reason msg.Reason, now int64) error {
 // or as failed, with t.ErrorKind.
 func FinishTurn(tx *store.Tx, t *msg.Turn, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
 	pokeTyping(tx, t)
-	return endTurn(tx, t, ending{state: state, reason: reason, kind: t.ErrorKind, problem: problem}, now)
+	_, err := endTurn(tx, t, ending{state: state, reason: reason, kind: t.ErrorKind, problem: problem}, now)
+	return err
 }
 
 // Requeue says how an open turn is queued again.

@@ -26,7 +26,7 @@ func TestEndTurn_PokesRoutd(t *testing.T) {
 	run := gatedtest.Begun(t, s, first)
 	ends := []func(*store.Tx, *msg.Turn) error{
 		func(tx *store.Tx, turn *msg.Turn) error {
-			return rows.AnswerTurn(tx, gatedtest.Answer(run, turn, ""), 300)
+			return gatedtest.AnswerTurn(tx, gatedtest.Answer(run, turn, ""), 300)
 		},
 		func(tx *store.Tx, turn *msg.Turn) error {
 			return rows.CancelTurn(tx, turn.ID, msg.ReasonCancelled, 300)
@@ -67,7 +67,7 @@ func TestRequeueTurn(t *testing.T) {
 		t.Errorf("an attempt was counted: %+v", got)
 	}
 	refused(t, s, "a frame of the run it was taken from", func(tx *store.Tx) error {
-		return rows.AnswerTurn(tx, gatedtest.Answer(run, first, "late"), 300)
+		return gatedtest.AnswerTurn(tx, gatedtest.Answer(run, first, "late"), 300)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
@@ -209,7 +210,7 @@ func TestEscalate_TwoLevelsUp_EachAnswerGoesToItsAsker(t *testing.T) {
 	answer := func(turn *msg.Turn, text string) {
 		t.Helper()
 		f.write(func(tx *store.Tx) error {
-			return rows.AnswerTurn(tx, rows.Reply{RunID: runs[turn.ID], TurnID: turn.ID, Text: text, Final: true}, 9)
+			return gatedtest.AnswerTurn(tx, rows.Reply{RunID: runs[turn.ID], TurnID: turn.ID, Text: text, Final: true}, 9)
 		})
 	}
 	escalate(c)

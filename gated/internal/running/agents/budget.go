@@ -132,7 +132,7 @@ func (b *budgets) end(t *msg.Turn, over *overBudget, said *rows.Reply) bool {
 	err := b.env.persist(b.env.ctx, func(tx *store.Tx) error {
 		now := b.env.now()
 		if said != nil && said.Text != "" {
-			if err := rows.AnswerTurn(tx, *said, now); err != nil {
+			if _, err := rows.AnswerTurn(tx, *said, now); err != nil {
 				return err
 			}
 		}

@@ -119,21 +119,17 @@ func (r *run) store(t *msg.Turn, reply rows.Reply, next int64) (claimed *msg.Tur
 	var lanes []string
 	var cleared bool
 	err = r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
-		claimed = nil
+		claimed, cleared = nil, false
 		now := r.env.now()
 		if err = r.progress.put(tx); err != nil {
 			return err
 		}
-		if err = rows.AnswerTurn(tx, reply, now); err != nil {
+		failing, err := rows.AnswerTurn(tx, reply, now)
+		if err == nil && failing && reply.Kind == "" {
+			cleared, lanes, err = rows.ClearFailures(tx, t.Folder)
+		}
+		if err != nil || next == 0 {
 			return err
-		}
-		if reply.Final && reply.Kind == "" {
-			if cleared, lanes, err = rows.ClearFailures(tx, t.Folder); err != nil {
-				return err
-			}
-		}
-		if next == 0 {
-			return nil
 		}
 		err = rows.TakeTurn(tx, next, r.row.ID, now)
 		if err == nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
@@ -93,7 +94,7 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	var orphan *runtime.Proc
 	r.write(func(tx *store.Tx) error {
 		reply := rows.Reply{RunID: row.ID, TurnID: turns[0].ID, Text: "half", Sender: "agent:main"}
-		return rows.AnswerTurn(tx, reply, r.cfg.Now().UnixMilli())
+		return gatedtest.AnswerTurn(tx, reply, r.cfg.Now().UnixMilli())
 	})
 	dir := t.TempDir()
 	frame := "printf '%s\\n' '" + agentproto.FrameStart + "' '{\"status\":\"ok\"}' '" + agentproto.FrameEnd + "'"

@@ -3,6 +3,7 @@ package agents
 import (
 	"testing"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	factrows "arizuko/pkg/facts/rows"
@@ -224,7 +225,7 @@ func TestFold_KilledGated_TurnsAreAnsweredOnce(t *testing.T) {
 	r.stop()
 	row, turns := r.leftBehind(3, "one", "two", "three")
 	r.write(func(tx *store.Tx) error {
-		return rows.AnswerTurn(tx, rows.Reply{
+		return gatedtest.AnswerTurn(tx, rows.Reply{
 			RunID: row.ID, TurnID: turns[0].ID, With: []rows.Folded{{TurnID: turns[1].ID}}, Text: "both", Final: true, Sender: "agent:main",
 		}, r.cfg.Now().UnixMilli())
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -74,7 +75,7 @@ func (h *harness) turnWithFile(state string) {
 		if err := rows.StartRun(tx, run, turn.ID); err != nil || state == "running" {
 			return err
 		}
-		return rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, at)
+		return gatedtest.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, at)
 	})
 }
 

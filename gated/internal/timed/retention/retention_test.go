@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
 	"arizuko/gated/internal/rows"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -159,7 +160,7 @@ func TestPurge_OldTurn_DeletesItsRunAndLog(t *testing.T) {
 					return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", TurnID: turn.ID}, at)
 				},
 				func() error {
-					return rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, ended)
+					return gatedtest.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, ended)
 				},
 				func() error { return rows.EndRun(tx, run.ID, "", at) },
 			} {
