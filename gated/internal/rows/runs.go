@@ -164,26 +164,29 @@ const queryBusyRuns = `SELECT count(*) FROM runs b INDEXED BY runs_unended WHERE
 		AND NOT EXISTS (SELECT 1 FROM turns t INDEXED BY turns_run CROSS JOIN asks a ON a.turn_id = t.id
 			WHERE t.state = 'running' AND t.run_id = b.id AND a.state = 'open' AND substr(a.ask_id, 1, 6) <> 'budget')`
 
-// runFor returns the live run that a new turn can go to at once, 0 for none, and the mode of the turn's preview there.
-func runFor(tx *store.Tx, t *msg.Turn, maxAgents int) (run int64, preview msg.PreviewMode, err error) {
+// runFor returns the live run that a new turn can go to at once, 0 for none, the mode of the turn's preview there, and
+// whether AttachNotes may find any.
+func runFor(tx *store.Tx, t *msg.Turn, maxAgents int) (run int64, preview msg.PreviewMode, notes bool, err error) {
 	// The idle run of an address that may take a turn of lane ?5 and folder ?1 at once: no turn of the lane waits, the
 	// group is not probed, and a slot is free. One is where there are no more runs than slots, which is the usual case
 	// and needs no look at every run's turns.
 	const query = `SELECT r.id, ifnull((SELECT config FROM registered_groups WHERE folder = r.folder), ''),
-		ifnull((SELECT kind FROM chats WHERE jid = r.chat_jid), '') FROM runs r INDEXED BY runs_live
+		ifnull((SELECT kind FROM chats WHERE jid = r.chat_jid), ''), EXISTS (SELECT 1 FROM messages INDEXED BY messages_notes
+		WHERE chat_jid = ?3 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?1 AND thread_id = ?4)
+		FROM runs r INDEXED BY runs_live
 		WHERE r.closed_at IS NULL AND r.folder = ?1 AND r.topic = ?2 AND r.chat_jid = ?3 AND r.thread_id = ?4 AND r.draining = 0
 		AND NOT EXISTS (SELECT 1 FROM turns w INDEXED BY turns_queued WHERE w.state = 'queued' AND w.lane = ?5)
 		AND NOT EXISTS (SELECT 1 FROM group_failures WHERE folder = ?1 AND count >= ?6)
 		AND NOT EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id)
 		AND ((SELECT count(*) FROM runs u INDEXED BY runs_unended WHERE u.ended_at IS NULL) <= ?7 OR (` + queryBusyRuns + `) < ?7)`
 	if t.Kind == msg.Delegated || t.WaitsFor != "" {
-		return 0, "", nil
+		return 0, "", false, nil
 	}
 	var config string
 	var kind msg.ChatKind
-	_, err = tx.Find([]any{&run, &config, &kind}, query, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(),
+	_, err = tx.Find([]any{&run, &config, &kind, &notes}, query, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(),
 		factrows.MinFailures, maxAgents)
-	return run, previewMode(t, config, kind), err
+	return run, previewMode(t, config, kind), notes, err
 }
 
 // FreeSlot reports whether fewer than maxAgents runs of this process are busy. One that waits for the answer to a

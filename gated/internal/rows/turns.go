@@ -22,7 +22,7 @@ import (
 func PutTurn(tx *store.Tx, t *msg.Turn, maxAgents int) (joined bool, err error) {
 	tx.Note(failpoint.PutTurn)
 	t.State, t.RunID = msg.TurnQueued, 0
-	run, preview, err := runFor(tx, t, maxAgents)
+	run, preview, notes, err := runFor(tx, t, maxAgents)
 	if err != nil {
 		return false, err
 	}
@@ -33,7 +33,7 @@ func PutTurn(tx *store.Tx, t *msg.Turn, maxAgents int) (joined bool, err error) 
 		return false, storeTurn(tx, t, "")
 	}
 	t.RunID, t.State, t.StartedAt = run, msg.TurnRunning, t.CreatedAt
-	if err = storeTurn(tx, t, preview); err != nil {
+	if err = storeTurn(tx, t, preview); err != nil || !notes {
 		return false, err
 	}
 	return false, AttachNotes(tx, t)
