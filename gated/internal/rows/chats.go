@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"maps"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -15,6 +16,35 @@ func ChatKind(ctx context.Context, r store.Reader, jid string) (msg.ChatKind, er
 		return msg.KindOfJID(jid), err
 	}
 	return chat.Kind, nil
+}
+
+// ChatFacts is what the gateway decides the rows of a chat by.
+type ChatFacts struct {
+	Chat      *msg.Chat       // nil for none yet
+	Stops     []Stop          // that are not carried out yet
+	Asks      bool            // it shows open questions
+	Operators map[string]bool // with those who became ones by a code
+	Code      *OperatorCode   // that is open, nil for none
+}
+
+// ReadChatFacts returns the facts about a chat. The operators named are ones without a code.
+func ReadChatFacts(ctx context.Context, r store.Reader, jid string, named map[string]bool) (f ChatFacts, err error) {
+	const query = `SELECT ifnull(c.jid,''), ifnull(c.kind,''), ifnull(c.title,''), ifnull(c.sticky_topic,''), ifnull(c.sticky_group,''),
+		ifnull(c.sticky_at,0), EXISTS (SELECT 1 FROM stops WHERE chat_jid = ?1), EXISTS (SELECT 1 FROM asks a INDEXED BY asks_open
+		CROSS JOIN messages m ON m.id = a.message_id WHERE a.state = 'open' AND m.chat_jid = ?1)` + operatorColumns + `
+		FROM (SELECT 1) one LEFT JOIN chats c ON c.jid = ?1` + joinOperators
+	var c msg.Chat
+	var stopped bool
+	f.Operators, f.Code, err = getWithOperators(ctx, r, []any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup,
+		&c.StickyAt, &stopped, &f.Asks}, query, jid)
+	maps.Copy(f.Operators, named)
+	if c.JID != "" {
+		f.Chat = &c
+	}
+	if err == nil && stopped {
+		f.Stops, err = Stops(ctx, r, jid)
+	}
+	return f, err
 }
 
 // HasTopLevel reports whether a chat takes messages outside of threads. The forums and media channels of Discord do

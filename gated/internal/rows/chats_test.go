@@ -1,7 +1,10 @@
 package rows_test
 
 import (
+	"errors"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/internal/rows"
 	factrows "arizuko/pkg/facts/rows"
@@ -76,5 +79,33 @@ func TestThreadTopics(t *testing.T) {
 		if got := storetest.Must(factrows.TopicOfThread(t.Context(), s.Reader, tt.chat, tt.thread))(t); got != tt.want {
 			t.Errorf("%s %q: %q, want %q", tt.chat, tt.thread, got, tt.want)
 		}
+	}
+}
+
+func TestReadChatFacts_Rows_AreFound(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	facts := func(jid string) rows.ChatFacts {
+		t.Helper()
+		return storetest.Must(rows.ReadChatFacts(t.Context(), s.Reader, jid, map[string]bool{"x:named": true}))(t)
+	}
+	if diff := cmp.Diff(rows.ChatFacts{Operators: map[string]bool{"x:named": true}}, facts("telegram:none")); diff != "" {
+		t.Error("of nothing", diff)
+	}
+	_, turn := working(t, s)
+	asked(t, s, turn, permission(), 100)
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		return errors.Join(rows.PutOperatorCode(tx, &rows.OperatorCode{Hash: "h", By: "x:named", ExpiresAt: 9}, 1), rows.AddOperator(tx, "x:made", "h", 2),
+			rows.PutOperatorCode(tx, &rows.OperatorCode{Hash: "open", By: "x:named"}, 1),
+			tx.PutChat(storetest.Chat, msg.ChatDM, "Ada", 1),
+			tx.Exec(`INSERT INTO stops (chat_jid, before_message, through_turn, created_at) VALUES (?, 5, 0, 1)`, storetest.Chat))
+	})
+	got := facts(storetest.Chat)
+	if got.Chat == nil || got.Chat.Title != "Ada" || len(got.Stops) != 1 || !got.Asks || got.Code == nil || got.Code.Hash != "open" ||
+		len(got.Operators) != 2 || !got.Operators["x:made"] {
+		t.Errorf("facts: %+v", got)
+	}
+	if other := facts("telegram:none"); other.Chat != nil || len(other.Stops) != 0 || other.Asks || len(other.Operators) != 2 {
+		t.Errorf("of another chat: %+v", other)
 	}
 }

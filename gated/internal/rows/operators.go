@@ -54,19 +54,28 @@ func parseCode(value string) *OperatorCode {
 	return code
 }
 
-// Operators is store.Operators and FindOperatorCode in one statement: the gateway needs both for each message.
-func Operators(ctx context.Context, r store.Reader, named map[string]bool) (all map[string]bool, code *OperatorCode,
-	err error) {
-	const prefix = "operator" // of the keys of both
-	cursors, err := r.DaemonCursors(ctx, store.OperatorsDaemon, prefix)
-	all = make(map[string]bool, len(named)+len(cursors))
-	maps.Copy(all, named)
-	for key := range cursors {
-		if sender, made := strings.CutPrefix(key, store.OperatorPrefix); made {
-			all[sender] = true
+// The cursors about operators, joined to the one row of a query, whose last columns they are.
+const (
+	operatorColumns = `, ifnull(o.key, ''), ifnull(o.value, '')`
+	joinOperators   = ` LEFT JOIN cursors o ON o.daemon = 'gated' AND substr(o.key, 1, 8) = 'operator'`
+)
+
+// getWithOperators scans the row of a query with joinOperators into dest. It returns those who became operators by a
+// code, and the code that is open, nil for none.
+func getWithOperators(ctx context.Context, r store.Reader, dest []any, query string,
+	args ...any) (made map[string]bool, code *OperatorCode, err error) {
+	var key, value string
+	made, dest = map[string]bool{}, append(dest, &key, &value)
+	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
+		err := scan(dest...)
+		if sender, is := strings.CutPrefix(key, store.OperatorPrefix); is {
+			made[sender] = true
+		} else if key == operatorCode {
+			code = parseCode(value)
 		}
-	}
-	return all, parseCode(cursors[operatorCode]), err
+		return true, err
+	}, query, args...)
+	return made, code, err
 }
 
 // PutOperatorCode stores a code in place of the one before.

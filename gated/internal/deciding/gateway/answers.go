@@ -131,6 +131,9 @@ func (f *reader) asksFor(ctx context.Context, m *msg.Message) (asks, open []*msg
 
 // open are the questions that were open in the place of a text when it was written.
 func (f *reader) open(ctx context.Context, m *msg.Message) ([]*msg.Ask, error) {
+	if !f.facts.Asks {
+		return nil, nil
+	}
 	asks, err := factrows.ChatAsks(ctx, f.st.Reader, m.ChatJID, m.ThreadID)
 	// A question about a budget is open for a day: a "no" or a number is hardly an answer to it.
 	asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool {

@@ -67,10 +67,7 @@ type reader struct {
 	rates    *rates
 	outside  *outside
 	requests *requests
-	stops    []rows.Stop // under way, when the pass began
-	// operators are those of when the pass began, as is the open code that makes one, nil for none.
-	operators map[string]bool
-	code      *rows.OperatorCode
+	facts    rows.ChatFacts // of the chat whose rows are being read
 }
 
 func (f *reader) now() int64 { return f.cfg.Now().UnixMilli() }
@@ -78,10 +75,6 @@ func (f *reader) now() int64 { return f.cfg.Now().UnixMilli() }
 // chat reads a page of a chat's undecided rows: those after the rows that its gate
 // holds, and of a chat that waits for routd those not searched for commands yet.
 func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
-	b, err := f.newBatch(ctx, c)
-	if err != nil {
-		return nil, err
-	}
 	after := max(c.state.Gate.ThroughID, c.scanned)
 	if c.asked != nil {
 		after = max(after, c.asked.Last)
@@ -90,9 +83,13 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 		page = 1
 	}
 	list, err := rows.Undecided(ctx, f.st.Reader, c.jid, after, page+1)
+	if err == nil { // after the rows: what they answer was there before them
+		f.facts, err = rows.ReadChatFacts(ctx, f.st.Reader, c.jid, f.cfg.Operators)
+	}
 	if err != nil {
 		return nil, err
 	}
+	b := f.newBatch(c, f.facts.Chat)
 	known := summaries{}
 	for i, m := range list {
 		if b.bytes += len(m.Content); i == page {
@@ -122,25 +119,19 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 }
 
 // newBatch is a batch of a chat, without rows.
-func (f *reader) newBatch(ctx context.Context, c *chat) (*batch, error) {
-	info, err := f.st.Chat(ctx, c.jid)
-	if err != nil {
-		return nil, err
-	}
+func (f *reader) newBatch(c *chat, info *msg.Chat) *batch {
 	b := &batch{chat: c, state: c.state}
 	b.Chat = msg.Chat{JID: c.jid, Kind: msg.KindOfJID(c.jid)}
 	if b.HasChat = info != nil; b.HasChat {
 		b.Chat = *info
 	}
 	b.MaxAge, b.RetryMS, b.Default = f.cfg.MaxAge.Milliseconds(), f.cfg.Poll.Milliseconds(), f.cfg.Impulse
-	return b, nil
+	return b
 }
 
 // covered reports whether a /stop that is under way drops the row.
 func (f *reader) covered(m *msg.Message, stickyTopic string) bool {
-	return slices.ContainsFunc(f.stops, func(s rows.Stop) bool {
-		return s.ChatJID == m.ChatJID && s.CoversRow(m, stickyTopic)
-	})
+	return slices.ContainsFunc(f.facts.Stops, func(s rows.Stop) bool { return s.CoversRow(m, stickyTopic) })
 }
 
 // loadRow classifies a row and reads the facts of its kind, except those that depend on routd's answer.
@@ -170,7 +161,7 @@ func (f *reader) loadRow(ctx context.Context, m *msg.Message, known summaries) (
 }
 
 func (f *reader) parse(m *msg.Message) decide.Row {
-	return decide.NewRow(m, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.operators)
+	return decide.NewRow(m, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.facts.Operators)
 }
 
 // loadText reads about a text or a command: whether it answers a question, its group of rows, and who injected it.
@@ -431,14 +422,15 @@ func (f *reader) isGroup(ctx context.Context, folder string, failed *error) bool
 
 // leaks reports whether a row holds the open code, other than as an /operator, and makes it one that does.
 func (f *reader) leaks(r *decide.Row) bool {
-	if f.code == nil {
+	open := f.facts.Code
+	if open == nil {
 		return false
 	}
-	if text, is := r.OperatorCommand(); is && codes.Hash(text) == f.code.Hash {
+	if text, is := r.OperatorCommand(); is && codes.Hash(text) == open.Hash {
 		return false
 	}
-	without, written := codes.Cut(r.Content, f.code.Hash)
-	if _, around := codes.Cut(r.Quote+"\n"+r.SenderName, f.code.Hash); !written && !around {
+	without, written := codes.Cut(r.Content, open.Hash)
+	if _, around := codes.Cut(r.Quote+"\n"+r.SenderName, open.Hash); !written && !around {
 		return false
 	}
 	r.Kind, r.Command, r.Code = decide.KindLeak, nil, &decide.Code{Without: without}
@@ -451,7 +443,7 @@ func (f *reader) codeOf(r *decide.Row) *decide.Code {
 	if !is {
 		return nil
 	}
-	code := &decide.Code{Hash: codes.Hash(text), Open: codes.Counts(f.code, r.Sender, f.now())}
-	code.Right = code.Open && code.Hash == f.code.Hash // of hashes: the time of a comparison tells nothing
+	code := &decide.Code{Hash: codes.Hash(text), Open: codes.Counts(f.facts.Code, r.Sender, f.now())}
+	code.Right = code.Open && code.Hash == f.facts.Code.Hash // of hashes: the time of a comparison tells nothing
 	return code
 }

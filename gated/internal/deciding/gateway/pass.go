@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"arizuko/gated/internal/deciding/decide"
-	"arizuko/gated/internal/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/store"
 )
@@ -219,18 +218,10 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 		limit = g.routd.limit
 	}
 	list, bytes := 0, 0
-	stops, err := rows.Stops(ctx, g.st.Reader, "")
-	if err == nil {
-		g.reader.operators, g.reader.code, err = rows.Operators(ctx, g.st.Reader, g.cfg.Operators)
-	}
-	if err == nil {
-		err = g.outside.follow(ctx)
-	}
-	if g.reads.Note(ctx, err) != nil {
+	if g.reads.Note(ctx, g.outside.follow(ctx)) != nil {
 		pause(ctx, dbRetryDelay)
 		return nil
 	}
-	g.reader.stops = stops
 	for len(batches) < passChats && list < limit && bytes < passBytes {
 		c := g.waits.pop(len(batches) > 0)
 		if c == nil {

@@ -37,7 +37,7 @@ func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve,
 	readOnly := &store.Store{Reader: st} // of which the rules read
 	r.reader = &reader{cfg: &cfg, st: readOnly, members: newMembers(readOnly, slog.New(slog.DiscardHandler)),
 		rates: newRates(readOnly)}
-	if r.reader.operators, err = st.Operators(ctx, cfg.Operators); err != nil {
+	if r.reader.facts.Operators, err = st.Operators(ctx, cfg.Operators); err != nil {
 		return r.check, err
 	}
 	for _, m := range list {
@@ -164,10 +164,11 @@ func (r *redecider) batch(ctx context.Context, rows []*msg.Message) error {
 
 // load reads the facts about rows, as if they were not decided yet.
 func (r *redecider) load(ctx context.Context, rows []*msg.Message) (*batch, error) {
-	b, err := r.reader.newBatch(ctx, &chat{jid: rows[0].ChatJID})
+	info, err := r.reader.st.Chat(ctx, rows[0].ChatJID)
 	if err != nil {
 		return nil, err
 	}
+	b := r.reader.newBatch(&chat{jid: rows[0].ChatJID}, info)
 	b.Request.Read = true
 	for _, m := range rows {
 		undecided := *m
