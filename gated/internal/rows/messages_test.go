@@ -129,7 +129,7 @@ func TestUndecidedPages(t *testing.T) {
 // lastDecision is the highest decision_seq in use.
 func lastDecision(t *testing.T, s *store.Store) int64 {
 	t.Helper()
-	return storetest.Must(rows.ReadPromptFacts(t.Context(), s.Reader, &msg.Turn{Folder: storetest.Folder}, 0, 0))(t).LastDecision
+	return storetest.Must(rows.ReadPromptFacts(t.Context(), s.Reader, &msg.Turn{Folder: storetest.Folder}, 0, 0, 0))(t).LastDecision
 }
 
 func TestDecide(t *testing.T) {

@@ -58,31 +58,38 @@ func ClaimSystemMessages(tx *store.Tx, folder string, turnID int64) error {
 
 // PromptFacts says what else to read for a turn's prompt.
 type PromptFacts struct {
-	SystemWaits  bool         // the folder has unclaimed lines
-	HasSystem    bool         // the turn has claimed some
-	LastDecision int64        // the highest decision_seq in use
-	Groups       int64        // version of the groups' configuration, and of the routes
-	Kind         msg.ChatKind // of the turn's chat, "" if no adapter has described it
-	Title        string       // of the turn's chat, its first 256 characters
-	Unseen       bool         // the chat has rows that are neither of the turn nor shown to its run
-	Running      bool         // the run still has the turn
+	SystemWaits  bool            // the folder has unclaimed lines
+	HasSystem    bool            // the turn has claimed some
+	LastDecision int64           // the highest decision_seq in use
+	Groups       int64           // version of the groups' configuration, and of the routes
+	Kind         msg.ChatKind    // of the turn's chat, "" if no adapter has described it
+	Title        string          // of the turn's chat, its first 256 characters
+	Unseen       bool            // the chat has rows that are neither of the turn nor shown to its run
+	Running      bool            // the run still has the turn
+	Elsewhere    bool            // Observed may find rows that the run was not shown
+	Operators    map[string]bool // those who became ones by a code
 }
 
 // ReadPromptFacts returns the facts for the prompt of a turn, as of one moment. The turn's
-// run has been shown the rows of the chat up to shownUpto, and wrote its own answers.
-func ReadPromptFacts(ctx context.Context, r store.Reader, t *msg.Turn, runID, shownUpto int64) (f PromptFacts,
-	err error) {
-	// The last but one: whether the chat has a row after ?4 that is neither of the turn nor an answer of its run.
+// run has been shown the rows of the chat up to shownUpto, and wrote its own answers. It has been shown rows of other
+// chats up to the decision shownThrough; 0: no prompt yet.
+func ReadPromptFacts(ctx context.Context, r store.Reader, t *msg.Turn, runID, shownUpto,
+	shownThrough int64) (f PromptFacts, err error) {
+	// The last but two: whether the chat has a row after ?4 that is neither of the turn nor an answer of its run. The
+	// last is as in observedRows.
 	const query = `SELECT EXISTS (SELECT 1 FROM system_messages WHERE folder = ?1 AND turn_id IS NULL),
 		EXISTS (SELECT 1 FROM system_messages WHERE turn_id = ?2), ifnull((SELECT value FROM router_state WHERE key = 'decision_seq'), 0),
 		(SELECT value FROM counters WHERE name = 'routing'), ifnull(c.kind, ''), ifnull(substr(c.title, 1, 256), ''),
 		EXISTS (SELECT 1 FROM messages m INDEXED BY messages_chat WHERE m.chat_jid = ?3 AND m.id > ?4 AND m.turn_id IS DISTINCT FROM ?2
 		AND NOT (m.direction = 'out' AND EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id AND t.run_id = ?5))),
-		EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND state = 'running' AND run_id = ?5)
-		FROM (SELECT 1) one LEFT JOIN chats c ON c.jid = ?3`
-	_, err = r.Get(ctx, []any{&f.SystemWaits, &f.HasSystem, &f.LastDecision, &f.Groups, &f.Kind, &f.Title, &f.Unseen,
-		&f.Running},
-		query, t.Folder, t.ID, t.ChatJID, shownUpto, runID)
+		EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND state = 'running' AND run_id = ?5),
+		EXISTS (SELECT 1 FROM (SELECT chat_jid FROM messages INDEXED BY messages_routed WHERE ?6 > 0 AND routed_to = ?1 AND decision_seq > ?6
+		ORDER BY decision_seq DESC LIMIT 10000) e WHERE e.chat_jid <> ?3)` + operatorColumns + `
+		FROM (SELECT 1) one LEFT JOIN chats c ON c.jid = ?3` + joinOperators
+	f.Operators, _, err = getWithOperators(ctx, r, []any{&f.SystemWaits, &f.HasSystem, &f.LastDecision, &f.Groups,
+		&f.Kind, &f.Title, &f.Unseen, &f.Running, &f.Elsewhere}, query, t.Folder, t.ID, t.ChatJID, shownUpto, runID,
+		shownThrough)
+	f.Elsewhere = f.Elsewhere || shownThrough == 0
 	return f, err
 }
 

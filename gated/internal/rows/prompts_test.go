@@ -65,7 +65,7 @@ func TestSystemMessages(t *testing.T) {
 	}
 	waits := func(want bool) {
 		t.Helper()
-		if got := storetest.Must(rows.ReadPromptFacts(t.Context(), s.Reader, &msg.Turn{Folder: storetest.Folder}, 0, 0))(t).SystemWaits; got != want {
+		if got := storetest.Must(rows.ReadPromptFacts(t.Context(), s.Reader, &msg.Turn{Folder: storetest.Folder}, 0, 0, 0))(t).SystemWaits; got != want {
 			t.Errorf("lines wait: %v, want %v", got, want)
 		}
 	}
@@ -119,7 +119,7 @@ func TestPromptFacts_Unseen(t *testing.T) {
 	run := gatedtest.Begun(t, s, turn)
 	unseen := func(turn *msg.Turn, upto int64) bool {
 		t.Helper()
-		return storetest.Must(rows.ReadPromptFacts(t.Context(), s.Reader, turn, run.ID, upto))(t).Unseen
+		return storetest.Must(rows.ReadPromptFacts(t.Context(), s.Reader, turn, run.ID, upto, 0))(t).Unseen
 	}
 	if unseen(turn, 0) {
 		t.Error("a chat with nothing but the turn's row has others")
@@ -138,5 +138,26 @@ func TestPromptFacts_Unseen(t *testing.T) {
 	storetest.Inbound(t, s, storetest.Chat, "aside")
 	if !unseen(second, turn.TriggerMessageID) {
 		t.Error("another row does not count")
+	}
+}
+
+func TestPromptFacts_Elsewhere(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := gatedtest.Queued(t, s)
+	elsewhere := func(through int64) bool {
+		t.Helper()
+		return storetest.Must(rows.ReadPromptFacts(t.Context(), s.Reader, turn, 0, 0, through))(t).Elsewhere
+	}
+	observe(t, s, nil)
+	before := lastDecision(t, s)
+	observe(t, s, func(m *msg.Message, _ *store.Decision) { m.ChatJID = storetest.Chat })
+	observe(t, s, func(_ *msg.Message, d *store.Decision) { d.RoutedTo = "else" })
+	if !elsewhere(0) || elsewhere(before) {
+		t.Error("a first prompt looks, a later one only for rows of other chats of the group")
+	}
+	observe(t, s, nil)
+	if !elsewhere(before) || elsewhere(lastDecision(t, s)) {
+		t.Error("a row of another chat is to be shown once")
 	}
 }

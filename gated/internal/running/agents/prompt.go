@@ -31,7 +31,7 @@ type prompts struct {
 // facts reads the facts for a turn's prompt and the settings of now, retrying while the database fails.
 func (p *prompts) facts(t *msg.Turn) (facts rows.PromptFacts, err error) {
 	err = p.env.retryDB(p.env.ctx, "read turn", func() (err error) {
-		facts, err = rows.ReadPromptFacts(p.env.ctx, p.env.st.Reader, t, p.row.ID, p.shown.Upto)
+		facts, err = rows.ReadPromptFacts(p.env.ctx, p.env.st.Reader, t, p.row.ID, p.shown.Upto, p.shown.Through)
 		if err == nil {
 			_, err = p.settings.at(facts.Groups)
 		}

@@ -145,7 +145,7 @@ func (f *fixture) prompt(t *msg.Turn, events ...string) string {
 		}
 		return rows.ClaimSystemMessages(tx, group, t.ID)
 	})
-	facts, err := rows.ReadPromptFacts(f.t.Context(), f.st.Reader, t, 0, f.shown.Upto)
+	facts, err := rows.ReadPromptFacts(f.t.Context(), f.st.Reader, t, 0, f.shown.Upto, f.shown.Through)
 	if err != nil {
 		f.t.Fatal(err)
 	}

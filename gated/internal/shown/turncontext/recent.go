@@ -112,6 +112,9 @@ func (r Reader) observed(ctx context.Context, q *Request, isolated bool, in *pro
 	if isolated || q.Group.Observe == groupconfig.ObserveNone {
 		return after, nil
 	}
+	if !q.Facts.Elsewhere {
+		return q.Facts.LastDecision, nil
+	}
 	var since int64
 	if after == 0 {
 		since = q.Moment.At.Add(-observedFor).UnixMilli()

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -81,10 +82,10 @@ func (s *Shown) Add(p *Prompt) {
 
 // Read makes the prompt of a turn, with the rows that its run has not been shown yet.
 func (r Reader) Read(ctx context.Context, q Request) (p Prompt, err error) {
-	in := prompt.Input{Turn: q.Turn, Kind: q.Facts.Kind, Title: q.Facts.Title, Location: r.Location}
-	if in.Operators, err = r.Store.Operators(ctx, r.Operators); err != nil {
-		return p, err
-	}
+	in := prompt.Input{Turn: q.Turn, Kind: q.Facts.Kind, Title: q.Facts.Title, Location: r.Location,
+		Operators: map[string]bool{}}
+	maps.Copy(in.Operators, r.Operators)
+	maps.Copy(in.Operators, q.Facts.Operators)
 	if in.Messages, err = factrows.TurnMessages(ctx, r.Store, q.Turn.ID); err != nil {
 		return p, err
 	}
@@ -184,7 +185,7 @@ func (r Reader) Again(ctx context.Context, turnID int64, defaults groupconfig.Co
 	if q.Group, err = r.group(ctx, t.Folder, defaults); err != nil {
 		return "", err
 	}
-	if q.Facts, err = rows.ReadPromptFacts(ctx, r.Store, t, 0, 0); err != nil {
+	if q.Facts, err = rows.ReadPromptFacts(ctx, r.Store, t, 0, 0, 0); err != nil {
 		return "", err
 	}
 	if q.NewSession, err = r.beganFork(ctx, t); err != nil {

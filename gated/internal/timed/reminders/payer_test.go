@@ -184,7 +184,7 @@ func TestScheduler_MessagesRefused_ReminderEnds(t *testing.T) {
 				h.answer(tt.kind)
 			}
 			h.expect(tt.sent, tt.state, r)
-			facts, err := rows.ReadPromptFacts(t.Context(), h.st.Reader, &msg.Turn{Folder: "main", ChatJID: chatJID}, 0, 0)
+			facts, err := rows.ReadPromptFacts(t.Context(), h.st.Reader, &msg.Turn{Folder: "main", ChatJID: chatJID}, 0, 0, 0)
 			if err != nil || facts.SystemWaits != (tt.state == msg.ReminderCancelled) {
 				t.Errorf("the group's next prompt: %+v, %v", facts, err)
 			}
