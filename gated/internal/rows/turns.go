@@ -52,13 +52,9 @@ func storeTurn(tx *store.Tx, t *msg.Turn, preview msg.PreviewMode) (err error) {
 	return err
 }
 
-// pokeForTurn pokes the adapter, which shows typing, and routd if the turn claims
-// engagement.
+// pokeForTurn pokes the adapter, which shows typing, and the peers.
 func pokeForTurn(tx *store.Tx, t *msg.Turn) {
 	tx.PokePeers()
-	if t.ClaimsEngagement {
-		tx.Poke("routd")
-	}
 	pokeTyping(tx, t)
 }
 
@@ -180,7 +176,6 @@ func endTurn(tx *store.Tx, t *msg.Turn, e ending, now int64) (failing bool, err 
 	}
 	tx.TurnEnded(e.state, e.reason)
 	tx.PokePeers()
-	tx.Poke("routd")
 	if marked && e.state != msg.TurnCancelled { // CancelTurn does it, behind its replies
 		if err := tx.Unmark(id, now); err != nil {
 			return false, err
