@@ -18,9 +18,9 @@ import (
 // sooner after maxStopTime, which is looked at every stopChunk: no other process
 // writes meanwhile, and on a busy machine a statement takes ten times as long.
 const (
-	stopPage    = 500
-	stopChunk   = 50
-	maxStopTime = 50 * time.Millisecond
+	stopPage    = 200
+	stopChunk   = 10
+	maxStopTime = 20 * time.Millisecond
 )
 
 // Stop is a /stop that is carried out in pages: it covers the undecided rows of a
@@ -222,7 +222,7 @@ func stopSome(tx *store.Tx, s *Stop, now int64) (cancelled []*msg.Turn, more boo
 	if err != nil {
 		return nil, false, err
 	}
-	moreRows, err := stopRows(tx, s, chats, now)
+	moreRows, err := stopRows(tx, s, chats, began, now)
 	if err != nil {
 		return nil, false, err
 	}
@@ -264,7 +264,7 @@ func cancelTurns(tx *store.Tx, s Stop, turns []*msg.Turn, now int64) (cancelled 
 		if err != nil {
 			return nil, err
 		}
-		if err := CancelTurn(tx, t.ID, msg.ReasonCancelled, now); err != nil {
+		if err := cancelTurn(tx, t, msg.ReasonCancelled, now); err != nil {
 			return nil, err
 		}
 		if half != nil { // after the rows that CancelTurn withdraws
@@ -282,7 +282,7 @@ func cancelTurns(tx *store.Tx, s Stop, turns []*msg.Turn, now int64) (cancelled 
 }
 
 // stopRows drops a page of rows and reports whether more follow.
-func stopRows(tx *store.Tx, s *Stop, chats []string, now int64) (more bool, err error) {
+func stopRows(tx *store.Tx, s *Stop, chats []string, began time.Time, now int64) (more bool, err error) {
 	const query = `SELECT m.id, m.sender, m.topic, m.thread_id FROM messages m INDEXED BY messages_undecided
 		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ? AND m.id > ? AND m.id < ? ORDER BY m.id LIMIT ?+0`
 	sticky, err := stickyTopic(tx, s.ChatJID)
@@ -301,7 +301,6 @@ func stopRows(tx *store.Tx, s *Stop, chats []string, now int64) (more bool, err 
 		rows = append(rows, page...)
 	}
 	slices.SortFunc(rows, func(a, b msg.Message) int { return cmp.Compare(a.ID, b.ID) })
-	began := time.Now()
 	for i, m := range rows {
 		if i == stopPage || i > 0 && i%stopChunk == 0 && time.Since(began) > maxStopTime {
 			return true, nil

@@ -206,7 +206,6 @@ func endTurn(tx *store.Tx, t *msg.Turn, e ending, now int64) (failing bool, err 
 // CancelTurn ends an open turn and cancels its unsent replies. It returns
 // ErrStale if the turn has ended already.
 func CancelTurn(tx *store.Tx, id int64, reason msg.Reason, now int64) error {
-	tx.Note(failpoint.CancelTurn)
 	t, err := tx.Turn(store.Uncancelled(), id)
 	if err != nil {
 		return err
@@ -214,13 +213,18 @@ func CancelTurn(tx *store.Tx, id int64, reason msg.Reason, now int64) error {
 	if t == nil {
 		return fmt.Errorf("cancel turn %d: %w", id, store.ErrStale)
 	}
+	return cancelTurn(tx, t, reason, now)
+}
+
+func cancelTurn(tx *store.Tx, t *msg.Turn, reason msg.Reason, now int64) error {
+	tx.Note(failpoint.CancelTurn)
 	if _, err := endTurn(tx, t, ending{state: msg.TurnCancelled, reason: reason}, now); err != nil {
 		return err
 	}
-	if err := CancelReplies(tx, id); err != nil {
+	if err := CancelReplies(tx, t.ID); err != nil {
 		return err
 	}
-	return tx.Unmark(id, now)
+	return tx.Unmark(t.ID, now)
 }
 
 // FinishTurn ends an open turn without another frame, as done after some output

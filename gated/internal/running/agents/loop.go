@@ -160,6 +160,10 @@ func (m *Manager) shutdown() {
 	m.cancel()
 }
 
+// stopPause is the time between the pages of a /stop. Without it another process that waits for the write lock would
+// rarely get it: this one takes it again before the other has woken up.
+const stopPause = 10 * time.Millisecond
+
 // stops carries out the /stops in the rows. Only its goroutine has state.
 type stops struct {
 	env   *env
@@ -197,5 +201,9 @@ func (s *stops) carryOutPages(ctx context.Context) {
 			return
 		}
 		s.live.reread(cancelled, lanes)
+		select {
+		case <-ctx.Done():
+		case <-time.After(stopPause):
+		}
 	}
 }
