@@ -204,8 +204,8 @@ func (d *Discord) shown() *shown {
 
 // conversation is that of a channel or thread; the bot may have made the thread.
 func (d *Discord) conversation(id string) (c Conversation, known bool) {
-	if c, known = d.chats[id]; known {
-		return c, true
+	if c, known = d.chats[id]; known || id == "" { // calls about no channel: a look at all threads takes milliseconds
+		return c, known
 	}
 	for channel, c := range d.chats {
 		for _, thread := range d.Place(channel).Threads() {
