@@ -105,8 +105,9 @@ func (s *Shell) Run(ctx context.Context) error {
 	files := s.fetching()
 	defer files.wait()
 	look := func() {
-		o.sweepAfterMoves(ctx)
 		o.look(ctx)
+		o.startWorkers(ctx) // rows wait for no other look
+		o.sweepAfterMoves(ctx)
 		shown.look(ctx)
 		previews.look(ctx)
 		files.look(ctx)
