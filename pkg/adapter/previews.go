@@ -139,6 +139,10 @@ func (p *previews) step(ctx context.Context, turn int64, known *knownPreview) (w
 		p.begin(ctx, f)
 	case previewChange:
 		p.change(ctx, f)
+		f.now = p.shell.Now()
+		if next := nextPreview(f); next.do == previewLeave { // rows that have changed meanwhile are news
+			return next.wait, nil
+		}
 	case previewRemove:
 		p.remove(ctx, f)
 	case previewLose:
