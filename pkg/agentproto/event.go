@@ -51,6 +51,9 @@ type Event struct {
 	Models   *Models   // that the agent offers; it has no TurnID
 }
 
+// IsReport reports whether an event only says how far the agent is.
+func (e *Event) IsReport() bool { return e.Ask == nil && e.Features == nil && e.Models == nil }
+
 // Features are an agent's abilities beyond the protocol's minimum. It announces them once, before or with its first
 // turn.
 type Features struct {

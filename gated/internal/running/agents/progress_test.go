@@ -92,6 +92,25 @@ func TestProgress_PartOfAnswer_BeginsTheTextAgain(t *testing.T) {
 	diff(t, "answers", r.answered(asked), []string{"one / two"})
 }
 
+// A report that names no turn belongs to the one it was written for, even if it is handled after the next one began.
+func TestProgress_WaitsForTheStore_KeepsItsTurn(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	stored, ready := r.gate("main", "stored"), r.gate("main", "ready")
+	first := r.ask(`!event {"type":"text","text":"x"}; hold stored; event {"type":"text","text":"y"}; say one;` +
+		`event {"type":"usage","input":7}; hold ready`)
+	r.until("the first report is stored", func() bool { return r.progress(first) != nil })
+	stored()
+	ready()
+	if err := r.m.live.get(r.turn(first.ID).RunID).agent.proc.AwaitOutput(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := r.ask("hi")
+	r.answered(first, second)
+	r.until("usage is stored", func() bool { return r.usage(first).Input+r.usage(second).Input > 0 })
+	diff(t, "usage of the first turn", r.usage(first), agentproto.Usage{Input: 7})
+}
+
 func TestProgress_ManyEvents_FewWrites(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)

@@ -118,30 +118,25 @@ func (r *run) loop() runtime.Exit {
 	for {
 		select {
 		case t := <-r.inbox.piped:
+			r.collect()
 			r.claim(t)
 		case t := <-r.inbox.stored:
+			r.collect()
 			r.take(t)
 		case handled := <-r.inbox.idle:
 			close(handled)
 		case ev := <-r.agent.proc.Events():
-			switch {
-			case ev.Exit != nil:
+			r.collect()
+			if r.output(ev); ev.Exit != nil {
 				return *ev.Exit
-			case r.agent.failure.problem != "":
-				// it has failed: further frames do not count
-			case ev.Frame != nil:
-				r.catchUp() // a turn that was cancelled before is not the one at work after it
-				r.frame(*ev.Frame)
-			case ev.Progress != nil:
-				r.catchUp() // the turn may be on the way
-				r.event(ev.Progress)
-			case ev.Malformed != nil:
-				r.malformed(ev.Malformed)
 			}
+		case e := <-r.reports():
+			r.output(runtime.Event{Progress: e})
 		case <-deafened:
 			deafened, r.agent.deaf = nil, true
 			r.endDeaf()
 		case <-r.progress.timer.C:
+			r.collect()
 			if r.progress.store() {
 				r.checkBudget()
 			}
@@ -152,19 +147,63 @@ func (r *run) loop() runtime.Exit {
 		case <-r.inbox.signals[ctlClose]:
 			r.closeIdle()
 		case <-r.inbox.signals[ctlDrain]:
+			r.collect()
 			r.catchUp() // its turns may be older than the signal
 			r.drain()
 		case <-r.inbox.signals[ctlShutdown]:
 			r.agent.stop(phaseShuttingDown, r.env.cfg.Graces.EOF)
 		case <-r.inbox.signals[ctlTurns]:
+			r.collect()
 			_ = r.takeTurns() // else it reads them again later
 		case <-r.inbox.signals[ctlReread]:
+			r.collect()
 			r.reread()
 		case <-r.inbox.signals[ctlAsks]:
 			r.checkAsks()
 		case <-r.inbox.signals[ctlConfig]:
+			r.collect()
 			r.catchUp() // its turns may be older than the change
 			r.reconfigure()
+		}
+	}
+}
+
+// output handles what the agent has written.
+func (r *run) output(ev runtime.Event) {
+	switch {
+	case ev.Exit != nil, r.agent.failure.problem != "":
+		// once it has failed, further frames do not count
+	case ev.Frame != nil:
+		r.catchUp() // a turn that was cancelled before is not the one at work after it
+		r.frame(*ev.Frame)
+	case ev.Progress != nil:
+		r.catchUp() // the turn may be on the way
+		r.event(ev.Progress)
+	case ev.Malformed != nil:
+		r.malformed(ev.Malformed)
+	}
+}
+
+// reports returns the agent's reports of progress. While one is about to be stored, the others wait: they are collected
+// when it is, and don't wake the run.
+func (r *run) reports() <-chan *agentproto.Event {
+	if r.progress.due {
+		return nil
+	}
+	return r.agent.proc.Reports()
+}
+
+// collect handles the reports that wait. It comes before whatever changes the turns, since a report may not name its
+// turn.
+func (r *run) collect() {
+	for {
+		select {
+		case e := <-r.agent.proc.Reports():
+			if r.agent.failure.problem == "" {
+				r.event(e)
+			}
+		default:
+			return
 		}
 	}
 }

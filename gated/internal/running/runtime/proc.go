@@ -95,6 +95,7 @@ type Proc struct {
 	tail    tail // of stderr
 	framed  bool // it has said something
 	events  chan Event
+	reports chan *agentproto.Event
 
 	outputGrace time.Duration // see Spec
 	mute        atomic.Bool   // see Exit
@@ -113,11 +114,12 @@ func start(ctx context.Context, spec Spec, j job) (*Proc, error) {
 		return nil, err
 	}
 	p := &Proc{
-		job:    j,
-		cmd:    exec.Command(j.argv[0], j.argv[1:]...),
-		log:    log,
-		events: make(chan Event),
-		reaped: make(chan struct{}),
+		job:     j,
+		cmd:     exec.Command(j.argv[0], j.argv[1:]...),
+		log:     log,
+		events:  make(chan Event),
+		reports: make(chan *agentproto.Event, maxReports),
+		reaped:  make(chan struct{}),
 
 		outputGrace: spec.OutputGrace,
 	}
@@ -209,6 +211,27 @@ func (p *Proc) Label() string { return p.label }
 // They must be received until the channel is closed: an agent whose output is not
 // received stalls, which is the intended back pressure, and keeps a goroutine.
 func (p *Proc) Events() <-chan Event { return p.events }
+
+// maxReports is how many reports of progress wait for their receiver. Each has at most 1 MiB.
+const maxReports = 16
+
+// Reports returns the agent's reports of progress in the order they were written. They need not be received at once, so
+// the receiver can handle several of them together. Once maxReports wait, the next one comes from Events. Reports that
+// wait are older than what comes from Events.
+func (p *Proc) Reports() <-chan *agentproto.Event { return p.reports }
+
+// report stores a report of progress in Reports, if there is room.
+func (p *Proc) report(e *agentproto.Event) bool {
+	if e == nil || !e.IsReport() {
+		return false
+	}
+	select {
+	case p.reports <- e:
+		return true
+	default:
+		return false
+	}
+}
 
 // Send queues one line, newline included, for the agent's stdin. It never
 // blocks. It returns ErrFull if 4 MiB are waiting, and ErrClosed after CloseInput
@@ -386,7 +409,9 @@ func (p *Proc) scanFrames() {
 		switch {
 		case err == nil:
 			p.framed = true
-			p.events <- Event{Frame: out.Frame, Progress: out.Event}
+			if !p.report(out.Event) {
+				p.events <- Event{Frame: out.Frame, Progress: out.Event}
+			}
 		case errors.As(err, &bad):
 			p.framed = true
 			p.events <- Event{Malformed: bad}

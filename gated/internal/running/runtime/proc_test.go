@@ -192,6 +192,24 @@ func TestEvents_MalformedFrames(t *testing.T) {
 	}
 }
 
+func TestReports_NoRoomLeft_ComeFromEvents(t *testing.T) {
+	event := agentproto.EventMark + ` {"type":"text","text":"'$i'"}`
+	p := run(t, script(fmt.Sprintf(`for i in $(seq %d); do echo '%s'; done`, maxReports+2, event), frame("done")))
+	for want := maxReports + 1; want <= maxReports+2; want++ {
+		if ev := <-p.Events(); ev.Progress == nil || *ev.Progress.Text != strconv.Itoa(want) {
+			t.Errorf("event %+v, want report %d", ev, want)
+		}
+	}
+	if ev := <-p.Events(); ev.Frame == nil {
+		t.Errorf("event %+v, want the frame", ev)
+	}
+	for want := 1; want <= maxReports; want++ {
+		if e := <-p.Reports(); *e.Text != strconv.Itoa(want) {
+			t.Errorf("report %q, want %d", *e.Text, want)
+		}
+	}
+}
+
 // The agent is dead before anything is received: all it said must still come,
 // and in order.
 func TestOutput_BeforeExit_IsComplete(t *testing.T) {
