@@ -339,3 +339,27 @@ func (d *database) setLastID(ctx context.Context, t table, id int64) error {
 		INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)`, t.name, t.name, id)
 	return err
 }
+
+// numbers are the last ones given to a decision and to a change of a delivery: rows in a file, sequences on a server.
+type numbers struct{ decision, delivery int64 }
+
+func (d *database) numbers(ctx context.Context) (n numbers, err error) {
+	query := `SELECT coalesce((SELECT value FROM router_state WHERE key = 'decision_seq'), 0),
+		coalesce((SELECT value FROM counters WHERE name = 'deliveries'), 0)`
+	if d.server {
+		query = `SELECT a.last_value, b.last_value FROM decision_numbers a, delivery_numbers b`
+	}
+	err = d.scan(ctx, query, nil, &n.decision, &n.delivery)
+	return n, err
+}
+
+// setNumbers makes the next numbers follow these.
+func (d *database) setNumbers(ctx context.Context, n numbers) error {
+	query := `INSERT INTO router_state (key, value) SELECT 'decision_seq', ?1 WHERE ?1 > 0;
+		INSERT INTO counters (name, value) VALUES ('deliveries', ?)`
+	if d.server {
+		query = `SELECT setval('decision_numbers', $1), setval('delivery_numbers', $2)`
+	}
+	_, err := d.conn.ExecContext(ctx, query, n.decision, n.delivery)
+	return err
+}

@@ -238,6 +238,13 @@ func (o Options) transfer(ctx context.Context, from, to *database, tables []tabl
 		}
 		r.Tables, r.Cleaned = append(r.Tables, done), r.Cleaned+cleaned
 	}
+	given, err := from.numbers(ctx)
+	if err == nil {
+		err = to.setNumbers(ctx, given)
+	}
+	if err != nil {
+		return r, fmt.Errorf("number decisions and deliveries: %w", err)
+	}
 	for i, statement := range to.undo { // the server checks the references
 		if err := to.run(ctx, statement); err != nil {
 			return r, err

@@ -51,9 +51,10 @@ func quoted(names []string) string {
 
 // copiedRows are conditions for rows that belong to an instance, not to a database.
 var copiedRows = map[string]string{
-	"counters":  "name NOT LIKE 'writer/%'", // marks of writers
-	"cursors":   "daemon <> 'migrate'",      // the mark of a copy
-	"processes": "1 = 0",                    // those that work on a server; their ids go on, since runs have them
+	"counters":     "name NOT LIKE 'writer/%' AND name <> 'deliveries'", // marks of writers; see numbers
+	"cursors":      "daemon <> 'migrate'",                               // the mark of a copy
+	"processes":    "1 = 0",                                             // those that work on a server; their ids go on, since runs have them
+	"router_state": "key <> 'decision_seq'",                             // see numbers
 }
 
 // The other tables that belong to a database: the version of the schema, the full-text index, which dashd makes again,

@@ -115,7 +115,7 @@ func TestMoveChat_ManyRows_MovesPagesInOrder(t *testing.T) {
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	storetest.OldChat(t, s, oldJID, n, undecided)
-	seq := storetest.Value[int64](t, s, `SELECT value FROM counters WHERE name = 'deliveries'`)
+	seq := storetest.Value[int64](t, s, storetest.LastDelivery())
 	waiting := undecidedIDs(t, s, oldJID)
 	storetest.Write(t, s, func(tx *store.Tx) error { return chatmove.Move(tx, oldJID, newJID, 50) })
 	fresh := storetest.Inbound(t, s, newJID, "in the new chat")
@@ -162,7 +162,7 @@ func TestMoveChat_ManyRows_MovesPagesInOrder(t *testing.T) {
 			t.Errorf("%d %s", got, what)
 		}
 	}
-	if got := storetest.Value[int64](t, s, `SELECT value FROM counters WHERE name = 'deliveries'`); got != seq {
+	if got := storetest.Value[int64](t, s, storetest.LastDelivery()); got != seq {
 		t.Errorf("the move made %d deliveries new to routd", got-seq)
 	}
 }

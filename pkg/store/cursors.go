@@ -13,7 +13,9 @@ import (
 
 const (
 	BumpState = `INSERT INTO router_state (key, value) VALUES (?,1)
-		ON CONFLICT (key) DO UPDATE SET value = router_state.value + 1 RETURNING value`
+		ON CONFLICT (key) DO UPDATE SET value = router_state.value + 1`
+	// DecisionNumber stands in a statement for the number of a decision, which NumberDecision has made.
+	DecisionNumber = `(SELECT value FROM router_state WHERE key = 'decision_seq')`
 )
 
 // Keys of router_state.

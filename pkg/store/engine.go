@@ -11,7 +11,8 @@ import (
 // engine is the database that a store runs on: a file of SQLite, or a Postgres server.
 type engine interface {
 	dialect
-	writer
+	// writers are independent of each other, and the first takes the writes without a scope. A file has one.
+	writers() []writer
 	// readers is the pool of connections that read.
 	readers() *sql.DB
 	// watch opens a connection for Store.Watch.
@@ -31,6 +32,8 @@ type dialect interface {
 	translate(query string) string
 	// arguments returns the parameters as the engine takes them.
 	arguments(args []any) []any
+	// ordered reports whether rows become visible in the order of their numbers.
+	ordered() bool
 	// insert runs an INSERT into a table with numbered rows and returns the new row's id, or false if it inserted none.
 	insert(st *statements, query string, args []any) (id int64, inserted bool, err error)
 	// indexRows puts the rows after one and up to another into the full-text index.
@@ -43,10 +46,10 @@ type dialect interface {
 
 // writer runs one transaction after the other, for one goroutine.
 type writer interface {
-	// begin begins a transaction, and waits for its turn to write, at most timeout, now or at the first statement whose
-	// result is needed. It then calls waited, whether it has its turn or not. With an error it holds nothing. The
-	// transaction fails with ErrFenced if process, unless it is 0, is fenced.
-	begin(timeout time.Duration, process int64, waited func()) (*statements, error)
+	// begin begins a transaction that touches what belongs to a scope, and waits for its turn to write, at most timeout,
+	// now or at the first statement whose result is needed. It then calls waited, whether it has its turn or not. With
+	// an error it holds nothing. The transaction fails with ErrFenced if process, unless it is 0, is fenced.
+	begin(timeout time.Duration, process int64, scope Scope, waited func()) (*statements, error)
 	// restart rolls the transaction back and begins it again.
 	restart(st *statements) error
 	// commit ends the transaction; without an error its writes are on disk, with one they never will be. A server pokes

@@ -24,14 +24,16 @@ func (s *Store) LockCameTooLate() bool {
 }
 
 // Queued is the number of calls of Write that wait for the writer.
-func (s *Store) Queued() int { return len(s.jobs) }
+func (s *Store) Queued() int { return len(s.lanes[0].jobs) }
 
 // CountCommits counts the transactions that change something, from now on. No write may be running.
 func (s *Store) CountCommits() (*atomic.Int64, error) {
 	commits := new(atomic.Int64)
 	file, ok := s.engine.(*sqlite)
 	if !ok {
-		s.engine = countingEngine{s.engine, commits}
+		for _, l := range s.lanes {
+			l.writer = countingWriter{l.writer, commits}
+		}
 		return commits, nil
 	}
 	return commits, file.conn.Raw(func(driver any) error {
@@ -43,14 +45,14 @@ func (s *Store) CountCommits() (*atomic.Int64, error) {
 	})
 }
 
-type countingEngine struct {
-	engine
+type countingWriter struct {
+	writer
 	commits *atomic.Int64
 }
 
-func (e countingEngine) commit(st *statements, poked []string) error {
-	e.commits.Add(1)
-	return e.engine.commit(st, poked)
+func (w countingWriter) commit(st *statements, poked []string) error {
+	w.commits.Add(1)
+	return w.writer.commit(st, poked)
 }
 
 // GetRow reads one row of any query and reports whether there was one.

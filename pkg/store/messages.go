@@ -181,6 +181,9 @@ func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 		m.ID = stored
 		return m.ID, false, err
 	}
+	if err := tx.Within(m.ChatJID); err != nil {
+		return 0, false, err
+	}
 	if fresh, err = tx.insertMessage(m); err == nil && !fresh {
 		fresh, err = tx.insertInPlaceOfQuoted(m)
 	}
@@ -242,25 +245,23 @@ type Decision struct {
 	Topic       string // the row's topic and thread after the decision
 	ThreadID    string
 	Error       string // why the row could not be handled, "" for none
+	ReceivedAt  int64  // of the row, in unix ms, 0 if the caller does not know
 }
 
 // Decide sets an undecided row's disposition. It returns ErrStale if the row has
 // one already.
 func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 	tx.Note(failpoint.Decide)
-	seq, err := Value[int64](Uncancelled(), tx.Reader, BumpState, StateDecisionSeq)
-	if err != nil {
-		return err
+	err := tx.NumberDecision()
+	if err == nil && d.RoutedTo != "" {
+		err = tx.Within(d.RoutedTo)
 	}
-	var received int64
-	found, err := tx.Find([]any{&received}, `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
-		error = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL RETURNING received_at`,
-		d.Disposition, d.Reason, Null(d.RoutedTo), Null(d.TurnID),
-		d.Topic, d.ThreadID, d.Error, now, seq, id)
-	if err == nil && !found {
-		err = fmt.Errorf("decide row %d: %w", id, ErrStale)
+	if err == nil {
+		err = tx.Expect(fmt.Errorf("decide row %d: %w", id, ErrStale), `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
+		error = ?, decided_at = ?, decision_seq = `+DecisionNumber+` WHERE id = ? AND disposition IS NULL`,
+			d.Disposition, d.Reason, Null(d.RoutedTo), Null(d.TurnID), d.Topic, d.ThreadID, d.Error, now, id)
 	}
-	if err == nil && now-received >= msg.AsleepAfter*1000 {
+	if err == nil && now-d.ReceivedAt >= msg.AsleepAfter*1000 {
 		err = tx.UnmarkMessage(id, now)
 	}
 	if mark := d.Reason.Shown().Mark; err == nil && mark != "" {

@@ -71,7 +71,7 @@ func TestPostgres_RoundTrips_OfAMessagesLife(t *testing.T) {
 	onServer(t)
 	p := proxy(t, storetest.Path(t))
 	l := &life{s: storetest.OpenAt(t, p.URL(), nil), chat: "telegram:-1"}
-	most := map[string]int64{"receive": 3, "decide": 5, "take": 1, "answer": 8, "claim": 2, "settle": 2}
+	most := map[string]int64{"receive": 3, "decide": 3, "take": 1, "answer": 6, "claim": 2, "settle": 2}
 	for i := range 3 {
 		for _, step := range lifeSteps {
 			before := p.Calls()

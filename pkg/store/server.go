@@ -18,7 +18,11 @@ type server struct {
 }
 
 func openServer(ctx context.Context, o Options) (engine, error) {
-	db, err := pg.Open(ctx, o.Path, readers)
+	reading, writing := readers, serverWriters
+	if o.ManyChats {
+		reading, writing = serverReaders, manyWriters
+	}
+	db, err := pg.Open(ctx, o.Path, reading, writing)
 	if err != nil {
 		return nil, err
 	}
@@ -27,17 +31,31 @@ func openServer(ctx context.Context, o Options) (engine, error) {
 
 func (e *server) readers() *sql.DB { return e.Readers() }
 
-func (e *server) begin(timeout time.Duration, process int64, waited func()) (*statements, error) {
-	p, err := e.Begin(timeout, process, waited)
+func (e *server) writers() (all []writer) {
+	for _, w := range e.Writers() {
+		all = append(all, &serverWriter{e, w})
+	}
+	return all
+}
+
+// serverWriter is a writer of a server.
+type serverWriter struct {
+	server *server
+	*pg.Writer
+}
+
+func (w *serverWriter) begin(timeout time.Duration, process int64, scope Scope, waited func()) (*statements, error) {
+	p, err := w.Begin(timeout, process, scope, waited)
 	if err != nil {
 		return nil, err
 	}
-	return &statements{runner: &piped{e, p}, dialect: e, uncancelled: true}, nil
+	return &statements{runner: &piped{w.server, p}, dialect: w.server, uncancelled: true}, nil
 }
 
-func (e *server) restart(*statements) error                  { return e.Restart() }
-func (e *server) commit(_ *statements, poked []string) error { return e.Commit(poked) }
-func (e *server) rollback(*statements)                       { e.Rollback() }
+func (w *serverWriter) restart(*statements) error                  { return w.Restart() }
+func (w *serverWriter) commit(_ *statements, poked []string) error { return w.Commit(poked) }
+func (w *serverWriter) rollback(*statements)                       { w.Rollback() }
+
 func (e *server) watch(context.Context) (*Watch, error) {
 	return &Watch{version: e.Version, close: func() error { return nil }}, nil // the pool is the store's
 }
@@ -57,6 +75,8 @@ func (e *server) arguments(args []any) []any {
 	}
 	return args
 }
+
+func (e *server) ordered() bool { return false }
 
 func (e *server) insert(st *statements, query string, args []any) (id int64, inserted bool, err error) {
 	inserted, err = st.get(context.Background(), []any{&id}, query+" RETURNING id", args...)
@@ -84,8 +104,12 @@ func (p *piped) exec(query string, args []any) (sql.Result, error) {
 	return driver.RowsAffected(changed), err
 }
 
-func (p *piped) later(query string, args []any) error {
-	p.Later(p.text(query), p.server.arguments(args))
+func (p *piped) later(otherwise error, query string, args []any) error {
+	if otherwise != nil {
+		p.Expect(otherwise, p.text(query), p.server.arguments(args))
+	} else {
+		p.Later(p.text(query), p.server.arguments(args))
+	}
 	return nil
 }
 
@@ -116,6 +140,7 @@ func (e *server) translate(query string) string {
 		query = own
 	}
 	query = strings.ReplaceAll(query, cutContent, "substr(m.content, 1, 262144)")
+	query = strings.ReplaceAll(query, DecisionNumber, "nextval('decision_numbers')")
 	query = strings.ReplaceAll(query, clock, "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)")
 	return pg.Translate(query)
 }
@@ -132,6 +157,10 @@ const (
 // postgresStatements replaces statements that no translation word by word does for.
 var postgresStatements = map[string]string{
 	QuerySearchHits: `SELECT docid, docid FROM message_search WHERE words @@ ?1::tsquery AND docid < ?2 AND docid >= ?3 ORDER BY docid DESC LIMIT ?4+0`,
+	// A transaction has a number before it inserts anything, since it begins with its mark. A snapshot would not do: its
+	// end is the last number that has ended, and its beginning is that of any database of the server.
+	queryRunning: `SELECT coalesce(min(a.number), 0), coalesce(max(a.number), 0) FROM (SELECT CAST(CAST(backend_xid AS text) AS bigint) AS number
+		FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL) a`,
 	// SQLite reads a list of ids in its order by itself.
 	QueryListed:      strings.Replace(QueryListed, " LIMIT ?12", " ORDER BY j.key LIMIT ?12", 1),
 	QueryListedFound: strings.Replace(QueryListedFound, " LIMIT ?12", " ORDER BY j.key LIMIT ?12", 1),

@@ -50,7 +50,7 @@ func explainPostgres(err error) error {
 		return err
 	}
 	for prefix, known := range map[string]error{
-		"AZ001": ErrFenced, "53100": errServerFull, "55P03": ErrLocked, "25006": errServerReadOnly, "XX001": ErrDamaged,
+		"AZ001": ErrFenced, "53100": errServerFull, "55P03": ErrLocked, "40": ErrLocked, "25006": errServerReadOnly, "XX001": ErrDamaged,
 		"XX002": ErrDamaged,
 		"25P03": errStalled, "25P04": errStalled, "28": errRefusedLogin, "3D": errRefusedLogin, "22": ErrRefused,
 		"23": ErrRefused, "54": ErrRefused,

@@ -37,7 +37,7 @@ func indexTexts(st *statements, query string, args ...any) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	return st.later(postgresWords, ids, vectors)
+	return st.later(nil, postgresWords, ids, vectors)
 }
 
 // vector is the text of a tsvector: the words with their places.

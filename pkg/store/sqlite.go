@@ -16,12 +16,12 @@ import (
 
 // sqlite is the engine of a database file.
 type sqlite struct {
-	path   string
-	writer *sql.DB
-	read   *sql.DB
-	conn   *sql.Conn
-	lock   *writeLock
-	st     *statements // of conn
+	path  string
+	write *sql.DB
+	read  *sql.DB
+	conn  *sql.Conn // of write
+	lock  *writeLock
+	st    *statements // of conn
 }
 
 // growHeap makes glibc keep the memory that SQLite frees. A connection frees its cached pages whenever another one has
@@ -46,11 +46,11 @@ func (e *sqlite) open(ctx context.Context, o Options) (err error) {
 	if e.lock, err = openWriteLock(o.Path + ".writelock"); err != nil {
 		return err
 	}
-	if e.writer, err = sql.Open("sqlite3", dsn(o.Path, "rw", writerCacheKiB)); err != nil {
+	if e.write, err = sql.Open("sqlite3", dsn(o.Path, "rw", writerCacheKiB)); err != nil {
 		return err
 	}
-	e.writer.SetMaxOpenConns(1)
-	if e.conn, err = e.writer.Conn(ctx); err != nil {
+	e.write.SetMaxOpenConns(1)
+	if e.conn, err = e.write.Conn(ctx); err != nil {
 		return err
 	}
 	if err = e.conn.PingContext(ctx); err != nil {
@@ -84,6 +84,8 @@ func (e *sqlite) translate(query string) string {
 
 func (e *sqlite) arguments(args []any) []any { return args }
 
+func (e *sqlite) ordered() bool { return true }
+
 func (e *sqlite) insert(st *statements, query string, args []any) (id int64, inserted bool, err error) {
 	res, err := st.exec(query, args...)
 	if err != nil {
@@ -111,7 +113,9 @@ func (e *sqlite) readers() *sql.DB { return e.read }
 
 func (e *sqlite) renew(context.Context, int64) (bool, error) { return false, errors.ErrUnsupported }
 
-func (e *sqlite) begin(timeout time.Duration, process int64, waited func()) (*statements, error) {
+func (e *sqlite) writers() []writer { return []writer{e} }
+
+func (e *sqlite) begin(timeout time.Duration, process int64, _ Scope, waited func()) (*statements, error) {
 	defer waited()
 	if err := e.lock.acquire(timeout); err != nil {
 		return nil, err
@@ -181,7 +185,7 @@ func (e *sqlite) close() error {
 	if e.conn != nil {
 		errs = append(errs, e.conn.Close())
 	}
-	for _, db := range []*sql.DB{e.writer, e.read} {
+	for _, db := range []*sql.DB{e.write, e.read} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}

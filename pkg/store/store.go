@@ -11,6 +11,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +31,10 @@ const (
 	writerCacheKiB = 8192
 	readerCacheKiB = 2048
 	readers        = 4
-	maxQueued      = 64              // queued calls of Write; further callers wait
+	serverReaders  = 8               // of a process with many chats, each of which waits for the network most of the time
+	serverWriters  = 5               // one is for writes without a scope
+	manyWriters    = 13              // of a process with many chats
+	maxQueued      = 64              // queued calls of Write for one writer; further callers wait
 	closeTimeout   = 5 * time.Second // that a commit has to become known while the store closes
 
 	// maxIdleWAL is the size, in bytes, that the write-ahead log is cut back to when
@@ -48,6 +52,8 @@ type Options struct {
 	Path string
 	// Autocheckpoint in WAL pages; 0 turns it off.
 	Autocheckpoint int
+	// ManyChats makes a process that works on many chats at once use more connections to a server.
+	ManyChats bool
 	// Poke is called with the name of each daemon for which rows were committed;
 	// nil for none, as with a server, which pokes daemons itself.
 	Poke func(daemon string)
@@ -55,7 +61,7 @@ type Options struct {
 	Observer Observer
 }
 
-// Observer receives the measurements of a Store, from its one writing goroutine.
+// Observer receives the measurements of a Store, from the goroutines that write.
 type Observer struct {
 	Locked    func(wait time.Duration)            // a commit has the write lock, or has waited without getting it
 	Committed func(took time.Duration, err error) // a commit has ended; took begins with the write lock
@@ -70,8 +76,9 @@ type Store struct {
 	poke    func(string)
 	watch   Observer
 	process atomic.Int64 // see SetProcess; 0 if the database is a file
-	jobs    chan []*job
-	done    chan struct{}
+	atOnce  int          // see AtOnce
+	lanes   []*lane
+	done    sync.WaitGroup
 
 	lockTimeout time.Duration
 
@@ -99,8 +106,7 @@ var ErrClosed = errors.New("the store is closed")
 // Open opens an existing, migrated database file. It reads back every option
 // that durability and locking depend on and fails if one is not in effect.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{poke: o.Poke, watch: o.Observer.complete(), lockTimeout: lockTimeout,
-		jobs: make(chan []*job, maxQueued), done: make(chan struct{})}
+	s := &Store{poke: o.Poke, watch: o.Observer.complete(), lockTimeout: lockTimeout, atOnce: 1}
 	if s.poke == nil {
 		s.poke = func(string) {}
 	}
@@ -108,7 +114,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.closeHandles()
 		return nil, fmt.Errorf("open %s: %w", Name(o.Path), Explain(err))
 	}
-	go s.writeLoop()
+	for i, w := range s.engine.writers() {
+		l := &lane{store: s, writer: w, jobs: make(chan []*job, maxQueued), most: maxGroup}
+		if i > 0 {
+			l.most = maxScoped
+		}
+		s.lanes = append(s.lanes, l)
+		s.done.Go(l.run)
+	}
 	return s, nil
 }
 
@@ -117,7 +130,42 @@ func (s *Store) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.Reader = newReader(s.engine.readers(), s.engine)
+	if IsServer(o.Path) && o.ManyChats {
+		s.atOnce = serverReaders
+	}
 	return s.engine.readers().PingContext(ctx)
+}
+
+// AtOnce is how many reads a caller should run at once: on a file one, since a second would cost more than it saves.
+func (s *Store) AtOnce() int { return s.atOnce }
+
+// AllAtOnce calls do for 0 to n-1, as many at once as AtOnce says, and returns when all have ended.
+func (s *Store) AllAtOnce(n int, do func(i int)) {
+	if s.AtOnce() == 1 {
+		for i := range n {
+			do(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var all sync.WaitGroup
+	var panicked atomic.Value
+	for range min(n, s.AtOnce()) {
+		all.Go(func() {
+			defer func() {
+				if cause := recover(); cause != nil {
+					panicked.CompareAndSwap(nil, fmt.Sprintf("%v\n%s", cause, debug.Stack()))
+				}
+			}()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
+	if cause := panicked.Load(); cause != nil {
+		panic(cause)
+	}
 }
 
 // SetProcess says which row of processes is this process. Each later write fails with ErrFenced once that is fenced.
@@ -132,14 +180,13 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	close(s.jobs)
-	s.closing.Unlock()
-	select {
-	case <-s.done:
-	case <-time.After(closeTimeout):
-		s.engine.giveUp()
-		<-s.done
+	for _, l := range s.lanes {
+		close(l.jobs)
 	}
+	s.closing.Unlock()
+	giveUp := time.AfterFunc(closeTimeout, s.engine.giveUp)
+	s.done.Wait()
+	giveUp.Stop()
 	return s.closeHandles()
 }
 
@@ -186,8 +233,8 @@ type runner interface {
 	// exec runs a statement that writes.
 	exec(query string, args []any) (sql.Result, error)
 	// later runs a statement that writes and whose result is not needed. A server gets it with the next one: its error
-	// then fails the write.
-	later(query string, args []any) error
+	// then fails the write. So does otherwise, unless it is nil, if the statement changes no row.
+	later(otherwise error, query string, args []any) error
 	// query calls row for every row of a query, until row returns false or an error. The end of the context stops the
 	// step between two rows.
 	query(ctx context.Context, row func(Scan) (more bool, err error), query string, args []any) error
@@ -219,10 +266,10 @@ func (p *statements) exec(query string, args ...any) (result sql.Result, err err
 	return p.runner.exec(query, args)
 }
 
-// later runs a statement that writes and whose result is not needed.
-func (p *statements) later(query string, args ...any) (err error) {
+// later runs a statement that writes and whose result is not needed; unless otherwise is nil, it must change a row.
+func (p *statements) later(otherwise error, query string, args ...any) (err error) {
 	defer p.note(&err)
-	return p.runner.later(query, args)
+	return p.runner.later(otherwise, query, args)
 }
 
 // note keeps the first error of a write's statements: it fails the write, whatever the writer makes of it.
@@ -295,9 +342,15 @@ func (p *prepared) exec(query string, args []any) (sql.Result, error) {
 	return st.ExecContext(Uncancelled(), p.dialect.arguments(args)...)
 }
 
-func (p *prepared) later(query string, args []any) error {
-	_, err := p.exec(query, args)
-	return err
+func (p *prepared) later(otherwise error, query string, args []any) error {
+	result, err := p.exec(query, args)
+	if err != nil || otherwise == nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return otherwise
 }
 
 func (p *prepared) query(ctx context.Context, row func(Scan) (bool, error), query string, args []any) error {
@@ -319,10 +372,10 @@ func (p *prepared) query(ctx context.Context, row func(Scan) (bool, error), quer
 	return rows.Err()
 }
 
-func (p *prepared) savepoint() error { return p.later("SAVEPOINT verb", nil) }
+func (p *prepared) savepoint() error { return p.later(nil, "SAVEPOINT verb", nil) }
 func (p *prepared) settle() error    { return nil }
-func (p *prepared) undo() error      { return p.later("ROLLBACK TO verb", nil) }
-func (p *prepared) release() error   { return p.later("RELEASE verb", nil) }
+func (p *prepared) undo() error      { return p.later(nil, "ROLLBACK TO verb", nil) }
+func (p *prepared) release() error   { return p.later(nil, "RELEASE verb", nil) }
 
 // Scan is the Scan method of a row.
 type Scan = func(dest ...any) error

@@ -4,23 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/pg"
 )
 
 // maxGroup bounds the number of writes in one commit, and so the time that other
 // processes wait for the write lock.
 const maxGroup = 512
 
+// maxScoped is the same for writes with scopes, which exclude those of the same keys alone: the more there are in a
+// transaction, the more others wait for it, and it for them.
+const maxScoped = 8
+
+// Scope names what a write touches: all rows that it changes, and those that it reads to decide what to change, belong
+// to one of the keys. On a server, writes with no key in common run at the same time; in a file one follows the
+// other. A nil scope stands for everything.
+//
+// Keys are the addresses of chats, the folders of groups, and names of other things that a package makes up. A write that
+// finds that it touches more, see Tx.Within, is undone and run again with a nil scope.
+type Scope []string
+
+// Change is one of several writes.
+type Change struct {
+	Scope Scope
+	Write func(*Tx) error
+}
+
 // job is one caller's write, waiting for a commit.
 type job struct {
-	fn   func(*Tx) error
+	Change
 	err  error
 	done chan struct{}
+}
+
+// lane runs writes one after the other.
+type lane struct {
+	store  *Store
+	writer writer
+	jobs   chan []*job
+	most   int // jobs in a transaction
 }
 
 // Tx is a running write. Its verbs return the database's errors unchanged; an
@@ -28,6 +56,8 @@ type job struct {
 type Tx struct {
 	Reader
 	process int64 // see Store.SetProcess
+	scope   Scope // of the write that runs
+	beside  bool  // see Beside
 	pokes   []string
 	verbs   []failpoint.Verb // whose failpoints surround the commit
 	ended   []turnEnd
@@ -49,31 +79,64 @@ type turnEnd struct {
 // network. Once queued, a write runs even if ctx ends, so that the caller always
 // knows whether it was committed.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
-	return s.WriteAll(ctx, fn)[0]
+	return s.WriteIn(ctx, nil, fn)
+}
+
+// WriteIn is Write for a write that touches only what belongs to a scope.
+func (s *Store) WriteIn(ctx context.Context, scope Scope, fn func(*Tx) error) error {
+	return s.WriteEach(ctx, Change{scope, fn})[0]
 }
 
 // WriteAll runs each fn as a separate write, all in one commit if possible,
 // and returns their errors in order.
 func (s *Store) WriteAll(ctx context.Context, fns ...func(*Tx) error) []error {
-	jobs := make([]*job, len(fns))
+	changes := make([]Change, len(fns))
 	for i, fn := range fns {
-		jobs[i] = &job{fn: fn, done: make(chan struct{})}
+		changes[i].Write = fn
 	}
-	errs := make([]error, len(fns))
-	if err := s.enqueue(ctx, jobs); err != nil {
-		for i := range errs {
-			errs[i] = err
+	return s.WriteEach(ctx, changes...)
+}
+
+// WriteEach is WriteAll for writes with scopes.
+func (s *Store) WriteEach(ctx context.Context, changes ...Change) []error {
+	jobs, errs := make([]*job, len(changes)), make([]error, len(changes))
+	lanes := make([][]*job, len(s.lanes))
+	for i, c := range changes {
+		jobs[i] = &job{Change: c, done: make(chan struct{})}
+		at := s.laneOf(c.Scope)
+		lanes[at] = append(lanes[at], jobs[i])
+	}
+	for at, group := range lanes {
+		if len(group) == 0 {
+			continue
 		}
-		return errs
+		if err := s.enqueue(ctx, s.lanes[at], group); err != nil {
+			for _, j := range group {
+				j.err = err
+				close(j.done)
+			}
+		}
 	}
 	for i, j := range jobs {
 		<-j.done
-		errs[i] = j.err
+		if errs[i] = j.err; errors.Is(j.err, errScope) {
+			errs[i] = s.Write(ctx, j.Write)
+		}
 	}
 	return errs
 }
 
-func (s *Store) enqueue(ctx context.Context, jobs []*job) error {
+// laneOf returns the index of the lane for writes of a scope: those that begin with the same key share their commits.
+func (s *Store) laneOf(scope Scope) int {
+	if others := len(s.lanes) - 1; len(scope) > 0 && others > 0 {
+		hash := fnv.New32a()
+		_, _ = hash.Write([]byte(scope[0]))
+		return 1 + int(hash.Sum32()>>16)%others // other bits than those that choose the locks
+	}
+	return 0
+}
+
+func (s *Store) enqueue(ctx context.Context, l *lane, jobs []*job) error {
 	s.closing.RLock()
 	defer s.closing.RUnlock()
 	if s.closed {
@@ -83,45 +146,65 @@ func (s *Store) enqueue(ctx context.Context, jobs []*job) error {
 		return err
 	}
 	select {
-	case s.jobs <- jobs:
+	case l.jobs <- jobs:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (s *Store) writeLoop() {
-	defer close(s.done)
-	var group []*job
-	for jobs := range s.jobs {
-		group = append(group[:0], jobs...)
-		for more := true; more && len(group) < maxGroup; {
-			select {
-			case jobs, ok := <-s.jobs:
-				group, more = append(group, jobs...), ok
-			default:
-				more = false
+func (l *lane) run() {
+	var waiting []*job
+	for jobs := range l.jobs {
+		waiting = append(waiting[:0], jobs...)
+		for len(waiting) > 0 {
+			for more := true; more && len(waiting) < l.most; {
+				select {
+				case jobs, ok := <-l.jobs:
+					waiting, more = append(waiting, jobs...), ok
+				default:
+					more = false
+				}
 			}
-		}
-		tx := &Tx{process: s.process.Load()}
-		s.commit(tx, group)
-		tx.reach(failpoint.Verb.After)
-		for _, j := range group {
-			close(j.done)
-		}
-		for _, daemon := range tx.pokes {
-			s.poke(daemon)
-		}
-		for _, e := range tx.ended {
-			s.watch.TurnEnded(e.state, e.reason)
+			n := min(len(waiting), l.most)
+			l.runGroup(waiting[:n])
+			waiting = waiting[n:]
 		}
 	}
 }
 
+// runGroup runs jobs in one transaction.
+func (l *lane) runGroup(group []*job) {
+	tx := &Tx{process: l.store.process.Load(), beside: len(l.store.lanes) > 1 && scopeOf(group) != nil}
+	l.commit(tx, group)
+	tx.reach(failpoint.Verb.After)
+	for _, j := range group {
+		close(j.done)
+	}
+	for _, daemon := range tx.pokes {
+		l.store.poke(daemon)
+	}
+	for _, e := range tx.ended {
+		l.store.watch.TurnEnded(e.state, e.reason)
+	}
+}
+
+// scopeOf is the scope of all writes of a group together.
+func scopeOf(group []*job) Scope {
+	scope := Scope{}
+	for _, j := range group {
+		if j.Scope == nil {
+			return nil
+		}
+		scope = append(scope, j.Scope...)
+	}
+	return scope
+}
+
 // commit runs the group in one transaction. If that fails, so does every write
 // in it, and no daemon is poked.
-func (s *Store) commit(tx *Tx, group []*job) {
-	err := s.transact(tx, group)
+func (l *lane) commit(tx *Tx, group []*job) {
+	err := l.transact(tx, group)
 	if err == nil {
 		return
 	}
@@ -133,40 +216,42 @@ func (s *Store) commit(tx *Tx, group []*job) {
 	}
 }
 
-func (s *Store) transact(tx *Tx, group []*job) (err error) {
+func (l *lane) transact(tx *Tx, group []*job) (err error) {
+	watch := &l.store.watch
 	begun := time.Now()
 	locked := begun
-	st, err := s.engine.begin(s.lockTimeout, tx.process, func() {
+	st, err := l.writer.begin(l.store.lockTimeout, tx.process, scopeOf(group), func() {
 		locked = time.Now()
-		s.watch.Locked(locked.Sub(begun))
+		watch.Locked(locked.Sub(begun))
 	})
-	defer func() { s.watch.Committed(time.Since(locked), Explain(err)) }()
+	defer func() { watch.Committed(time.Since(locked), Explain(err)) }()
 	if err != nil {
 		return err
 	}
 	tx.Reader = Reader{st}
 	for i, j := range group {
-		if err := s.runJob(st, tx, j, i == 0, len(group) == 1); err != nil {
-			s.engine.rollback(st)
+		if err := l.runJob(st, tx, j, i == 0, len(group) == 1); err != nil {
+			l.writer.rollback(st)
 			return err
 		}
 	}
 	tx.reach(failpoint.Verb.Before)
-	return s.engine.commit(st, tx.pokes)
+	return l.writer.commit(st, tx.pokes)
 }
 
 // runJob runs one write under a savepoint; the first of a transaction needs none, since there is nothing before
 // it to keep. An error of the write goes to its caller; the error returned means that the whole transaction is
 // rolled back. Statements that a write alone has left unsent go with the COMMIT.
-func (s *Store) runJob(st *statements, tx *Tx, j *job, first, alone bool) error {
+func (l *lane) runJob(st *statements, tx *Tx, j *job, first, alone bool) error {
 	if !first {
 		if err := st.savepoint(); err != nil {
 			return err
 		}
 	}
+	tx.scope = j.Scope
 	poked, noted, ended := len(tx.pokes), len(tx.verbs), len(tx.ended)
 	st.failed = nil
-	err := call(j.fn, tx)
+	err := call(j.Write, tx)
 	if err == nil {
 		err = st.failed
 	}
@@ -176,7 +261,7 @@ func (s *Store) runJob(st *statements, tx *Tx, j *job, first, alone bool) error 
 	if err != nil {
 		j.err = Explain(err)
 		tx.pokes, tx.verbs, tx.ended = tx.pokes[:poked], tx.verbs[:noted], tx.ended[:ended]
-		if s.undo(st, first) != nil {
+		if l.undo(st, first) != nil {
 			return err
 		}
 	}
@@ -187,9 +272,9 @@ func (s *Store) runJob(st *statements, tx *Tx, j *job, first, alone bool) error 
 }
 
 // undo rolls back a write, and for the first of a transaction begins the transaction again.
-func (s *Store) undo(st *statements, first bool) error {
+func (l *lane) undo(st *statements, first bool) error {
 	if first {
-		return s.engine.restart(st)
+		return l.writer.restart(st)
 	}
 	return st.undo()
 }
@@ -244,7 +329,45 @@ func (tx *Tx) reach(side func(failpoint.Verb) failpoint.Point) {
 
 // Exec runs a statement. Its error may be that of a later one: it fails the write in any case.
 func (tx *Tx) Exec(query string, args ...any) error {
-	return tx.q.later(query, args...)
+	return tx.q.later(nil, query, args...)
+}
+
+// Expect runs a statement that must change a row. If it changes none, the write fails with an error: at once, or on a
+// server perhaps with a later statement.
+func (tx *Tx) Expect(otherwise error, query string, args ...any) error {
+	return tx.q.later(otherwise, query, args...)
+}
+
+// Late is a key that is for one more thing besides what the write is about: it is waited for after the others. A write with
+// Shared of it runs beside others with that, and not beside one with Late.
+func Late(key string) string { return pg.Late + key }
+
+// Shared is described at Late.
+func Shared(key string) string { return pg.Shared + key }
+
+// errScope undoes a write that touches more than its scope says.
+var errScope = errors.New("the write touches more than its scope")
+
+// Within returns an error, which undoes the write and runs it again alone, if a key is not in its scope.
+func (tx *Tx) Within(key string) error {
+	if tx.scope == nil || slices.Contains(tx.scope, key) {
+		return nil
+	}
+	return errScope
+}
+
+// Beside reports whether writes with other scopes run beside this one.
+func (tx *Tx) Beside() bool { return tx.beside }
+
+// Settle sends the statements that a server would get with a later one, so that an error is that of those before.
+func (tx *Tx) Settle() error { return tx.q.settle() }
+
+// NumberDecision makes the DecisionNumber of the next statement.
+func (tx *Tx) NumberDecision() error {
+	if !tx.q.dialect.ordered() {
+		return nil // a sequence does it
+	}
+	return tx.Exec(BumpState, StateDecisionSeq)
 }
 
 // Find reads the row that a writing verb returns or needs.

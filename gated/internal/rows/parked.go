@@ -92,12 +92,11 @@ func DropParked(tx *store.Tx, chatJID string, reason msg.Reason, now int64) erro
 }
 
 func dropParked(tx *store.Tx, id int64, reason msg.Reason, now int64) error {
-	const query = `UPDATE messages SET disposition = 'dropped', reason = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition = 'onboarding'`
-	seq, err := nextDecision(tx)
-	if err != nil {
+	const query = `UPDATE messages SET disposition = 'dropped', reason = ?, decided_at = ?, decision_seq = ` + store.DecisionNumber + ` WHERE id = ? AND disposition = 'onboarding'`
+	if err := tx.NumberDecision(); err != nil {
 		return err
 	}
-	if err = tx.Exec(query, reason, now, seq, id); err != nil {
+	if err := tx.Exec(query, reason, now, id); err != nil {
 		return err
 	}
 	if err := tx.UnmarkMessage(id, now); err != nil {

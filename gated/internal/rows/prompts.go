@@ -60,7 +60,7 @@ func ClaimSystemMessages(tx *store.Tx, folder string, turnID int64) error {
 type PromptFacts struct {
 	SystemWaits  bool            // the folder has unclaimed lines
 	HasSystem    bool            // the turn has claimed some
-	LastDecision int64           // the highest decision_seq in use
+	LastDecision int64           // the highest decision_seq of the folder's rows
 	Groups       int64           // version of the groups' configuration, and of the routes
 	Kind         msg.ChatKind    // of the turn's chat, "" if no adapter has described it
 	Title        string          // of the turn's chat, its first 256 characters
@@ -78,7 +78,7 @@ func ReadPromptFacts(ctx context.Context, r store.Reader, t *msg.Turn, runID, sh
 	// The last but two: whether the chat has a row after ?4 that is neither of the turn nor an answer of its run. The
 	// last is as in observedRows.
 	const query = `SELECT EXISTS (SELECT 1 FROM system_messages WHERE folder = ?1 AND turn_id IS NULL),
-		EXISTS (SELECT 1 FROM system_messages WHERE turn_id = ?2), ifnull((SELECT value FROM router_state WHERE key = 'decision_seq'), 0),
+		EXISTS (SELECT 1 FROM system_messages WHERE turn_id = ?2), ifnull((SELECT max(decision_seq) FROM messages INDEXED BY messages_routed WHERE routed_to = ?1), 0),
 		(SELECT value FROM counters WHERE name = 'routing'), ifnull(c.kind, ''), ifnull(substr(c.title, 1, 256), ''),
 		EXISTS (SELECT 1 FROM messages m INDEXED BY messages_chat WHERE m.chat_jid = ?3 AND m.id > ?4 AND m.turn_id IS DISTINCT FROM ?2
 		AND NOT (m.direction = 'out' AND EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id AND t.run_id = ?5))),

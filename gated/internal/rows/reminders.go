@@ -149,7 +149,7 @@ func putReminderTurn(tx *store.Tx, f Firing, now int64) (err error) {
 	}
 	return tx.Decide(f.Message.ID, store.Decision{
 		Disposition: msg.Routed, Reason: msg.ReasonReminder, RoutedTo: f.Turn.Folder, TurnID: f.Turn.ID,
-		Topic: f.Message.Topic,
+		Topic: f.Message.Topic, ReceivedAt: f.Message.ReceivedAt,
 	}, now)
 }
 

@@ -317,7 +317,7 @@ func TestPurge_RandomHistory_KeepsWhatIsNeeded(t *testing.T) {
 		h.t = t
 		h.write()
 		var seq, newest int64
-		must1(t, s, `SELECT value FROM counters WHERE name = 'deliveries'`, &seq)
+		must1(t, s, storetest.LastDelivery(), &seq)
 		newest = h.ids["messages"]
 		for range rapid.IntRange(0, 4).Draw(t, "kills") {
 			h.purge(rapid.IntRange(1, 20).Draw(t, "pages until it is killed"))
@@ -332,7 +332,7 @@ func TestPurge_RandomHistory_KeepsWhatIsNeeded(t *testing.T) {
 			}
 		}
 		var after int64
-		if must1(t, s, `SELECT value FROM counters WHERE name = 'deliveries'`, &after); after != seq {
+		if must1(t, s, storetest.LastDelivery(), &after); after != seq {
 			t.Errorf("the counter of deliveries went from %d to %d", seq, after)
 		}
 		row := &msg.Message{ChatJID: storetest.Chat, Direction: msg.In}

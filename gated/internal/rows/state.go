@@ -39,11 +39,6 @@ func state(ctx context.Context, r store.Reader, key string) (int64, error) {
 	return store.Value[int64](ctx, r, `SELECT value FROM router_state WHERE key = ?`, key)
 }
 
-// nextDecision numbers a decision.
-func nextDecision(tx *store.Tx) (int64, error) {
-	return store.Value[int64](store.Uncancelled(), tx.Reader, store.BumpState, store.StateDecisionSeq)
-}
-
 const putState = `INSERT INTO router_state (key, value) VALUES (?,?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
 
 // SetDemoAgent stores that.

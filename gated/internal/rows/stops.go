@@ -206,7 +206,7 @@ func stopRequests(tx *store.Tx, s Stop, now int64) error {
 			continue
 		}
 		if err := tx.Decide(m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped, Topic: m.Topic,
-			ThreadID: m.ThreadID}, now); err != nil {
+			ThreadID: m.ThreadID, ReceivedAt: m.ReceivedAt}, now); err != nil {
 			return err
 		}
 	}
@@ -310,7 +310,7 @@ func stopRows(tx *store.Tx, s *Stop, chats []string, began time.Time, now int64)
 			continue
 		}
 		err := tx.Decide(m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped, Topic: m.Topic,
-			ThreadID: m.ThreadID}, now)
+			ThreadID: m.ThreadID, ReceivedAt: m.ReceivedAt}, now)
 		if err != nil {
 			return false, err
 		}

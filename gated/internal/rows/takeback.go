@@ -104,16 +104,15 @@ func undeleted(tx *store.Tx, turn int64) (left []*msg.Message, err error) {
 
 // withdraw takes rows of a message out of its turn, which then waits for none of their files and transcripts.
 func withdraw(tx *store.Tx, reason msg.Reason, now int64, rows ...int64) error {
-	const query = `UPDATE messages SET disposition = 'dropped', reason = ?, routed_to = NULL, turn_id = NULL, files_wanted = 0, decided_at = ?, decision_seq = ? WHERE id = ?`
+	const query = `UPDATE messages SET disposition = 'dropped', reason = ?, routed_to = NULL, turn_id = NULL, files_wanted = 0, decided_at = ?, decision_seq = ` + store.DecisionNumber + ` WHERE id = ?`
 	for _, id := range rows {
-		seq, err := nextDecision(tx)
-		if err != nil {
+		if err := tx.NumberDecision(); err != nil {
 			return err
 		}
-		if err = tx.Exec(query, reason, now, seq, id); err != nil {
+		if err := tx.Exec(query, reason, now, id); err != nil {
 			return err
 		}
-		if err = tx.Exec(`DELETE FROM transcripts WHERE message_id = ? AND state = 'wanted'`, id); err != nil {
+		if err := tx.Exec(`DELETE FROM transcripts WHERE message_id = ? AND state = 'wanted'`, id); err != nil {
 			return err
 		}
 	}

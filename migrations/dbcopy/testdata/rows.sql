@@ -17,7 +17,7 @@ INSERT INTO chat_aliases (old_jid, new_jid, moving) VALUES ('telegram:0', 'teleg
 INSERT INTO platform_threads (chat_jid, thread_id, kind) VALUES ('telegram:1', '5', 'topic');
 INSERT INTO topic_threads (chat_jid, thread_id, topic) VALUES ('telegram:1', '5', 'work');
 INSERT INTO routes (seq, match, target, impulse_config) VALUES (-1, 'platform=telegram', 'main', NULL), (2, '', 'acme/eng', '{"x":1}');
-INSERT INTO router_state (key, value) VALUES ('decision_seq', 4);
+INSERT INTO router_state (key, value) VALUES ('decision_seq', 4), ('demo_agent', 1);
 INSERT INTO cursors (daemon, key, value) VALUES ('gated', 'messages', '4'), ('teled', 'updates', '123456789012');
 INSERT INTO runs (folder, topic, chat_jid, runtime, pid, pid_start, label, started_at, closed_at, ended_at, owner) VALUES
   ('main', '', 'telegram:1', 'process', 1, 2, 'l', 1, 2, 3, 0), ('acme/eng', 't', 'telegram:1', 'docker', NULL, NULL, NULL, 1, NULL, NULL, 9);

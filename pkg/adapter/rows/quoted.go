@@ -23,6 +23,6 @@ func PutQuoted(tx *store.Tx, m *msg.Message) (fresh bool, err error) {
 		return false, err
 	}
 	return true, tx.Decide(m.ID, store.Decision{
-		Disposition: msg.Observed, Reason: msg.ReasonQuoted, Topic: m.Topic, ThreadID: m.ThreadID,
+		Disposition: msg.Observed, Reason: msg.ReasonQuoted, Topic: m.Topic, ThreadID: m.ThreadID, ReceivedAt: m.ReceivedAt,
 	}, m.ReceivedAt)
 }

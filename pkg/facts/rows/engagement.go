@@ -32,7 +32,7 @@ const (
 			AND f.topic = (SELECT topic ` + store.ForkOfThread + `n.chat_jid = m.chat_jid AND n.thread_id = m.thread_id ` + store.NewestFork + `)
 		WHERE d.seq > ? ORDER BY d.seq LIMIT ?+0`
 	DeliveriesRead = `ifnull((SELECT CAST(value AS INTEGER) FROM cursors WHERE daemon = 'routd' AND key = 'deliveries'), 0)`
-	LastDelivery   = `(SELECT value FROM counters WHERE name = 'deliveries')`
+	LastDelivery   = `ifnull((SELECT max(seq) FROM deliveries), 0)`
 )
 
 const engagementColumns = `ifnull(jid,''), ifnull(topic,''), ifnull(engaged_folder,''), ifnull(engaged_until,0),

@@ -5,7 +5,10 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
+
+const divisionByZero = "22012"
 
 // Scan is the Scan method of a row.
 type Scan = func(dest ...any) error
@@ -25,8 +28,9 @@ type Pipeline struct {
 }
 
 type statement struct {
-	text string
-	args []any
+	text      string
+	args      []any
+	otherwise error // unless it is nil, the error if the statement divides by zero, see Expect
 }
 
 // begin queues the statements that begin a transaction. opened is called once the server has begun it, or could not.
@@ -41,8 +45,21 @@ func (p *Pipeline) Later(text string, args []any) {
 	p.queue(text, args...)
 }
 
+// Expect is Later for a statement that must change a row, else otherwise is its error. The server itself has to find
+// that out, by a division by zero: a COMMIT may follow in the same call.
+func (p *Pipeline) Expect(otherwise error, text string, args []any) {
+	p.unsettled++
+	text = "WITH changed AS (" + text + " RETURNING 1) SELECT 1 / count(*) FROM changed"
+	p.pending = append(p.pending, statement{text, args, otherwise})
+}
+
+// unexpectedError is the error of a statement of Expect that has changed no row.
+type unexpectedError struct{ error }
+
+func (e unexpectedError) Unwrap() error { return e.error }
+
 func (p *Pipeline) queue(text string, args ...any) {
-	p.pending = append(p.pending, statement{text, args})
+	p.pending = append(p.pending, statement{text: text, args: args})
 }
 
 // flush sends the queue.
@@ -91,9 +108,8 @@ func (p *Pipeline) send(n int, read func(pgx.BatchResults) error) (err error) {
 	for _, s := range p.pending {
 		batch.Queue(s.text, s.args...)
 	}
-	opening := p.opening
-	clear(p.pending)
-	p.pending, p.opening = p.pending[:0], 0
+	sent, opening := p.pending, p.opening
+	p.pending, p.opening = nil, 0
 	p.unsettled = 0
 	p.flushes++
 	results := p.conn.SendBatch(context.Background(), batch)
@@ -103,7 +119,12 @@ func (p *Pipeline) send(n int, read func(pgx.BatchResults) error) (err error) {
 		}
 	}()
 	for i := range n {
-		if _, err = results.Exec(); i < opening && (err != nil || i == opening-1) {
+		var refused *pgconn.PgError
+		_, err = results.Exec()
+		if sent[i].otherwise != nil && errors.As(err, &refused) && refused.Code == divisionByZero {
+			err = unexpectedError{sent[i].otherwise}
+		}
+		if i < opening && (err != nil || i == opening-1) {
 			p.open = err == nil
 			p.onOpen()
 		}
@@ -145,10 +166,15 @@ func (p *Pipeline) Undo() error {
 	return p.run("ROLLBACK TO verb") // alone: nothing can be prepared after an error
 }
 
-// commit sends the queue with a COMMIT and returns the server's tag for that.
-func (p *Pipeline) commit() (tag string, err error) {
+// commit sends the queue with a COMMIT and a statement that follows it, unless that is "", and returns the server's tag
+// for the COMMIT. Once there is one, nothing that fails later counts.
+func (p *Pipeline) commit(then string) (tag string, err error) {
+	last := len(p.pending)
 	p.queue("COMMIT")
-	err = p.send(len(p.pending)-1, func(results pgx.BatchResults) error {
+	if then != "" {
+		p.queue(then)
+	}
+	err = p.send(last, func(results pgx.BatchResults) error {
 		command, err := results.Exec()
 		tag = command.String()
 		return err

@@ -58,6 +58,14 @@ func create(t testing.TB, options string) string {
 	return named(name)
 }
 
+// LastDelivery is the query of the last number that was given to a change of a delivery.
+func LastDelivery() string {
+	if Server() != "" {
+		return `SELECT last_value FROM delivery_numbers`
+	}
+	return `SELECT value FROM counters WHERE name = 'deliveries'`
+}
+
 // OnFile skips a test that is about a database file if tests use a server.
 func OnFile(t testing.TB) {
 	t.Helper()

@@ -78,3 +78,24 @@ func OpenTurns(ctx context.Context, r store.Reader) ([]*msg.Turn, error) {
 	return r.ReadTurns(ctx, `SELECT `+store.TurnColumns+
 		` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') ORDER BY t.id`)
 }
+
+// NewOutbound returns the texts of the new outbound rows after the floor.
+func NewOutbound(ctx context.Context, r store.Reader, floor *store.Floor) (texts []string, err error) {
+	if err := floor.Ask(ctx, r); err != nil {
+		return nil, err
+	}
+	last := int64(0)
+	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
+		var out bool
+		var text string
+		err := scan(&last, &out, &text)
+		if err == nil && floor.See(last) && out {
+			texts = append(texts, text)
+		}
+		return true, err
+	}, `SELECT id, direction = 'out', CASE direction WHEN 'out' THEN content ELSE '' END FROM messages WHERE id > ? ORDER BY id`, floor.At)
+	if err == nil {
+		floor.Raise(r, last)
+	}
+	return texts, err
+}

@@ -133,7 +133,7 @@ func (s *calls) complete(ctx context.Context, p decide.AskService) {
 
 func (s *calls) storeAnswer(ctx context.Context, m *msg.Message, o *services.Outcome) error {
 	d := o.Decision
-	d.Topic, d.ThreadID = m.Topic, m.ThreadID
+	d.Topic, d.ThreadID, d.ReceivedAt = m.Topic, m.ThreadID, m.ReceivedAt
 	return s.st.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.Decide(m.ID, d, s.now()); err != nil || o.Reply == "" {
 			return err

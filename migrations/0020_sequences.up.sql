@@ -1,0 +1,1 @@
+-- Nothing: only a server numbers decisions and changes of deliveries by sequences. A file has one writer at a time.
