@@ -130,7 +130,7 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
 	}
 	ended := newTurnsEnded()
 	p, err := daemon.Start(ctx, daemon.Options{
-		Name: "gated", Shared: true, Base: cfg.Base, Addr: cfg.Addr, Secrets: secrets, Log: log,
+		Name: "gated", Shared: true, ManyChats: true, Base: cfg.Base, Addr: cfg.Addr, Secrets: secrets, Log: log,
 		TurnEnded: func(state msg.TurnState, reason msg.Reason) {
 			ended.WithLabelValues(string(state), string(reason)).Inc()
 		},

@@ -77,7 +77,8 @@ type routd struct {
 // start opens everything; the caller calls run, or Close.
 func start(ctx context.Context, cfg Config, log io.Writer) (*routd, error) {
 	p, err := daemon.Start(ctx, daemon.Options{
-		Name: "routd", Base: cfg.Base, Addr: cfg.Addr, Log: log, Checkpoint: store.DefaultAutocheckpoint,
+		Name: "routd", Base: cfg.Base, Addr: cfg.Addr, Log: log, ManyChats: true,
+		Checkpoint: store.DefaultAutocheckpoint,
 	})
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func (d *delivery) claim(ctx context.Context) (err error) {
 		defer d.shell.lanes.lock(d.lane.Lane)() // once a preview that is being made there is known
 		// Read in the same transaction: a part that is claimed and then not sent would look like
 		// one that a crash interrupted.
-		err = d.shell.Store.Write(ctx, func(tx *store.Tx) (err error) {
+		err = d.shell.Store.WriteIn(ctx, store.Scope{d.row.ChatJID}, func(tx *store.Tx) (err error) {
 			if err = tx.ClaimOutbound(d.row.ID, len(d.cut), d.nowMS()); err == nil {
 				err = d.takeOver(tx)
 			}

@@ -41,7 +41,7 @@ type outbox struct {
 	working [2]int               // how many lanes of each class have a worker
 	ended   chan *lane
 	timer   *time.Timer       // of the next lane that may be started
-	through int64             // rows up to this one have been seen
+	floor   *store.Floor      // rows up to it have been seen
 	moves   map[string]string // the chats that were moved at the last look
 	moving  bool              // one was being moved then
 }
@@ -186,17 +186,17 @@ func (s *Shell) outbox() *outbox {
 	timer := time.NewTimer(0)
 	timer.Stop()
 	ended := make(chan *lane, maxSends+maxDecorations)
-	return &outbox{shell: s, lanes: map[store.Lane]*lane{}, ended: ended, timer: timer}
+	return &outbox{shell: s, floor: &store.Floor{}, lanes: map[store.Lane]*lane{}, ended: ended, timer: timer}
 }
 
 // sweep finds all lanes that have rows to deliver. Those of new rows are found by look; a sweep finds
 // rows that look cannot see, such as those that were moved to another chat.
 func (o *outbox) sweep(ctx context.Context) {
-	through, err := o.shell.Store.LastMessageID(ctx)
+	floor, err := o.shell.Store.FloorAt(ctx)
 	if err == nil {
 		var lanes []store.Lane
 		if lanes, err = rows.OutboxLanes(ctx, o.shell.Store.Reader, o.shell.Platform); err == nil {
-			o.through = max(o.through, through)
+			o.floor = floor
 			for _, l := range lanes {
 				o.add(l, store.Lane{ChatJID: l.ChatJID, ThreadID: l.ThreadID, Decorations: true})
 			}
@@ -217,9 +217,8 @@ func (o *outbox) sweepAfterMoves(ctx context.Context) {
 
 // look finds the lanes of new rows.
 func (o *outbox) look(ctx context.Context) {
-	lanes, through, err := rows.NewOutbound(ctx, o.shell.Store.Reader, o.shell.Platform, o.through)
+	lanes, err := rows.NewOutbound(ctx, o.shell.Store.Reader, o.shell.Platform, o.floor)
 	if err == nil {
-		o.through = through
 		o.add(lanes...)
 	}
 	_ = o.shell.reads.Note(ctx, err)
@@ -366,8 +365,12 @@ func (s *Shell) deliverNext(ctx context.Context, l *lane) verdict {
 // writeAlways writes a result that is known nowhere else. It retries until that succeeds, the daemon stops, or the rows
 // have changed meanwhile. m is the row that the result is about, nil for none.
 func (s *Shell) writeAlways(ctx context.Context, m *msg.Message, fn func(*store.Tx) error) error {
+	var scope store.Scope
+	if m != nil {
+		scope = store.Scope{m.ChatJID}
+	}
 	for {
-		err := s.Store.Write(context.WithoutCancel(ctx), fn)
+		err := s.Store.WriteIn(context.WithoutCancel(ctx), scope, fn)
 		if err == nil {
 			return s.writes.Note(ctx, nil)
 		}

@@ -61,7 +61,8 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	failpoint.At(failpoint.Received)
 
 	fresh := make([]bool, len(in.Messages))
-	err := s.Store.Write(ctx, func(tx *store.Tx) error { return in.write(ctx, tx, s.Daemon, now, fresh) })
+	write := func(tx *store.Tx) error { return in.write(ctx, tx, s.Daemon, now, fresh) }
+	err := s.Store.WriteIn(ctx, in.scope(s.Daemon), write)
 	if err == nil {
 		for i, m := range in.Messages {
 			if fresh[i] {
@@ -78,6 +79,27 @@ func (s *Shell) accepted(messages []*msg.Message) []*msg.Message {
 	wanted := slices.DeleteFunc(slices.Clone(messages), func(m *msg.Message) bool { return !s.Bots.Accepts(m) })
 	s.counters.ofBots.Add(float64(len(messages) - len(wanted)))
 	return wanted
+}
+
+// scope is what write touches.
+func (in *Inbound) scope(daemon string) store.Scope {
+	if in.Moved != nil {
+		return nil
+	}
+	scope := store.Scope{}
+	if in.Cursor != nil { // first: the events of a feed share their commits
+		scope = append(scope, "cursors/"+daemon)
+	}
+	for _, m := range slices.Concat(in.Quoted, in.Messages) {
+		scope = append(scope, m.ChatJID)
+	}
+	for _, c := range in.Chats {
+		scope = append(scope, c.JID)
+	}
+	for _, t := range in.Threads {
+		scope = append(scope, t.ChatJID)
+	}
+	return scope
 }
 
 // write stores everything. fresh[i] reports whether message i is new.

@@ -51,6 +51,7 @@ type Options struct {
 	Secrets    []string    // redacted in the log, besides the shared secret
 	Log        io.Writer   // where log lines go
 	Checkpoint int         // WAL pages until this process checkpoints by itself, 0 for never
+	ManyChats  bool        // see store.Options
 	// all processes of this name that share a database work; else one does, and the others stand by
 	Shared     bool
 	SchemaWait time.Duration // how long to wait for the migration, 0 for a minute
@@ -264,7 +265,7 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 	// A second time, because migrate may have made the secret in the meantime.
 	p.Log = p.counted(o.Base.Logger(o.Log, o.Name, o.Secrets...))
 	p.Store, err = store.Open(ctx, store.Options{
-		Path: o.Base.Database(), Autocheckpoint: o.Checkpoint, Poke: p.poker(o),
+		Path: o.Base.Database(), Autocheckpoint: o.Checkpoint, ManyChats: o.ManyChats, Poke: p.poker(o),
 		Observer: observer(p.Metrics, o.TurnEnded, p.noteFull),
 	})
 	if err != nil {
@@ -275,7 +276,8 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 		began := time.Now()
 		p.beating.Store(&began)
 		defer p.beating.Store(nil)
-		err := p.Store.Write(ctx, func(tx *store.Tx) error { return rows.Heartbeat(tx, row) })
+		scope := store.Scope{"daemons/" + o.Name}
+		err := p.Store.WriteIn(ctx, scope, func(tx *store.Tx) error { return rows.Heartbeat(tx, row) })
 		p.checkDatabase(ctx, err)
 		return err
 	})

@@ -71,7 +71,8 @@ type feed struct {
 	news    *News
 	hello   hello
 	greeted bool
-	last    int64              // every row up to this id was looked at
+	floor   *store.Floor       // the rows that were looked at
+	last    int64              // the floor before the last look
 	pending map[string]pending // chats with rows up to last that were not announced: they are being delivered
 	working map[string][]string
 	stopped bool // gated does not run
@@ -124,9 +125,10 @@ func (f *feed) updateWork(s *live.Stream, work map[string]map[int64]int64) error
 
 // greet begins a stream. Pages fetch older messages by themselves.
 func (f *feed) greet(ctx context.Context, s *live.Stream) (err error) {
-	if f.last, err = f.news.Store.LastMessageID(ctx); err != nil {
+	if f.floor, err = f.news.Store.FloorAt(ctx); err != nil {
 		return err
 	}
+	f.last = f.floor.At
 	undelivered, err := rows.WebUndelivered(ctx, f.news.Store)
 	if err != nil {
 		return err
@@ -143,7 +145,8 @@ func (f *feed) greet(ctx context.Context, s *live.Stream) (err error) {
 // which it can be read.
 func (f *feed) announce(ctx context.Context, s *live.Stream) error {
 	for {
-		newest, next, list, err := rows.WebNews(ctx, f.news.Store, f.last, rowsAtOnce)
+		f.last = f.floor.At
+		newest, more, err := rows.WebNews(ctx, f.news.Store, f.floor, rowsAtOnce)
 		if err != nil {
 			return err
 		}
@@ -153,8 +156,7 @@ func (f *feed) announce(ctx context.Context, s *live.Stream) error {
 			return err
 		}
 		ready := f.ready(newest, undelivered)
-		f.last = next
-		if err := s.Event("changed", 0, map[string]any{"chats": ready}); err != nil || list < rowsAtOnce {
+		if err := s.Event("changed", 0, map[string]any{"chats": ready}); err != nil || !more {
 			return err
 		}
 	}

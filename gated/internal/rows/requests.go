@@ -10,6 +10,9 @@ import (
 	"arizuko/pkg/store"
 )
 
+// otherGroups is the key of what a turn does for the group that asked for it.
+const otherGroups = "groups"
+
 // endRequest ends the request of another group with the turn that works on it, unless the turn goes on once an
 // escalation of its own is answered. The session of the request ends. If nothing was said, the asker of an
 // escalation gets that as its answer, and the group that has delegated reads of it in its next prompt; a failure has
@@ -20,6 +23,9 @@ func endRequest(tx *store.Tx, t *msg.Turn, as msg.TurnState, now int64) error {
 		OR EXISTS (SELECT 1 FROM messages m INDEXED BY messages_turn WHERE m.turn_id = ?3 AND m.direction = 'out' AND m.source <> 'waiting')`
 	if !t.WorksForGroup() {
 		return nil
+	}
+	if err := tx.Within(otherGroups); err != nil {
+		return err
 	}
 	calls, err := factrows.ToolCalls(store.Uncancelled(), tx.Reader, t.ID)
 	if err != nil || slices.ContainsFunc(calls, func(c factrows.ToolCall) bool { return c.Tool == "escalate" }) {

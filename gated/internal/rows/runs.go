@@ -57,6 +57,32 @@ func RunIsLive(ctx context.Context, r store.Reader, id int64) (bool, error) {
 	return store.Value[bool](ctx, r, `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND closed_at IS NULL)`, id)
 }
 
+// RunState is what peers may change of a run: whether it takes turns, whether edits wait for it, the ids of the turns that
+// it has, and the questions of these with their states.
+type RunState struct {
+	Takes, Notes bool
+	Turns, Asks  string
+}
+
+// RunStates returns the states of the runs of a process, by their ids.
+func RunStates(ctx context.Context, r store.Reader, process int64) (map[int64]RunState, error) {
+	const query = `SELECT r.id, r.closed_at IS NULL AND r.draining = 0, EXISTS (SELECT 1 FROM messages INDEXED BY messages_notes
+			WHERE chat_jid = r.chat_jid AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = r.folder AND thread_id = r.thread_id),
+		ifnull((SELECT group_concat(CAST(l.id AS TEXT), ' ') FROM (SELECT t.id FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.run_id = r.id ORDER BY t.id) l), ''),
+		ifnull((SELECT group_concat(CAST(a.id AS TEXT) || a.state, ' ') FROM turns t INDEXED BY turns_run CROSS JOIN asks a ON a.turn_id = t.id
+			WHERE t.state = 'running' AND t.run_id = r.id), '')
+		FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL AND r.owner = ?`
+	states := map[int64]RunState{}
+	err := r.Each(ctx, func(scan store.Scan) (bool, error) {
+		var id int64
+		var s RunState
+		err := scan(&id, &s.Takes, &s.Notes, &s.Turns, &s.Asks)
+		states[id] = s
+		return true, err
+	}, query, process)
+	return states, err
+}
+
 // RunTakes reports whether a run may get further turns.
 func RunTakes(ctx context.Context, r store.Reader, id int64) (bool, error) {
 	const query = `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ? AND closed_at IS NULL AND draining = 0)`
@@ -170,7 +196,7 @@ func runFor(tx *store.Tx, t *msg.Turn, maxAgents int) (run int64, preview msg.Pr
 	// The idle run of an address that may take a turn of lane ?5 and folder ?1 at once: no turn of the lane waits, the
 	// group is not probed, and a slot is free. One is where there are no more runs than slots, which is the usual case
 	// and needs no look at every run's turns.
-	const query = `SELECT r.id, ifnull((SELECT config FROM registered_groups WHERE folder = r.folder), ''),
+	const query = `SELECT r.id, r.owner, ifnull((SELECT config FROM registered_groups WHERE folder = r.folder), ''),
 		ifnull((SELECT kind FROM chats WHERE jid = r.chat_jid), ''), EXISTS (SELECT 1 FROM messages INDEXED BY messages_notes
 		WHERE chat_jid = ?3 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?1 AND thread_id = ?4)
 		FROM runs r INDEXED BY runs_live
@@ -178,20 +204,45 @@ func runFor(tx *store.Tx, t *msg.Turn, maxAgents int) (run int64, preview msg.Pr
 		AND NOT EXISTS (SELECT 1 FROM turns w INDEXED BY turns_queued WHERE w.state = 'queued' AND w.lane = ?5)
 		AND NOT EXISTS (SELECT 1 FROM group_failures WHERE folder = ?1 AND count >= ?6)
 		AND NOT EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id)
-		AND ((SELECT count(*) FROM runs u INDEXED BY runs_unended WHERE u.ended_at IS NULL) <= ?7 OR (` + queryBusyRuns + `) < ?7)`
+		AND ((SELECT count(*) FROM runs u INDEXED BY runs_unended WHERE u.ended_at IS NULL AND u.owner = r.owner) <= ?7
+			OR NOT ?8 AND (` + queryBusyRuns + `) < ?7)`
 	if t.Kind == msg.Delegated || t.WaitsFor != "" {
 		return 0, "", false, nil
 	}
 	var config string
 	var kind msg.ChatKind
-	_, err = tx.Find([]any{&run, &config, &kind, &notes}, query, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(),
-		factrows.MinFailures, maxAgents)
+	var owner int64
+	_, err = tx.Find([]any{&run, &owner, &config, &kind, &notes}, query, t.Folder, t.Topic, t.ChatJID, t.ThreadID,
+		t.Lane(), factrows.MinFailures, maxAgents, tx.Beside())
+	if run != 0 && tx.Within(store.Shared(SlotsOf(owner))) != nil {
+		return 0, "", false, err // the turn is queued, and the process of the run gives it to that
+	}
 	return run, previewMode(t, config, kind), notes, err
 }
+
+// IdleOwner returns the process of the idle run of a turn's address, 0 for none.
+func IdleOwner(ctx context.Context, r store.Reader, t *msg.Turn) (owner int64, err error) {
+	const query = `SELECT r.owner FROM runs r INDEXED BY runs_live
+		WHERE r.closed_at IS NULL AND r.folder = ?1 AND r.topic = ?2 AND r.chat_jid = ?3 AND r.thread_id = ?4 AND r.draining = 0
+		AND NOT EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id)`
+	return store.Value[int64](ctx, r, query, t.Folder, t.Topic, t.ChatJID, t.ThreadID)
+}
+
+// SlotsOf is the key of the slots for agents of a process. The start of a run is alone with it. Turns that go to runs
+// that are there share it, as long as there is a slot for each of these.
+func SlotsOf(process int64) string { return fmt.Sprintf("slots/%d", process) }
 
 // FreeSlot reports whether fewer than maxAgents runs of this process are busy. One that waits for the answer to a
 // question is not.
 func FreeSlot(tx *store.Tx, maxAgents int) (bool, error) {
+	const queryOwn = `SELECT count(*) FROM runs INDEXED BY runs_unended WHERE ended_at IS NULL AND owner = ?`
+	if alone := tx.Within(store.Late(SlotsOf(tx.OwnProcess()))); tx.Beside() && alone != nil {
+		own, err := store.Value[int](store.Uncancelled(), tx.Reader, queryOwn, tx.OwnProcess())
+		if err == nil && own > maxAgents { // others may take slots meanwhile
+			err = alone
+		}
+		return err == nil, err
+	}
 	var busy int
 	_, err := tx.Find([]any{&busy}, queryBusyRuns+` AND b.owner = ?`, tx.OwnProcess())
 	return busy < maxAgents, err

@@ -125,16 +125,23 @@ func OutboxLanes(ctx context.Context, r store.Reader, platform string) ([]store.
 }
 
 // NewOutbound lists the lanes of a platform with outbound rows to deliver among the
-// rows after a row id, and returns the id of the last row there is.
-func NewOutbound(ctx context.Context, r store.Reader, platform string, after int64) (lanes []store.Lane, last int64,
+// rows after the floor, which it raises.
+func NewOutbound(ctx context.Context, r store.Reader, platform string, floor *store.Floor) (lanes []store.Lane,
 	err error) {
-	if last, err = r.LastMessageID(ctx); err != nil || last <= after {
-		return nil, after, err
+	if err := floor.Ask(ctx, r); err != nil {
+		return nil, err
+	}
+	last, err := r.LastMessageID(ctx)
+	if err != nil || last <= floor.At {
+		return nil, err
 	}
 	lanes, err = store.All(ctx, r, scanLane,
 		`SELECT DISTINCT chat_jid, thread_id, `+store.Decorates+` FROM messages m NOT INDEXED
-		WHERE id > ? AND id <= ? AND out_state IN ('queued', 'sending') AND platform = ?||''`, after, last, platform)
-	return lanes, last, err
+		WHERE id > ? AND id <= ? AND out_state IN ('queued', 'sending') AND platform = ?||''`, floor.At, last, platform)
+	if err == nil {
+		floor.Raise(r, last)
+	}
+	return lanes, err
 }
 
 // OldOutbound lists the lanes of a platform with outbound rows to deliver that were received before a time, in
@@ -272,10 +279,15 @@ func ReportUndelivered(tx *store.Tx, row *msg.Message, problem string, now int64
 	if err != nil {
 		return err
 	}
+	folder := msg.AgentOf(row.Sender)
+	if fork != nil || folder != "" {
+		if err := tx.Within(folder); err != nil {
+			return err
+		}
+	}
 	if fork != nil {
 		return AbandonFork(tx, fork, "Users have not read what you wrote there.", now)
 	}
-	folder := msg.AgentOf(row.Sender)
 	if folder == "" || !slices.Contains([]string{msg.SourceAgent, msg.SourceTool, msg.SourceReminder,
 		msg.SourceBroadcast}, row.Source) {
 		return nil

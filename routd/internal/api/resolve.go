@@ -46,6 +46,7 @@ func (a *API) decide(ctx context.Context, items []routeapi.Item) (*routeapi.Resp
 		}
 	}
 	engaged := a.Engagement.Snapshot()
+	engaged.Read(ctx, items)
 	table := a.Loader.Table()
 	response := &routeapi.Response{Version: table.Version, Items: make([]routeapi.Answer, len(items))}
 	for i := range items {

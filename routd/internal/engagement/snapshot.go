@@ -2,7 +2,10 @@ package engagement
 
 import (
 	"context"
+	"slices"
 
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 	"arizuko/routd/internal/rows"
 )
 
@@ -18,6 +21,29 @@ type Snapshot struct {
 // Snapshot opens a snapshot. A place is read when it is asked about first.
 func (t *Tracker) Snapshot() *Snapshot {
 	return &Snapshot{tracker: t, states: map[key]*State{}, claimed: map[key]bool{}}
+}
+
+// Read reads places that are asked about next, as many at once as the database answers.
+func (s *Snapshot) Read(ctx context.Context, items []routeapi.Item) {
+	if s.tracker.st.AtOnce() == 1 {
+		return
+	}
+	var places []key
+	for _, item := range items {
+		at := key{item.ChatJID, msg.Place(item.ThreadID, item.Topic)}
+		if !slices.Contains(places, at) {
+			places = append(places, at)
+		}
+	}
+	states, errs := make([]*State, len(places)), make([]error, len(places))
+	s.tracker.st.AllAtOnce(len(places), func(i int) {
+		states[i], errs[i] = s.tracker.State(ctx, places[i].chatJID, places[i].place)
+	})
+	for i, at := range places {
+		if errs[i] == nil {
+			s.states[at] = states[i]
+		}
+	}
 }
 
 // Engaged returns the folder that answers a row received at a time in a place of a chat, "" for

@@ -70,12 +70,15 @@ func (t *Tracker) Store(ctx context.Context) error {
 	for {
 		_, more, readErr := t.readNext(ctx)
 		read, stored, answers := t.unstored.progress()
-		switch {
-		case answers > 0, read-stored >= readPage:
+		if answers > 0 || read-stored >= readPage {
 			if err := t.storeAnd(ctx, nil); err != nil {
 				return err
 			}
-		case readErr != nil || !more:
+			if _, now, _ := t.unstored.progress(); now > stored {
+				continue
+			}
+		}
+		if readErr != nil || !more {
 			return readErr
 		}
 	}
@@ -84,9 +87,13 @@ func (t *Tracker) Store(ctx context.Context) error {
 // storeAnd stores the effect of all deliveries, in pages, and does then in the commit of the last
 // page, unless it is nil.
 func (t *Tracker) storeAnd(ctx context.Context, then func(*store.Tx) error) error {
+	scope := store.Scope{"routd/engagement"} // nothing else writes what is stored here
+	if then != nil {
+		scope = nil
+	}
 	for {
 		var p page
-		err := t.st.Write(ctx, func(tx *store.Tx) error {
+		err := t.st.WriteIn(ctx, scope, func(tx *store.Tx) error {
 			p = page{states: map[key]*State{}}
 			if err := p.store(ctx, tx, t); err != nil || p.more || then == nil {
 				return err
@@ -97,6 +104,9 @@ func (t *Tracker) storeAnd(ctx context.Context, then func(*store.Tx) error) erro
 			return err
 		}
 		t.unstored.drop(p.upto, p.states, !p.more)
+		if len(p.early) > 0 {
+			t.unstored.dropEarly(p.early)
+		}
 		for _, c := range p.changes {
 			log := t.log.With("chat", c.ChatJID, "topic", c.Place, "folder", c.Folder, "row", c.MessageID)
 			if c.slid {
@@ -113,8 +123,9 @@ func (t *Tracker) storeAnd(ctx context.Context, then func(*store.Tx) error) erro
 
 // page holds the changes of one commit.
 type page struct {
-	upto    int64 // seq of the last delivery in it
-	more    bool  // there are later ones
+	upto    int64   // seq of the last delivery in it
+	more    bool    // there are later ones
+	early   []int64 // seqs after upto whose effect is stored too
 	states  map[key]*State
 	changes []change
 }
@@ -126,6 +137,7 @@ type change struct {
 }
 
 func (p *page) store(ctx context.Context, tx *store.Tx, t *Tracker) error {
+	floor, _ := t.unstored.window() // before the deliveries are read
 	read, last, err := rows.DeliveriesRead(ctx, tx.Reader)
 	if err != nil {
 		return err
@@ -134,13 +146,23 @@ func (p *page) store(ctx context.Context, tx *store.Tx, t *Tracker) error {
 	if err != nil {
 		return err
 	}
-	p.upto, p.more = last, len(deliveries) == storePage
+	inMemory, _, _ := t.unstored.progress() // after last if rows were deleted
+	p.upto, p.more = max(last, inMemory), len(deliveries) == storePage
 	if p.more {
 		p.upto = deliveries[storePage-1].Seq
 	}
+	if tx.Beside() && floor < p.upto { // others before them may appear
+		p.upto, p.more = max(read, floor), false
+	}
 	for _, d := range deliveries {
+		if t.unstored.isEarly(d.Seq) {
+			continue
+		}
 		if err := p.apply(ctx, tx, d, t); err != nil {
 			return err
+		}
+		if d.Seq > p.upto {
+			p.early = append(p.early, d.Seq)
 		}
 	}
 	for _, s := range p.states {

@@ -94,17 +94,21 @@ func (t *Tracker) readNext(ctx context.Context) (n int, more bool, err error) {
 		return 0, false, ctx.Err()
 	}
 	defer func() { <-t.reading }()
-	read, _, answers := t.unstored.progress()
+	_, _, answers := t.unstored.progress()
 	if answers > t.maxUnstored {
 		return 0, false, apierr.New(apierr.Unavailable,
 			"%d delivered answers wait to be stored: the database cannot be written", answers)
 	}
-	page, err := factrows.DeliveryChanges(ctx, t.st.Reader, read, readPage)
+	if err := t.unstored.ask(ctx, t.st.Reader); err != nil {
+		return 0, false, err
+	}
+	after, seen := t.unstored.window()
+	page, err := factrows.DeliveryChanges(ctx, t.st.Reader, after, readPage+seen)
 	if err != nil || len(page) == 0 {
 		return 0, false, err
 	}
 	failpoint.At(failpoint.Delivered)
-	return t.unstored.add(page), len(page) == readPage, nil
+	return t.unstored.add(t.st.Reader, page), len(page) == readPage+seen, nil
 }
 
 // State returns the engagement in a place of a chat, with all that was delivered by now.
@@ -121,7 +125,7 @@ func (t *Tracker) State(ctx context.Context, chatJID, place string) (*State, err
 	if err != nil {
 		return nil, err
 	}
-	if row.Last > read {
+	if after, _ := t.unstored.window(); row.Last > min(read, after) {
 		if err := t.CatchUp(ctx); err != nil {
 			return nil, err
 		}

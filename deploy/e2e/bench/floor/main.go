@@ -110,17 +110,16 @@ type floor struct {
 
 // watch wakes the chats that have new rows.
 func (f *floor) watch(ctx context.Context, poked <-chan struct{}) error {
-	cursor := f.began
+	floor := &store.Floor{At: f.began}
 	for {
-		read, err := gatedtest.NewMessages(ctx, f.st.Reader, cursor, pageRows)
+		read, err := gatedtest.NewMessages(ctx, f.st.Reader, floor, pageRows)
 		if err != nil {
 			return err
 		}
 		for _, jid := range read.Chats {
 			f.wake(ctx, jid)
 		}
-		if read.Cursor != cursor {
-			cursor = read.Cursor
+		if read.Last != 0 {
 			continue
 		}
 		select {

@@ -65,6 +65,7 @@ func (p *plan) decides(row int64) bool {
 }
 
 func (p *plan) write(tx *store.Tx) error {
+	p.turns, p.drains, p.stops, p.cancelled, p.changed = nil, nil, false, nil, nil // it may be the second time
 	for _, e := range p.effects {
 		if row := e.Of(); row != 0 {
 			p.at = row
@@ -72,8 +73,20 @@ func (p *plan) write(tx *store.Tx) error {
 		if err := p.apply(tx, e); err != nil {
 			return err
 		}
+		if err := p.settle(tx); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// settle makes the server say now whether it takes what was stored, once the chat has had a failure: then p.at is the
+// row to blame.
+func (p *plan) settle(tx *store.Tx) error {
+	if p.batch.chat.failures == 0 {
+		return nil
+	}
+	return tx.Settle()
 }
 
 // apply stores one effect, if it has anything to store.
@@ -83,7 +96,7 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) error {
 	case decide.EnsureChat:
 		return tx.EnsureChat(e.Chat, now)
 	case decide.Decide:
-		return tx.Decide(e.Row, decision(&e), now)
+		return tx.Decide(e.Row, p.decision(&e), now)
 	case decide.Reply:
 		_, _, err := tx.PutMessage(replyMessage(p.row(e.Row), e.Source, e.Text, now))
 		return err
@@ -138,11 +151,15 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) error {
 	return nil
 }
 
-func decision(e *decide.Decide) store.Decision {
-	return store.Decision{
+func (p *plan) decision(e *decide.Decide) store.Decision {
+	d := store.Decision{
 		Disposition: e.Disposition, Reason: e.Reason, RoutedTo: e.RoutedTo, Topic: e.Topic, ThreadID: e.ThreadID,
 		Error: e.Error,
 	}
+	if r := p.find(e.Row); r != nil { // else it is of a pass before, as the target of an edit
+		d.ReceivedAt = r.ReceivedAt
+	}
+	return d
 }
 
 func (p *plan) resetSession(tx *store.Tx, e *decide.ResetSession) error {
@@ -234,10 +251,13 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 		p.at = entry.Row
 		err := tx.Decide(ids[i], store.Decision{
 			Disposition: msg.Routed, Reason: entry.Reason, RoutedTo: turn.Folder, TurnID: turn.ID, Topic: entry.Topic,
-			ThreadID: entry.ThreadID,
+			ThreadID: entry.ThreadID, ReceivedAt: p.row(entry.Row).ReceivedAt,
 		}, p.batch.Now)
 		if err == nil && entry.Files {
 			err = rows.WantFiles(tx, ids[i])
+		}
+		if err == nil {
+			err = p.settle(tx)
 		}
 		if err != nil {
 			return err
@@ -270,12 +290,20 @@ func (p *plan) row(id int64) *msg.Message { return p.facts(id).Message }
 
 // facts returns the facts about a row that an effect names.
 func (p *plan) facts(id int64) *decide.Row {
+	if r := p.find(id); r != nil {
+		return r
+	}
+	panic(fmt.Sprintf("an effect names row %d, which was not read", id))
+}
+
+// find returns the facts about a row, nil if it was not read.
+func (p *plan) find(id int64) *decide.Row {
 	for i := range p.batch.Rows {
 		if p.batch.Rows[i].ID == id {
 			return &p.batch.Rows[i]
 		}
 	}
-	panic(fmt.Sprintf("an effect names row %d, which was not read", id))
+	return nil
 }
 
 // replyMessage is the gateway's own reply to a row.

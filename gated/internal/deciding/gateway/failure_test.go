@@ -95,7 +95,7 @@ func TestPanic_WhileReadingARow_CostsThatRow(t *testing.T) {
 func TestPanic_WhileStoringARow_CostsThatRow(t *testing.T) {
 	h := parallel(t)
 	m := h.put("hi")
-	h.g.cursor = m.ID
+	h.g.floor.At = m.ID
 	for range maxRowFailures { // each pass has an effect about a row that was not read
 		p := &plan{cfg: &h.g.cfg, batch: &batch{chat: h.g.waits.chat(dm)}, effects: []decide.Effect{decide.Reply{Row: m.ID}}}
 		h.g.commit(t.Context(), []*plan{p})

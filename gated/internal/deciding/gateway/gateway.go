@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// ingestRows is how many rows are read after the cursor at once.
+	// ingestRows is how many new rows are read at once.
 	ingestRows = 2000
 	// passChats is how many chats one pass decides: enough to share a commit,
 	// few enough that the first of them does not wait for the last.
@@ -106,8 +106,8 @@ type Gateway struct {
 	members  *members
 	rates    *rates
 
-	cursor    int64
-	look      bool      // rows may have come after the cursor
+	floor     *store.Floor
+	look      bool      // rows may have come after the floor
 	lastClock time.Time // the last reading of the clock
 	sweeper   sweeper
 	reported  []string // to Report, last
@@ -123,7 +123,7 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 		routd: newLookups(resolver{cfg.Routd.Talk(routeapi.Path), resolveTimeout, log}),
 		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
 	}
-	g.look, g.waits = true, newWaits(g.meter)
+	g.look, g.floor, g.waits = true, &store.Floor{}, newWaits(g.meter)
 	g.calls, g.requests = newCalls(&g.cfg, st, g.log, g.waits), newRequests(&g.cfg, st, log, g.waits)
 	g.members, g.rates = newMembers(st, log), newRates(st)
 	g.outside = &outside{st: st, reads: g.reads, waits: g.waits, parked: map[string]bool{}}
@@ -235,18 +235,18 @@ func (g *Gateway) work(ctx context.Context) (more bool) {
 	return g.look || g.hasWork()
 }
 
-// ingest reads the rows after the cursor, and puts their chats on the list. It reports false if it could not.
+// ingest reads the new rows, and puts their chats on the list. It reports false if it could not.
 func (g *Gateway) ingest(ctx context.Context) bool {
-	read, err := rows.NewMessages(ctx, g.st.Reader, g.cursor, ingestRows)
+	read, err := rows.NewMessages(ctx, g.st.Reader, g.floor, ingestRows)
 	if g.reads.Note(ctx, err) != nil {
 		return false
 	}
 	g.meter.woken(read.Arrived, g.cfg.Now())
-	g.log.woken(read.Cursor, read.Chats...)
+	g.log.woken(read.Last, read.Chats...)
 	for _, jid := range read.Chats {
 		g.waits.add(g.waits.chat(jid))
 	}
-	g.cursor, g.look = read.Cursor, read.More
+	g.look = read.More
 	return true
 }
 
@@ -330,7 +330,7 @@ type sweeper struct {
 }
 
 // catchUp finds the chats with undecided rows. Rows that arrive from now on are
-// found after the cursor.
+// found after the floor.
 func (g *Gateway) catchUp(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if g.readBacklog(ctx) == nil {
@@ -341,10 +341,10 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// readBacklog sets the cursor to the last row, and finds the chats with undecided rows. They are taken up after those
+// readBacklog sets the floor to the last row, and finds the chats with undecided rows. They are taken up after those
 // with new rows.
 func (g *Gateway) readBacklog(ctx context.Context) (err error) {
-	if g.cursor, err = g.st.LastMessageID(ctx); err != nil {
+	if g.floor, err = g.st.FloorAt(ctx); err != nil {
 		return g.reads.Note(ctx, err)
 	}
 	if err := g.outside.look(ctx, true); err != nil {
@@ -374,7 +374,7 @@ func (g *Gateway) enqueueUndecided(ctx context.Context) error {
 	}
 	for _, jid := range jids {
 		if g.waits.chats[jid] == nil {
-			g.log.woken(g.cursor, jid)
+			g.log.woken(g.floor.At, jid)
 			g.waits.addLater(g.waits.chat(jid))
 		}
 	}

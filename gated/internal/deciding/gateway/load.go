@@ -72,9 +72,11 @@ type reader struct {
 
 func (f *reader) now() int64 { return f.cfg.Now().UnixMilli() }
 
-// chat reads a page of a chat's undecided rows: those after the rows that its gate
+// chat reads, beside other calls of it, a page of a chat's undecided rows: those after the rows that its gate
 // holds, and of a chat that waits for routd those not searched for commands yet.
 func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
+	own := *f // has the facts of this chat
+	f = &own
 	after := max(c.state.Gate.ThroughID, c.scanned)
 	if c.asked != nil {
 		after = max(after, c.asked.Last)
@@ -112,10 +114,7 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 		b.Rows = append(b.Rows, r)
 	}
 	b.More = b.More || b.bytes >= rows.PageBytes
-	if c.state.ReadsRequest || f.outside.parked[c.jid] {
-		err = f.loadRequest(ctx, b)
-	}
-	return b, err
+	return b, nil
 }
 
 // newBatch is a batch of a chat, without rows.

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -167,20 +169,22 @@ func (g *Gateway) decide(ctx context.Context, batches []*batch) []*plan {
 	return plans
 }
 
-// commit stores every plan as a write of its own, all in one commit.
+// commit stores every plan as a write of its own, all in one commit of a file.
 func (g *Gateway) commit(ctx context.Context, plans []*plan) {
-	writes := make([]func(*store.Tx) error, 0, len(plans))
 	var writing []*plan
 	for _, p := range plans {
 		if p.err == nil && p.stores() {
 			writing = append(writing, p)
-			writes = append(writes, p.write)
 		}
 	}
 	if len(writing) == 0 {
 		return
 	}
-	errs := g.st.WriteAll(ctx, writes...)
+	changes := make([]store.Change, len(writing))
+	g.st.AllAtOnce(len(writing), func(i int) {
+		changes[i] = store.Change{Scope: g.scope(ctx, writing[i]), Write: writing[i].write}
+	})
+	errs := g.st.WriteEach(ctx, changes...)
 	for i, p := range writing {
 		p.err = errs[i]
 	}
@@ -223,24 +227,83 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 		return nil
 	}
 	for len(batches) < passChats && list < limit && bytes < passBytes {
-		c := g.waits.pop(len(batches) > 0)
+		some := g.readSome(ctx, len(batches) > 0, min(pageRows, limit))
+		for i, r := range some {
+			if err := g.reads.Note(ctx, r.err); err != nil {
+				g.waits.addAt(r.chat, g.now()+dbRetryDelay.Milliseconds())
+				continue
+			}
+			size := len(r.Rows) + len(r.Samples)
+			if len(batches) > 0 && list+size > limit {
+				for _, left := range slices.Backward(some[i:]) {
+					g.waits.putBack(left.chat)
+				}
+				return batches
+			}
+			batches = append(batches, r.batch)
+			g.log.loaded(r.batch)
+			failpoint.At(failpoint.Read)
+			list, bytes = list+size, bytes+r.bytes
+		}
+		if len(some) == 0 {
+			break
+		}
+	}
+	return batches
+}
+
+// loaded is a batch that was read, or could not be.
+type loaded struct {
+	*batch
+	chat *chat
+	err  error
+}
+
+// readSome reads the next chats of the list, as many as the database answers at once. others says whether the pass has
+// some already.
+func (g *Gateway) readSome(ctx context.Context, others bool, page int) (some []loaded) {
+	for len(some) < g.st.AtOnce() {
+		c := g.waits.pop(others || len(some) > 0)
 		if c == nil {
 			break
 		}
-		b, err := g.reader.chat(ctx, c, min(pageRows, limit))
-		if err = g.reads.Note(ctx, err); err != nil {
-			g.waits.addAt(c, g.now()+dbRetryDelay.Milliseconds())
-			continue
-		}
-		size := len(b.Rows) + len(b.Samples)
-		if len(batches) > 0 && list+size > limit {
-			g.waits.putBack(c)
-			break
-		}
-		batches = append(batches, b)
-		g.log.loaded(b)
-		failpoint.At(failpoint.Read)
-		list, bytes = list+size, bytes+b.bytes
+		some = append(some, loaded{chat: c})
 	}
-	return batches
+	g.st.AllAtOnce(len(some), func(i int) { some[i].batch, some[i].err = g.reader.chat(ctx, some[i].chat, page) })
+	for i := range some {
+		if some[i].err == nil {
+			some[i].err = g.reader.loadRequest(ctx, some[i].batch)
+		}
+	}
+	return some
+}
+
+// scope is what a plan touches, nil if that is not known before.
+func (g *Gateway) scope(ctx context.Context, p *plan) store.Scope {
+	scope := store.Scope{p.batch.Chat.JID}
+	for _, e := range p.effects {
+		switch e := e.(type) {
+		case decide.Hold, decide.Wait, decide.AskService, decide.OpenRequest, decide.Reply:
+		case decide.EnsureChat:
+			scope = append(scope, e.Chat)
+		case decide.BindThread:
+			scope = append(scope, e.Chat)
+		case decide.Decide:
+			if e.RoutedTo != "" {
+				scope = append(scope, e.RoutedTo)
+			}
+		case decide.StoreTurn:
+			if e.Turn.Kind != msg.Conversation {
+				return nil
+			}
+			owner := int64(0)
+			if g.st.AtOnce() > 1 { // on a file there is one process
+				owner, _ = rows.IdleOwner(ctx, g.st.Reader, &e.Turn) // without it, the turn waits for its run's process
+			}
+			scope = append(scope, e.Turn.Folder, store.Shared(rows.SlotsOf(owner)))
+		default:
+			return nil
+		}
+	}
+	return scope
 }

@@ -244,9 +244,12 @@ func (r *requests) body(ctx context.Context, row int64) (*onboardapi.Ask, error)
 	return b, nil
 }
 
-// loadRequest reads the facts about a chat's request, and about its parked rows.
+// loadRequest reads the facts about a chat's request and its parked rows, if the decisions depend on them.
 func (f *reader) loadRequest(ctx context.Context, b *batch) error {
 	jid := b.chat.jid
+	if !b.state.ReadsRequest && !f.outside.parked[jid] {
+		return nil
+	}
 	b.Request = decide.Request{Read: true, Call: f.requests.of(jid, f.now())}
 	request, err := factrows.PendingRequest(ctx, f.st.Reader, jid)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -45,8 +47,9 @@ type agent struct {
 	inbox    *mailbox // of its run
 	access   Access
 	proc     *runtime.Proc
-	piped    atomic.Bool // it has several unanswered turns
-	deadline *time.Timer // of its next frame
+	piped    atomic.Bool  // it has several unanswered turns
+	holds    atomic.Value // the ids of its unanswered turns, as in rows.RunState
+	deadline *time.Timer  // of its next frame
 	phase    phase
 	deaf     bool // it has closed its stdin
 	failure  failure
@@ -65,7 +68,7 @@ func (a *agent) launch() error {
 	a.proc = proc
 	failpoint.At(failpoint.Spawned)
 	// The process has received nothing yet. From here on a restart can find it.
-	err = a.env.persist(a.env.ctx, func(tx *store.Tx) error {
+	err = a.env.persistIn(a.env.ctx, a.scope(), func(tx *store.Tx) error {
 		return rows.RecordProcess(tx, a.row.ID, proc.PID(), proc.PIDStart(), proc.Label())
 	})
 	if err != nil { // gated is being killed
@@ -107,6 +110,12 @@ func (a *agent) setTurns(unanswered []*msg.Turn) {
 		oldest = unanswered[0].ID
 	}
 	a.piped.Store(len(unanswered) > 1)
+	ids := make([]int64, len(unanswered))
+	for i, t := range unanswered {
+		ids[i] = t.ID
+	}
+	slices.Sort(ids)
+	a.holds.Store(strings.Trim(fmt.Sprint(ids), "[]"))
 	a.access.SetTurn(oldest)
 }
 

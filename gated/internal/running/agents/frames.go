@@ -118,7 +118,7 @@ func (r *run) logAnswer(t *msg.Turn, text string) {
 func (r *run) store(t *msg.Turn, reply rows.Reply, next int64) (claimed *msg.Turn, err error) {
 	var lanes []string
 	var cleared bool
-	err = r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
+	err = r.env.persistIn(r.env.ctx, r.scope(), func(tx *store.Tx) (err error) {
 		claimed, cleared = nil, false
 		now := r.env.now()
 		if err = r.progress.put(tx); err != nil {

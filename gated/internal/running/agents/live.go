@@ -34,10 +34,10 @@ func (l *liveRuns) signal(c control) {
 	}
 }
 
-func (l *liveRuns) empty() bool {
+func (l *liveRuns) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.byID) == 0
+	return len(l.byID)
 }
 
 func (l *liveRuns) add(r *run) {

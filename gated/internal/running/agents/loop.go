@@ -81,7 +81,7 @@ func (e *env) guard(step string, fn func()) {
 
 // watchConfigs ends runs whose agents are run differently by now.
 func (m *Manager) watchConfigs() {
-	if m.live.empty() {
+	if m.live.count() == 0 {
 		return
 	}
 	version, err := m.env.st.RoutingVersion(m.env.ctx)
@@ -98,10 +98,9 @@ func (m *Manager) stored(lanes []string) {
 }
 
 // endFileWaits lets the turns start whose rows have no pending file any more. Every poke calls it, and few turns have
-// files: it looks only while some turns wait for them. Those of other
-// processes, which may end, it does not know.
+// files: it looks only while some turns wait for them.
 func (m *Manager) endFileWaits() {
-	if !m.filesWait.Swap(false) && m.env.cfg.Peers.Self == 0 {
+	if !m.filesWait.Swap(false) {
 		return
 	}
 	wait, err := rows.FilesWait(m.env.ctx, m.env.st.Reader)

@@ -127,7 +127,8 @@ type Manager struct {
 	poked  chan struct{} // files may have been downloaded
 	// filesWait says that turns may wait for files.
 	filesWait atomic.Bool
-	peers     chan struct{} // a peer has changed something
+	peers     chan struct{}           // a peer has changed something
+	states    map[int64]rows.RunState // of the runs when peers were looked at last
 
 	groups   *groups
 	files    *files
@@ -352,8 +353,24 @@ func (m *Manager) idle(runID int64) time.Duration {
 // or full database. It returns errors that no retry fixes, ErrStale, ErrPanic and ErrFenced,
 // and the error of an ended ctx.
 func (e *env) persist(ctx context.Context, fn func(*store.Tx) error) error {
-	return e.retryDB(ctx, "write", func() error { return e.st.Write(ctx, fn) })
+	return e.persistIn(ctx, nil, fn)
 }
+
+// persistIn is persist for a write that touches only what belongs to a scope.
+func (e *env) persistIn(ctx context.Context, scope store.Scope, fn func(*store.Tx) error) error {
+	return e.retryDB(ctx, "write", func() error { return e.st.WriteIn(ctx, scope, fn) })
+}
+
+// slots is the key of this process's slots for a turn that goes to a run which is there.
+func (m *Manager) slots() string {
+	if m.live.count() <= m.env.cfg.MaxAgents {
+		return store.Shared(rows.SlotsOf(m.env.cfg.Peers.Self))
+	}
+	return m.env.slots()
+}
+
+// slots is the key of this process's slots for agents.
+func (e *env) slots() string { return store.Late(rows.SlotsOf(e.cfg.Peers.Self)) }
 
 func (e *env) retryDB(ctx context.Context, doing string, try func() error) error {
 	for wait := minRetryDelay; ; wait = min(2*wait, maxRetryDelay) {

@@ -183,7 +183,7 @@ func (l *progressList) store() bool {
 	if len(l.changed()) == 0 {
 		return true // it was stored with an answer
 	}
-	if err := l.env.st.Write(l.env.ctx, l.put); err != nil {
+	if err := l.env.st.WriteIn(l.env.ctx, l.scope(), l.put); err != nil {
 		if l.env.ctx.Err() == nil {
 			l.env.log.Warn("storing progress failed; retrying", "run", l.row.ID, "folder", l.row.Folder, "err", err)
 		}

@@ -104,7 +104,7 @@ func (p *prompts) announceLater(t *msg.Turn, facts *rows.PromptFacts) error {
 	if !p.started || !facts.SystemWaits && p.announced == p.env.today() {
 		return nil
 	}
-	err := p.env.st.Write(p.env.ctx, func(tx *store.Tx) error { return p.announceDay(tx, t) })
+	err := p.env.st.WriteIn(p.env.ctx, p.scope(), func(tx *store.Tx) error { return p.announceDay(tx, t) })
 	if err == nil {
 		p.announced, facts.HasSystem = p.env.today(), true
 	}

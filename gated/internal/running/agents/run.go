@@ -48,6 +48,9 @@ type runInfo struct {
 	setup setup
 }
 
+// scope is what the run's writes touch, unless they are for other groups.
+func (r *runInfo) scope() store.Scope { return store.Scope{r.row.ChatJID, r.row.Folder} }
+
 // run is one agent process and its turns. Any goroutine may use the inbox; the rest belongs to the goroutine that
 // serves the run.
 type run struct {
@@ -212,7 +215,7 @@ func (r *run) collect() {
 // rows say so before its input is closed.
 func (r *run) closeIdle() {
 	drained := false
-	err := r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
+	err := r.env.persistIn(r.env.ctx, r.scope(), func(tx *store.Tx) (err error) {
 		drained, err = rows.DrainIdleRun(tx, r.row.ID)
 		return err
 	})
@@ -308,7 +311,7 @@ func (r *run) claim(t queue.Turn) {
 	var turn *msg.Turn
 	err := r.env.retryDB(r.env.ctx, "read the turns of a run", r.takeTurns)
 	if err == nil && !r.agent.ending() {
-		err = r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
+		err = r.env.persistIn(r.env.ctx, append(r.scope(), r.m.slots()), func(tx *store.Tx) (err error) {
 			if len(r.turns.unanswered) == 0 {
 				if free, err := rows.FreeSlot(tx, r.env.cfg.MaxAgents); err != nil || !free {
 					return errors.Join(err, errNoSlot)
@@ -481,7 +484,7 @@ func (r *run) noteChanges() {
 		return
 	}
 	var notes *msg.Turn
-	err := r.env.st.Write(r.env.ctx, func(tx *store.Tx) (err error) {
+	err := r.env.st.WriteIn(r.env.ctx, r.scope(), func(tx *store.Tx) (err error) {
 		notes, err = rows.PutNotes(tx, r.turns.unanswered[0], r.env.now())
 		return err
 	})

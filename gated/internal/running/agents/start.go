@@ -98,7 +98,8 @@ func (m *Manager) open(t queue.Turn) (r *run, turn *msg.Turn, err error) {
 	row := msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID,
 		Runtime: string(setup.Agent.Runtime), Agent: setup.Agent.Name}
 	var probe int64
-	err = m.env.persist(m.env.ctx, func(tx *store.Tx) (err error) {
+	scope := store.Scope{t.ChatJID, t.Folder, m.env.slots()}
+	err = m.env.persistIn(m.env.ctx, scope, func(tx *store.Tx) (err error) {
 		if probe, err = m.env.mayStart(tx, t); err != nil || probe != 0 {
 			return err
 		}

@@ -101,7 +101,8 @@ func (w *waitMarks) unmark(t *msg.Turn, run int64) {
 	if err != nil || !marked {
 		return
 	}
-	err = w.env.st.Write(w.env.ctx, func(tx *store.Tx) error { return tx.Unmark(t.ID, w.env.now()) })
+	unmark := func(tx *store.Tx) error { return tx.Unmark(t.ID, w.env.now()) }
+	err = w.env.st.WriteIn(w.env.ctx, store.Scope{t.ChatJID}, unmark)
 	if err != nil && w.env.ctx.Err() == nil {
 		w.env.log.Warn("mark of a message that waited not taken away", "turn", t.ID, "run", run, "err", err)
 	}
