@@ -166,10 +166,28 @@ func (f *former) takeOver(ctx context.Context) {
 	f.env.log.Info("took over the turns of runs of another gated", "count", len(left))
 }
 
-// lookAtPeers looks in the rows for other changes that a peer may have made: new turns, and wishes for runs.
+// lookAtPeers looks in the rows for other changes that a peer may have made: new turns, wishes for runs, and files that
+// turns wait for. Every poke makes it look, and most are for one run or for none.
 func (m *Manager) lookAtPeers() {
-	m.live.signal(ctlReread)
-	m.AskEnded()
+	states, err := rows.RunStates(m.env.ctx, m.env.st.Reader, m.env.cfg.Peers.Self)
+	if err != nil {
+		return // the next tick looks again
+	}
+	asks := false
+	for id, state := range states { // the run's own changes of its turns are no reason to look
+		before, r := m.states[id], m.live.get(id)
+		asks = asks || state.Asks != before.Asks
+		if before.Turns = state.Turns; r != nil && (state != before || state.Turns != r.agent.holds.Load()) {
+			r.inbox.control(ctlReread)
+		}
+	}
+	if m.states = states; asks {
+		m.AskEnded()
+	}
+	if wait, err := rows.FilesWait(m.env.ctx, m.env.st.Reader); err == nil && wait {
+		m.filesWait.Store(true)
+		notify(m.poked)
+	}
 	m.Revived()
 }
 
