@@ -31,7 +31,7 @@ const (
 	writerCacheKiB = 8192
 	readerCacheKiB = 2048
 	readers        = 4
-	serverReaders  = 8               // of a process with many chats, each of which waits for the network most of the time
+	serverReaders  = 8               // for a process with many chats: reads mostly wait for the network
 	serverWriters  = 5               // one is for writes without a scope
 	manyWriters    = 13              // of a process with many chats
 	maxQueued      = 64              // queued calls of Write for one writer; further callers wait

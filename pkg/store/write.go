@@ -176,7 +176,10 @@ func (l *lane) run() {
 // runGroup runs jobs in one transaction.
 func (l *lane) runGroup(group []*job) {
 	tx := &Tx{process: l.store.process.Load(), beside: len(l.store.lanes) > 1 && scopeOf(group) != nil}
-	l.commit(tx, group)
+	if err := l.commit(tx, group); errors.Is(err, pg.ErrNoRoom) {
+		l.passOn(group)
+		return
+	}
 	tx.reach(failpoint.Verb.After)
 	for _, j := range group {
 		close(j.done)
@@ -186,6 +189,19 @@ func (l *lane) runGroup(group []*job) {
 	}
 	for _, e := range tx.ended {
 		l.store.watch.TurnEnded(e.state, e.reason)
+	}
+}
+
+// passOn gives jobs that have not begun to the first lane.
+func (l *lane) passOn(group []*job) {
+	for _, j := range group {
+		j.err = nil
+	}
+	if err := l.store.enqueue(context.Background(), l.store.lanes[0], slices.Clone(group)); err != nil {
+		for _, j := range group {
+			j.err = err
+			close(j.done)
+		}
 	}
 }
 
@@ -203,10 +219,10 @@ func scopeOf(group []*job) Scope {
 
 // commit runs the group in one transaction. If that fails, so does every write
 // in it, and no daemon is poked.
-func (l *lane) commit(tx *Tx, group []*job) {
+func (l *lane) commit(tx *Tx, group []*job) error {
 	err := l.transact(tx, group)
 	if err == nil {
-		return
+		return nil
 	}
 	tx.pokes, tx.verbs, tx.ended = nil, nil, nil
 	for _, j := range group {
@@ -214,6 +230,7 @@ func (l *lane) commit(tx *Tx, group []*job) {
 			j.err = Explain(err)
 		}
 	}
+	return err
 }
 
 func (l *lane) transact(tx *Tx, group []*job) (err error) {

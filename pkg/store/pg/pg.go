@@ -52,6 +52,8 @@ type Writer struct {
 	mark   string
 	marked bool // it is there
 	count  int64
+
+	waits time.Time // until then it does not look for room, see Begin
 }
 
 // Open connects to a server, with a number of connections that read, and of writers.
@@ -126,13 +128,18 @@ func (db *DB) Writers() []*Writer { return db.writers }
 
 // Begin begins a transaction, of a process that must not be fenced unless it is 0; waited is called once the wait for
 // other writers, of at most timeout, has ended. The transaction touches only what belongs to the keys of scope; with a
-// nil one it may touch anything.
+// nil one it may touch anything. A writer but the first returns ErrNoRoom if the server has too few free connections for
+// it to make one.
 func (w *Writer) Begin(timeout time.Duration, process int64, scope []string, waited func()) (*Pipeline, error) {
 	if w.pipe == nil || w.pipe.conn.IsClosed() {
 		w.disconnect()
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		if err := w.connect(ctx); err != nil {
+		err := w.findRoom(ctx)
+		if err == nil {
+			err = w.connect(ctx)
+		}
+		if err != nil {
 			waited()
 			return nil, err
 		}
@@ -140,6 +147,35 @@ func (w *Writer) Begin(timeout time.Duration, process int64, scope []string, wai
 	w.timeout, w.process, w.scope = timeout, process, scope
 	w.pipe.begin(waited, w.opening()...)
 	return w.pipe, nil
+}
+
+// ErrNoRoom means that a writer leaves the server's connections to others.
+var ErrNoRoom = errors.New("the database server has few connections left")
+
+// roomPause is how long a writer waits after it found no room.
+const roomPause = 10 * time.Second
+
+// queryRoom reports whether more than a third is free of what the server, the role and the database may have.
+const queryRoom = `SELECT 3 * a.n < 2 * (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int)
+	AND (r.rolconnlimit < 0 OR 3 * a.own < 2 * r.rolconnlimit) AND (d.datconnlimit < 0 OR 3 * a.here < 2 * d.datconnlimit)
+	FROM (SELECT count(*) AS n, count(*) FILTER (WHERE usename = current_user) AS own,
+		count(*) FILTER (WHERE datname = current_database()) AS here FROM pg_stat_activity) a, pg_roles r, pg_database d
+	WHERE r.rolname = current_user AND d.datname = current_database()`
+
+// findRoom returns ErrNoRoom if the writer, which is not the first, should make no connection now.
+func (w *Writer) findRoom(ctx context.Context) error {
+	if w == w.db.writers[0] {
+		return nil
+	}
+	if time.Now().Before(w.waits) {
+		return ErrNoRoom
+	}
+	room := false
+	err := w.db.read.QueryRowContext(ctx, queryRoom).Scan(&room)
+	if err == nil && !room {
+		w.waits, err = time.Now().Add(roomPause), ErrNoRoom
+	}
+	return err
 }
 
 // opening has the statements that begin a transaction: it waits for those of others, sets the mark, and fails if the
