@@ -71,6 +71,17 @@ func (l *conns) Accept() (net.Conn, error) {
 	}
 }
 
+// Close implements net.Listener. The address is free when it returns, even if a child process is being started: until
+// that runs its program, it has the socket, too.
+func (l *conns) Close() error {
+	if tcp, ok := l.Listener.(*net.TCPListener); ok {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { _ = syscall.Shutdown(int(fd), syscall.SHUT_RD) })
+		}
+	}
+	return l.Listener.Close()
+}
+
 // admit counts a new connection. It reports false if all others are in use.
 func (l *conns) admit(c *conn) bool {
 	for limit := l.max(); ; {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -64,10 +65,17 @@ func TestServer_CloseTimesOut_CutsRequestsOff(t *testing.T) {
 
 func TestServer_ClosedBeforeServe_FreesPort(t *testing.T) {
 	// The ports of 127.0.0.1 are given to every connection of the machine.
-	srv, err := httpx.Listen("127.7.8.9:0", http.NotFoundHandler(), discard())
+	listener, err := net.Listen("tcp", "127.7.8.9:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A child process has the socket, too, until it runs its program.
+	child, err := listener.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	srv := httpx.NewServer(listener, http.NotFoundHandler(), discard())
 	for range 2 {
 		if err := srv.Close(t.Context()); err != nil {
 			t.Errorf("Close: %v", err)
