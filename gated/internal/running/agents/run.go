@@ -67,6 +67,7 @@ type run struct {
 	over     overrun
 	settings settings
 	offers   offers
+	heard    int // how many of the agent's reports were handled
 }
 
 func newRun(m *Manager, row msg.Run, setup setup) *run {
@@ -129,11 +130,14 @@ func (r *run) loop() runtime.Exit {
 		case handled := <-r.inbox.idle:
 			close(handled)
 		case ev := <-r.agent.proc.Events():
-			r.collect()
+			for r.heard < ev.Reports {
+				r.hear(<-r.agent.proc.Reports())
+			}
 			if r.output(ev); ev.Exit != nil {
 				return *ev.Exit
 			}
 		case e := <-r.reports():
+			r.heard++
 			r.output(runtime.Event{Progress: e})
 		case <-deafened:
 			deafened, r.agent.deaf = nil, true
@@ -202,12 +206,18 @@ func (r *run) collect() {
 	for {
 		select {
 		case e := <-r.agent.proc.Reports():
-			if r.agent.failure.problem == "" {
-				r.event(e)
-			}
+			r.hear(e)
 		default:
 			return
 		}
+	}
+}
+
+// hear handles a report that waited.
+func (r *run) hear(e *agentproto.Event) {
+	r.heard++
+	if r.agent.failure.problem == "" {
+		r.event(e)
 	}
 }
 

@@ -22,12 +22,14 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// Event is one thing that happened to a run: exactly one field is set.
+// Event is one thing that happened to a run: exactly one of its pointers is set.
 type Event struct {
 	Frame     *agentproto.Frame
 	Progress  *agentproto.Event
 	Malformed *agentproto.Malformed
 	Exit      *Exit // the last event
+	// Reports is how many of the run's Reports come before it.
+	Reports int
 }
 
 // Exit is how a process ended.
@@ -96,6 +98,8 @@ type Proc struct {
 	framed  bool // it has said something
 	events  chan Event
 	reports chan *agentproto.Event
+	// reported is how many reports were stored in reports.
+	reported int
 
 	outputGrace time.Duration // see Spec
 	mute        atomic.Bool   // see Exit
@@ -216,8 +220,8 @@ func (p *Proc) Events() <-chan Event { return p.events }
 const maxReports = 16
 
 // Reports returns the agent's reports of progress in the order they were written. They need not be received at once, so
-// the receiver can handle several of them together. Once maxReports wait, the next one comes from Events. Reports that
-// wait are older than what comes from Events.
+// the receiver can handle several of them together. Once maxReports wait, the next one comes from Events. Each event says
+// how many of them come before it.
 func (p *Proc) Reports() <-chan *agentproto.Event { return p.reports }
 
 // report stores a report of progress in Reports, if there is room.
@@ -227,6 +231,7 @@ func (p *Proc) report(e *agentproto.Event) bool {
 	}
 	select {
 	case p.reports <- e:
+		p.reported++
 		return true
 	default:
 		return false
@@ -351,7 +356,7 @@ func (p *Proc) end(problem error) {
 	}
 	p.log.line("run", []byte(exit.Reason()))
 	_ = p.log.Close()
-	p.events <- Event{Exit: &exit}
+	p.events <- Event{Exit: &exit, Reports: p.reported}
 	close(p.events)
 }
 
@@ -410,11 +415,11 @@ func (p *Proc) scanFrames() {
 		case err == nil:
 			p.framed = true
 			if !p.report(out.Event) {
-				p.events <- Event{Frame: out.Frame, Progress: out.Event}
+				p.events <- Event{Frame: out.Frame, Progress: out.Event, Reports: p.reported}
 			}
 		case errors.As(err, &bad):
 			p.framed = true
-			p.events <- Event{Malformed: bad}
+			p.events <- Event{Malformed: bad, Reports: p.reported}
 		default:
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -189,6 +190,21 @@ func TestEvents_MalformedFrames(t *testing.T) {
 	results, broken, _ := finish(t, p)
 	if len(broken) != 2 || !cmp.Equal(results, []string{"good"}) {
 		t.Errorf("results %q, broken %q", results, broken)
+	}
+}
+
+// An event is received only when it is asked for, and a report at once: one that was written after the event may wait already.
+func TestReports_EventSaysHowManyComeBefore(t *testing.T) {
+	report := agentproto.EventMark + ` {"type":"text","text":"x"}`
+	p := run(t, script("echo '"+report+"'", frame("one"), "echo '"+report+"'", "echo "+agentproto.FrameStart, "echo nonsense", "echo "+agentproto.FrameEnd, "echo '"+report+"'"))
+	for want := 1; want <= 3; want++ {
+		ev := <-p.Events()
+		if ev.Reports != want {
+			t.Errorf("%+v comes after %d reports, want %d", ev, ev.Reports, want)
+		}
+		for len(p.Reports()) < min(want+1, 3) {
+			goruntime.Gosched()
+		}
 	}
 }
 
