@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/msg"
@@ -265,6 +266,7 @@ func discordEvents(t *testing.T) (*fixture, []event) {
 func slackEvents(t *testing.T) (*fixture, []event) {
 	o := slackOptions()
 	o.Commands = []string{slack.DefaultCommand, "/new"}
+	o.RetryDelays = slices.Repeat([]time.Duration{time.Second}, 120) // what was said before slakd connects comes, however late that is
 	w := chatsim.NewSlack(chatsim.Size{}, o)
 	f := startAdapter(t, w)
 	alice, bob := w.User("Alicia", "alicia"), w.User("Boris", "boris")
