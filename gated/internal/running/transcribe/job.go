@@ -162,7 +162,7 @@ func (j *job) fileName() string {
 // execute runs the command and waits for its end.
 func (j *job) execute(ctx context.Context, rt runtime.Runtime, user runtime.User, dir string) (runtime.Exit, error) {
 	limits := j.settings.Limits
-	limits.PIDs = maxTasks
+	limits.PIDs = int(j.w.bounds.tasks)
 	script, err := j.script(user)
 	if err != nil {
 		return runtime.Exit{}, err
@@ -188,8 +188,8 @@ func (j *job) execute(ctx context.Context, rt runtime.Runtime, user runtime.User
 				return *ev.Exit, full
 			}
 		case <-watch.C:
-			if full == nil && size(dir, runtime.TempOf(rt, runID(j.ID))) > j.w.disk.folder {
-				full = fmt.Errorf("it has written more than %d MiB", j.w.disk.folder>>20)
+			if full == nil && size(dir, runtime.TempOf(rt, runID(j.ID))) > j.w.bounds.folder {
+				full = fmt.Errorf("it has written more than %d MiB", j.w.bounds.folder>>20)
 				cancel()
 			}
 		}

@@ -22,8 +22,8 @@ const (
 	maxTasks = 256
 )
 
-// diskLimits bound the files of a command, in bytes.
-type diskLimits struct{ file, folder int64 }
+// bounds of a command: bytes in a file and in all, and tasks.
+type bounds struct{ file, folder, tasks int64 }
 
 // script sets limits that no child of the command can raise, and runs it.
 func (j *job) script(user runtime.User) (string, error) {
@@ -45,7 +45,7 @@ func (j *job) script(user runtime.User) (string, error) {
 		memory = fmt.Sprintf("limit -v %d", bytes>>10)
 	}
 	command := strings.ReplaceAll(j.settings.Transcribe, groupconfig.FilePlaceholder, "./"+j.fileName())
-	return fmt.Sprintf(limited, seconds, j.w.disk.file/512, memory, running+maxTasks, output, command), nil
+	return fmt.Sprintf(limited, seconds, j.w.bounds.file/512, memory, running+int(j.w.bounds.tasks), output, command), nil
 }
 
 // limited is the script: seconds of processor, blocks of 512 bytes in a file, memory, processes, output, command. A

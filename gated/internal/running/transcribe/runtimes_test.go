@@ -69,7 +69,7 @@ func TestWorker_Runtimes(t *testing.T) {
 					if c.timeout != 0 {
 						h.settings.Timeouts.Transcribe = groupconfig.Duration(c.timeout)
 					}
-					h.disk = diskLimits{file: 1 << 20, folder: 4 << 20}
+					h.bounds = bounds{file: 1 << 20, folder: 4 << 20, tasks: 64}
 					m := h.voice("a.ogg")
 					h.worker()
 					got := h.transcript(m)
@@ -110,7 +110,7 @@ func inRuntimes() map[string]inRuntime {
 		"memory": {command: `x=FILE; while :; do x=$x$x; done`, problem: problemFailed, log: "transcription failed"},
 		"processes": {
 			command: `i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); /bin/sh -c 'kill -STOP $$' & done; echo all FILE`, problem: problemFailed, log: "ork",
-			timeout: 10 * time.Minute, // several attempts, each with hundreds of processes
+			timeout: 10 * time.Minute,
 		},
 		"a file without end": {command: `: FILE; while :; do echo 0123456789012345678901234567890123456789012345678901234567890123456789; done`, problem: problemFailed, log: "transcription failed"},
 		// Not without end: files in memory would pass the limit of that before anything looks at their size.

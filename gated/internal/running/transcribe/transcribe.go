@@ -81,13 +81,13 @@ type Config struct {
 
 // Worker transcribes.
 type Worker struct {
-	cfg   Config
-	st    *store.Store
-	log   *slog.Logger
-	ended *prometheus.CounterVec
-	disk  diskLimits
-	retry []time.Duration
-	poked chan struct{}
+	cfg    Config
+	st     *store.Store
+	log    *slog.Logger
+	ended  *prometheus.CounterVec
+	bounds bounds
+	retry  []time.Duration
+	poked  chan struct{}
 
 	all    sync.WaitGroup
 	mu     sync.Mutex
@@ -97,7 +97,7 @@ type Worker struct {
 
 // New makes a worker; Run starts it.
 func New(cfg Config, st *store.Store, log *slog.Logger, reg prometheus.Registerer) *Worker {
-	w := &Worker{cfg: cfg, st: st, log: log, disk: diskLimits{maxFile, maxFolder}, retry: retryAfter,
+	w := &Worker{cfg: cfg, st: st, log: log, bounds: bounds{maxFile, maxFolder, maxTasks}, retry: retryAfter,
 		poked: make(chan struct{}, 1), jobs: map[int64]*job{}, former: map[int64]bool{}}
 	w.ended = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "arizuko_transcripts_total", Help: "Audio files that were to be transcribed, by result.",

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// maxWait bounds each wait of a test.
+// maxWait is how long a turn of a test waits for a transcript.
 const maxWait = 20 * time.Second
 
 // harness is a worker with a database, a data folder and a group whose command is a script.
@@ -50,7 +50,7 @@ type harness struct {
 	settings groupconfig.Config
 	user     runtime.User
 	runtimes map[groupconfig.Runtime]runtime.Runtime
-	disk     diskLimits
+	bounds   bounds
 	retry    []time.Duration
 	w        *Worker      // that runs, nil for none
 	ahead    atomic.Int64 // how far its clock is ahead
@@ -60,7 +60,7 @@ type harness struct {
 
 func newHarness(t *testing.T, script string) *harness {
 	t.Helper()
-	h := &harness{t: t, st: storetest.Open(t), data: t.TempDir(), disk: diskLimits{maxFile, maxFolder}, retry: []time.Duration{time.Millisecond, time.Millisecond}}
+	h := &harness{t: t, st: storetest.Open(t), data: t.TempDir(), bounds: bounds{maxFile, maxFolder, maxTasks}, retry: []time.Duration{time.Millisecond, time.Millisecond}}
 	h.runtimes = map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: runtime.Process{Temp: filepath.Join(h.data, "tmp"), AsRoot: true}}
 	h.settings.Agent.Runtime = groupconfig.Process
 	h.settings.Timeouts.Transcribe = groupconfig.Duration(maxWait)
@@ -126,7 +126,7 @@ func (h *harness) worker() (stop func()) {
 		Groups: h, Data: h.data, Now: func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) }, Environ: []string{"PATH=" + h.data + ":" + os.Getenv("PATH"), "ARIZUKO_SECRET=hidden", "API_KEY=hidden"},
 		Runtimes: h.runtimes,
 	}, h.st, slog.New(slog.NewTextHandler(h, nil)), prometheus.NewRegistry())
-	w.disk, w.retry, h.w = h.disk, h.retry, w
+	w.bounds, w.retry, h.w = h.bounds, h.retry, w
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- w.Run(ctx) }()
@@ -153,7 +153,7 @@ func (h *harness) transcript(m *msg.Message) msg.Transcript {
 
 func (h *harness) await(what string, met func() bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(2 * maxWait); !met(); time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // processes of the machine
+	for deadline := time.Now().Add(2 * time.Minute); !met(); time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // processes of the machine
 		if time.Now().After(deadline) {
 			h.t.Fatalf("no %s; log:\n%s", what, h.logged())
 		}
