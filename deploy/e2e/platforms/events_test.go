@@ -266,7 +266,7 @@ func discordEvents(t *testing.T) (*fixture, []event) {
 func slackEvents(t *testing.T) (*fixture, []event) {
 	o := slackOptions()
 	o.Commands = []string{slack.DefaultCommand, "/new"}
-	o.RetryDelays = slices.Repeat([]time.Duration{time.Second}, 120) // what was said before slakd connects comes, however late that is
+	o.RetryDelays = slices.Repeat([]time.Duration{time.Second}, 120) // a message from before the connection comes, however late slakd connects
 	w := chatsim.NewSlack(chatsim.Size{}, o)
 	f := startAdapter(t, w)
 	alice, bob := w.User("Alicia", "alicia"), w.User("Boris", "boris")

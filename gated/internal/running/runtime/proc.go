@@ -220,7 +220,7 @@ func (p *Proc) Events() <-chan Event { return p.events }
 const maxReports = 16
 
 // Reports returns the agent's reports of progress in the order they were written. They need not be received at once, so
-// the receiver can handle several of them together. Once maxReports wait, the next one comes from Events. Each event says
+// the receiver can handle several of them together. Once maxReports wait, the next one comes from Events. An event says
 // how many of them come before it.
 func (p *Proc) Reports() <-chan *agentproto.Event { return p.reports }
 
