@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -46,4 +47,28 @@ func TestServer_FewConnections_OneWriterForAll(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// Each writer has a connection of its own, and notices before it writes that the server has ended it.
+func TestServer_ConnectionsEnded_NoWriteFails(t *testing.T) {
+	t.Parallel()
+	onServer(t)
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	write := func() {
+		for i := range 40 {
+			jid := fmt.Sprint("telegram:", i)
+			if err := s.WriteIn(t.Context(), store.Scope{jid}, func(tx *store.Tx) error { return tx.EnsureChat(jid, 1) }); err != nil {
+				t.Errorf("%s: %v", jid, err)
+			}
+		}
+	}
+	write()
+	<-time.After(6 * time.Second) // writers ask only after a pause
+	admin := storetest.Must(pgx.Connect(t.Context(), path))(t)
+	defer admin.Close(t.Context())
+	if _, err := admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`); err != nil {
+		t.Fatal(err)
+	}
+	write()
 }

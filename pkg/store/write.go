@@ -14,8 +14,8 @@ import (
 	"arizuko/pkg/store/pg"
 )
 
-// maxGroup bounds the number of writes in one commit, and so the time that other
-// processes wait for the write lock.
+// maxGroup bounds the number of writes in one commit, and so the time that others
+// wait for the write lock.
 const maxGroup = 512
 
 // maxScoped is the same for writes with scopes, which exclude those of the same keys alone: the more there are in a
@@ -77,7 +77,7 @@ type turnEnd struct {
 // every write in it fails with that error. An error of a statement fails its write, even if
 // fn returns none: not all engines can go on after one. fn must not block or call the
 // network. Once queued, a write runs even if ctx ends, so that the caller always
-// knows whether it was committed.
+// knows whether it was committed; one that has to run again without its scope may fail with ctx's error instead.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	return s.WriteIn(ctx, nil, fn)
 }
@@ -241,6 +241,9 @@ func (l *lane) transact(tx *Tx, group []*job) (err error) {
 		locked = time.Now()
 		watch.Locked(locked.Sub(begun))
 	})
+	if errors.Is(err, pg.ErrNoRoom) {
+		return err
+	}
 	defer func() { watch.Committed(time.Since(locked), Explain(err)) }()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -53,6 +54,7 @@ type Writer struct {
 	marked bool // it is there
 	count  int64
 
+	used  time.Time // when it began a transaction last
 	waits time.Time // until then it does not look for room, see Begin
 }
 
@@ -90,6 +92,7 @@ func (w *Writer) connect(ctx context.Context) error {
 	w.pipe = &Pipeline{conn: conn}
 	if !w.marked {
 		if err := w.putMark(ctx); err != nil {
+			w.disconnect() // resolve relies on the mark
 			return err
 		}
 		w.marked = true
@@ -128,32 +131,50 @@ func (db *DB) Writers() []*Writer { return db.writers }
 
 // Begin begins a transaction, of a process that must not be fenced unless it is 0; waited is called once the wait for
 // other writers, of at most timeout, has ended. The transaction touches only what belongs to the keys of scope; with a
-// nil one it may touch anything. A writer but the first returns ErrNoRoom if the server has too few free connections for
-// it to make one.
+// nil one it may touch anything. A writer but the first returns ErrNoRoom, and does not call waited, if it has no
+// connection and cannot make one, or the server has too few that are free.
 func (w *Writer) Begin(timeout time.Duration, process int64, scope []string, waited func()) (*Pipeline, error) {
-	if w.pipe == nil || w.pipe.conn.IsClosed() {
-		w.disconnect()
-		ctx, cancel := context.WithTimeout(context.Background(), timeout)
-		defer cancel()
-		err := w.findRoom(ctx)
-		if err == nil {
-			err = w.connect(ctx)
+	if err := w.ready(timeout); err != nil {
+		if w != w.db.writers[0] {
+			if now := time.Now(); w.waits.Before(now) {
+				w.waits = now.Add(roomPause)
+			}
+			return nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
 		}
-		if err != nil {
-			waited()
-			return nil, err
-		}
+		waited()
+		return nil, err
 	}
 	w.timeout, w.process, w.scope = timeout, process, scope
 	w.pipe.begin(waited, w.opening()...)
 	return w.pipe, nil
 }
 
-// ErrNoRoom means that a writer leaves the server's connections to others.
+// ready makes a connection, unless there is one that was used just now or still answers.
+func (w *Writer) ready(timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	idle := time.Since(w.used) > maxIdle
+	w.used = time.Now()
+	if w.pipe != nil && !w.pipe.conn.IsClosed() && (!idle || w.pipe.conn.Ping(ctx) == nil) {
+		return nil
+	}
+	w.disconnect()
+	if err := w.findRoom(ctx); err != nil {
+		return err
+	}
+	return w.connect(ctx)
+}
+
+// ErrNoRoom means that the first writer is to do the work of another.
 var ErrNoRoom = errors.New("the database server has few connections left")
 
-// roomPause is how long a writer waits after it found no room.
-const roomPause = 10 * time.Second
+const (
+	// roomPause is how long a writer waits after it could make no connection.
+	roomPause = 10 * time.Second
+	// maxIdle is how long a connection is unused before a writer asks whether it is still there: each writer would lose a
+	// transaction after the server was restarted.
+	maxIdle = 5 * time.Second
+)
 
 // queryRoom reports whether more than a third is free of what the server, the role and the database may have.
 const queryRoom = `SELECT 3 * a.n < 2 * (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int)
@@ -173,7 +194,7 @@ func (w *Writer) findRoom(ctx context.Context) error {
 	room := false
 	err := w.db.read.QueryRowContext(ctx, queryRoom).Scan(&room)
 	if err == nil && !room {
-		w.waits, err = time.Now().Add(roomPause), ErrNoRoom
+		err = ErrNoRoom
 	}
 	return err
 }

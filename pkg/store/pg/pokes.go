@@ -20,8 +20,8 @@ const (
 )
 
 // Pokes receives the pokes of one daemon from a Postgres server: a transaction that pokes notifies its listeners, on
-// all machines, exactly if it commits. It connects again by itself. Since pokes are lost meanwhile, there is one after
-// each connect.
+// all machines, once it has committed. It connects again by itself. Since pokes are lost meanwhile, there is one after
+// each connect. One of a process that ends in between is lost.
 type Pokes struct {
 	config *pgx.ConnConfig
 	listen string // the statement
