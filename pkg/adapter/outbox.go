@@ -196,7 +196,9 @@ func (o *outbox) sweep(ctx context.Context) {
 	if err == nil {
 		var lanes []store.Lane
 		if lanes, err = rows.OutboxLanes(ctx, o.shell.Store.Reader, o.shell.Platform); err == nil {
-			o.floor = floor
+			if o.floor.At == 0 || floor.At < o.floor.At {
+				o.floor = floor // else the present one is surer
+			}
 			for _, l := range lanes {
 				o.add(l, store.Lane{ChatJID: l.ChatJID, ThreadID: l.ThreadID, Decorations: true})
 			}

@@ -16,7 +16,7 @@ const (
 // Floor is how far a reader has read the rows of a table by their numbers. In a file they become visible in that order. On
 // a server only those of one chat do: a row may come behind one that was read, from a transaction that ran then. So a
 // reader reads again what comes after the floor, which rises once no such transaction is left. It calls Ask, reads the
-// rows, calls See for each, and then Raise. The zero value begins before the first row. A Floor belongs to one goroutine.
+// rows, and once it has all of them, calls See for each, and then Raise. The zero value begins before the first row. A Floor belongs to one goroutine.
 type Floor struct {
 	At   int64 // all rows up to this one were seen
 	seen map[int64]bool

@@ -160,7 +160,8 @@ var postgresStatements = map[string]string{
 	// A transaction has a number before it inserts anything, since it begins with its mark. A snapshot would not do: its
 	// end is the last number that has ended, and its beginning is that of any database of the server.
 	queryRunning: `SELECT coalesce(min(a.number), 0), coalesce(max(a.number), 0) FROM (SELECT CAST(CAST(backend_xid AS text) AS bigint) AS number
-		FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL) a`,
+		FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL
+			AND (xact_start IS NULL OR xact_start > clock_timestamp() - interval '5 minutes')) a`, // see maxRunning; those of other roles may be hidden
 	// SQLite reads a list of ids in its order by itself.
 	QueryListed:      strings.Replace(QueryListed, " LIMIT ?12", " ORDER BY j.key LIMIT ?12", 1),
 	QueryListedFound: strings.Replace(QueryListedFound, " LIMIT ?12", " ORDER BY j.key LIMIT ?12", 1),

@@ -122,7 +122,7 @@ func TestQueryPlans(t *testing.T) {
 			"SCALAR SUBQUERY 1\n" +
 			"SEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=?)\n" +
 			"SCALAR SUBQUERY 2\n" +
-			"SEARCH messages"},
+			"SEARCH messages USING COVERING INDEX messages_chat (chat_jid=?)"},
 		"queryNewRows": {queryNewRows, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)"},
 		// Of one platform, in the order of the index: as many as are being delivered.
 		"queryWebUndelivered": {queryWebUndelivered, "SEARCH messages USING INDEX messages_outbox (platform=?)"},

@@ -35,7 +35,7 @@ const (
 	queryChangesOfPost = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_target
 		WHERE m.chat_jid = ? AND m.target_id = ? AND m.direction = 'out' AND ` + changes + ` AND m.out_state IN ('sent', 'ambiguous') ORDER BY m.id`
 	queryWebEnd = `SELECT ifnull((SELECT min(id) - 1 FROM messages INDEXED BY messages_outbox
-		WHERE out_state IN ('queued', 'sending') AND platform = 'web' AND chat_jid = ?), (SELECT ifnull(max(id), 0) FROM messages))`
+		WHERE out_state IN ('queued', 'sending') AND platform = 'web' AND chat_jid = ?1), (SELECT ifnull(max(id), 0) FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1))`
 	queryNewRows        = `SELECT id, chat_jid FROM messages NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?+0`
 	queryWebUndelivered = `SELECT chat_jid, min(id) FROM messages INDEXED BY messages_outbox
 		WHERE out_state IN ('queued', 'sending') AND platform = 'web' GROUP BY chat_jid`

@@ -85,7 +85,7 @@ func Changed(ctx context.Context, r store.Reader, change *msg.Message) (*msg.Mes
 }
 
 // WebEnd is the row id from which a page that has read the history of a web chat
-// continues with WebAfter: the highest one with no undelivered row before it.
+// continues with WebAfter: the highest of the chat with no undelivered row before it.
 func WebEnd(ctx context.Context, r store.Reader, chatJID string) (int64, error) {
 	return store.Value[int64](ctx, r, queryWebEnd, chatJID)
 }
@@ -95,27 +95,30 @@ func WebEnd(ctx context.Context, r store.Reader, chatJID string) (int64, error) 
 func WebNews(ctx context.Context, r store.Reader, floor *store.Floor, limit int) (newest map[string]int64, more bool,
 	err error) {
 	newest = map[string]int64{}
-	last, rows := int64(0), 0
 	if err := floor.Ask(ctx, r); err != nil {
 		return nil, false, err
 	}
 	limit += floor.Seen()
-	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
-		var jid string
-		if err := scan(&last, &jid); err != nil {
-			return false, err
-		}
-		rows++
-		if floor.See(last) && strings.HasPrefix(jid, msg.PlatformWeb+":") {
-			newest[jid] = last
-		}
-		return true, nil
-	}, queryNewRows, floor.At, limit)
-	if err == nil {
-		floor.Raise(r, last)
+	rows, err := store.All(ctx, r, scanNewRow, queryNewRows, floor.At, limit)
+	if err != nil {
+		return nil, false, err // none was seen
 	}
-	return newest, rows >= limit, err
+	last := int64(0)
+	for _, row := range rows {
+		if last = row.id; floor.See(last) && strings.HasPrefix(row.jid, msg.PlatformWeb+":") {
+			newest[row.jid] = last
+		}
+	}
+	floor.Raise(r, last)
+	return newest, len(rows) >= limit, nil
 }
+
+type newRow struct {
+	id  int64
+	jid string
+}
+
+func scanNewRow(scan store.Scan) (row newRow, err error) { return row, scan(&row.id, &row.jid) }
 
 // WebUndelivered returns the oldest undelivered row of each web chat that has one.
 func WebUndelivered(ctx context.Context, r store.Reader) (oldest map[string]int64, err error) {

@@ -236,7 +236,7 @@ func TestWebAfter(t *testing.T) {
 	answer := web(t, s, msg.Message{Content: "3", Direction: msg.Out, OutState: msg.OutQueued})
 	failing := web(t, s, msg.Message{Content: "4", Direction: msg.Out, OutState: msg.OutSending})
 	last := web(t, s, msg.Message{Content: "5"})
-	elsewhere := outbound(t, s, "web:acme/eng", "", msg.OutQueued)
+	outbound(t, s, "web:acme/eng", "", msg.OutQueued)
 	for _, state := range []msg.OutState{msg.OutQueued, msg.OutSending} {
 		setOut(t, s, answer.ID, state)
 		expect("after an answer that is "+string(state), 0, 10, second.ID, "1", "2")
@@ -248,7 +248,7 @@ func TestWebAfter(t *testing.T) {
 	end(failing.ID - 1)
 	setOut(t, s, failing.ID, msg.OutFailed)
 	expect("a failed answer", second.ID, 10, last.ID, "3", "5")
-	end(elsewhere.ID)
+	end(last.ID) // rows of other chats say nothing of this one's: on a server they may be visible before
 }
 
 func TestWebTopics(t *testing.T) {

@@ -30,34 +30,41 @@ type NewRows struct {
 func NewMessages(ctx context.Context, r store.Reader, floor *store.Floor, limit int) (n NewRows, err error) {
 	const query = `SELECT id, chat_jid, direction = 'in' AND disposition IS NULL, received_at
 		FROM messages WHERE id > ? ORDER BY id LIMIT ?+0`
-	seen, count := map[string]bool{}, 0
 	if err := floor.Ask(ctx, r); err != nil {
 		return n, err
 	}
 	limit += floor.Seen()
-	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
-		var jid string
-		var waiting bool
-		var receivedAt int64
-		if err := scan(&n.Last, &jid, &waiting, &receivedAt); err != nil {
-			return false, err
-		}
-		count++
-		waiting = floor.See(n.Last) && waiting
-		if waiting && n.Arrived == 0 {
-			n.Arrived = receivedAt
-		}
-		if waiting && !seen[jid] {
-			seen[jid] = true
-			n.Chats = append(n.Chats, jid)
-		}
-		return true, nil
-	}, query, floor.At, limit)
-	if err == nil {
-		floor.Raise(r, n.Last)
+	read, err := store.All(ctx, r, scanNewRow, query, floor.At, limit)
+	if err != nil {
+		return n, err // none was seen
 	}
-	n.More = count >= limit
-	return n, err
+	known := map[string]bool{}
+	for _, row := range read {
+		n.Last = row.id
+		if !floor.See(row.id) || !row.waiting {
+			continue
+		}
+		if n.Arrived == 0 {
+			n.Arrived = row.receivedAt
+		}
+		if !known[row.jid] {
+			known[row.jid] = true
+			n.Chats = append(n.Chats, row.jid)
+		}
+	}
+	floor.Raise(r, n.Last)
+	n.More = len(read) >= limit
+	return n, nil
+}
+
+type newRow struct {
+	id, receivedAt int64
+	jid            string
+	waiting        bool
+}
+
+func scanNewRow(scan store.Scan) (row newRow, err error) {
+	return row, scan(&row.id, &row.jid, &row.waiting, &row.receivedAt)
 }
 
 // UndecidedChats returns every chat with undecided rows.
