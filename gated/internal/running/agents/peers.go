@@ -177,7 +177,11 @@ func (m *Manager) lookAtPeers() {
 	for id, state := range states { // the run's own changes of its turns are no reason to look
 		before, r := m.states[id], m.live.get(id)
 		asks = asks || state.Asks != before.Asks
-		if before.Turns = state.Turns; r != nil && (state != before || state.Turns != r.agent.holds.Load()) {
+		if r == nil {
+			delete(states, id) // it has just begun, and has not read the rows
+			continue
+		}
+		if before.Turns = state.Turns; state != before || state.Notes || state.Turns != r.agent.holds.Load() {
 			r.inbox.control(ctlReread)
 		}
 	}

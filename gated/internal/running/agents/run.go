@@ -148,10 +148,12 @@ func (r *run) loop() runtime.Exit {
 				r.checkBudget()
 			}
 		case <-r.agent.deadline.C:
+			r.collect()
 			if len(r.turns.unanswered) > 0 && len(r.asks.waiting) == 0 {
 				r.agent.fail(failure{problem: fmt.Sprintf("the agent wrote no frame for %s", r.setup.timeout())})
 			}
 		case <-r.inbox.signals[ctlClose]:
+			r.collect()
 			r.closeIdle()
 		case <-r.inbox.signals[ctlDrain]:
 			r.collect()
