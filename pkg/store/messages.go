@@ -248,8 +248,8 @@ type Decision struct {
 	ReceivedAt  int64  // of the row, in unix ms, 0 if the caller does not know
 }
 
-// Decide sets an undecided row's disposition. It returns ErrStale if the row has
-// one already.
+// Decide sets an undecided row's disposition. The write fails with ErrStale if the row
+// has one already, see Expect.
 func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 	tx.Note(failpoint.Decide)
 	err := tx.NumberDecision()

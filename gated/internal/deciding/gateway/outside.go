@@ -60,7 +60,7 @@ func (o *outside) look(ctx context.Context, all bool) error {
 	return nil
 }
 
-// restart reads the rows of chats again that were moved: they keep their ids, which the cursor has passed.
+// restart reads the rows of chats again that were moved: they keep their ids, which the floor has passed.
 func (o *outside) restart(jids ...string) {
 	for _, jid := range jids {
 		c := o.waits.chat(jid)
