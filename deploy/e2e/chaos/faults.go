@@ -12,6 +12,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	"arizuko/deploy/e2e/invariants"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 const (
@@ -47,7 +48,7 @@ func (l *loadedInstance) faults(ctx context.Context, n int, seed uint64, out io.
 	}
 
 	var missed []error
-	for i, c := range plan(n, l.random) {
+	for i, c := range plan(n, store.IsServer(l.instance.Database()), l.random) {
 		l.random = rand.New(rand.NewPCG(seed, uint64(i)+1))
 		l.load.random = rand.New(rand.NewPCG(seed, uint64(i)+1<<32))
 		began := time.Now()

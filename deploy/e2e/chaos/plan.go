@@ -58,12 +58,18 @@ func around(verbs ...fp.Verb) (points []fp.Point) {
 	return points
 }
 
+// filePoints are those that a daemon reaches only if the database is a file.
+var filePoints = []fp.Point{fp.Checkpoint}
+
 // plan returns n crashes in rounds. A round has each failpoint once, in random order.
-func plan(n int, random *rand.Rand) (crashes []crash) {
+func plan(n int, server bool, random *rand.Rand) (crashes []crash) {
 	for len(crashes) < n {
 		var all []crash
 		for _, daemon := range daemons {
 			for _, point := range pathPoints[daemon] {
+				if server && slices.Contains(filePoints, point) {
+					continue
+				}
 				all = append(all, crash{daemon, point, nthOf(point, random)})
 			}
 		}

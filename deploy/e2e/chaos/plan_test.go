@@ -19,7 +19,7 @@ type place struct {
 func TestPlan_Round_HasEveryFailpointOnce(t *testing.T) {
 	const rounds = 3
 	n := pointCount()
-	all := plan(rounds*n, seeded(1))
+	all := plan(rounds*n, false, seeded(1))
 	if len(all) != rounds*n {
 		t.Fatalf("%d crashes, want %d", len(all), rounds*n)
 	}
@@ -43,12 +43,20 @@ func TestPlan_Round_HasEveryFailpointOnce(t *testing.T) {
 	}
 }
 
+func TestPlan_Server_LeavesOutCheckpoints(t *testing.T) {
+	for _, c := range plan(2*pointCount(), true, seeded(1)) {
+		if c.point == fp.Checkpoint {
+			t.Fatalf("%s: a server makes its checkpoints itself", c)
+		}
+	}
+}
+
 func TestPlan_DependsOnSeed(t *testing.T) {
 	n := 2 * pointCount()
-	if !slices.Equal(plan(n, seeded(1)), plan(n, seeded(1))) {
+	if !slices.Equal(plan(n, false, seeded(1)), plan(n, false, seeded(1))) {
 		t.Error("the same seed makes different plans")
 	}
-	if slices.Equal(plan(n, seeded(1)), plan(n, seeded(2))) {
+	if slices.Equal(plan(n, false, seeded(1)), plan(n, false, seeded(2))) {
 		t.Error("different seeds make the same plan")
 	}
 }
