@@ -70,6 +70,37 @@ func Claim(tx *store.Tx, name string, process int64) (held bool, err error) {
 	return n > 0, err
 }
 
+// JoinLeases takes a lease of the process's own, one of those whose names begin with a prefix, and removes those of
+// processes that are gone.
+func JoinLeases(tx *store.Tx, prefix, name string, process int64) error {
+	if err := tx.Exec(`DELETE FROM leases WHERE name > ?1 AND name < ?1 || '~' AND process NOT IN (SELECT id FROM processes)`,
+		prefix); err != nil {
+		return err
+	}
+	_, err := Claim(tx, name, process)
+	return err
+}
+
+// GiveUp gives up a lease of a process.
+func GiveUp(tx *store.Tx, name string, process int64) error {
+	return tx.Exec(`DELETE FROM leases WHERE name = ? AND process = ?`, name, process)
+}
+
+// LeaseHolders returns who has the leases whose names begin with a prefix, by name: 0 if the time of the process has
+// passed.
+func LeaseHolders(ctx context.Context, r store.Reader, prefix string) (map[string]int64, error) {
+	holders := map[string]int64{}
+	err := r.Each(ctx, func(scan store.Scan) (bool, error) {
+		var name string
+		var process int64
+		err := scan(&name, &process)
+		holders[name] = process
+		return true, err
+	}, `SELECT l.name, ifnull((SELECT m.id FROM processes m WHERE m.id = l.process AND m.until >= clock_ms()), 0)
+		FROM leases l WHERE l.name > ?1 AND l.name < ?1 || '~' ORDER BY l.name`, prefix)
+	return holders, err
+}
+
 // LeaseHolder returns the process that has a lease, nil if none has it.
 func LeaseHolder(ctx context.Context, r store.Reader, name string) (*Process, error) {
 	all, err := store.All(ctx, r, scanProcess, `SELECT `+processColumns+
