@@ -11,8 +11,13 @@ import (
 	"arizuko/pkg/daemon/rows"
 )
 
-// leadLease is the lease of the one gated that decides messages, of all that share a database.
-const leadLease = "gated"
+const (
+	// leadLease is the lease of the one gated, of all that share a database, that does what is not about single chats.
+	leadLease = "gated"
+	// shards is into how many parts several gated divide the chats: more than there are machines, so that each has about
+	// as many chats.
+	shards = 32
+)
 
 // peers is the place of this gated among those that share its database.
 func (g *gated) peers() agents.Peers {
@@ -22,14 +27,26 @@ func (g *gated) peers() agents.Peers {
 	return agents.Peers{Self: g.Leases.ID, Former: g.Leases.Former, Groups: g.cfg.Groups, Ended: g.Leases.Ended()}
 }
 
-// lead returns a loop that waits until this gated is the one that decides messages, and then runs loops. All gated run
-// agents; when the one that decides ends, another goes on from the rows.
+// decide decides the messages of all chats, or of those that are this gated's part of them. When a gated ends, others go
+// on from the rows.
+func (g *gated) decide(ctx context.Context) error {
+	if g.Leases == nil {
+		return g.gateway.Run(ctx)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return g.gateway.Run(ctx) })
+	group.Go(func() error { return g.Leases.Share(ctx, leadLease, shards, g.gateway.Divide) })
+	return group.Wait()
+}
+
+// lead returns a loop that waits until this gated is the one that leads, and then runs loops. When that one ends, another
+// goes on from the rows.
 func (g *gated) lead(loops ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := g.Leases.Hold(ctx, leadLease, func(holder *rows.Process) {
 			if holder != nil {
-				g.Log.Info("another gated decides messages; this one runs agents", "process", holder.ID, "place",
-					holder.Place)
+				g.Log.Info("another gated leads: it runs reminders, polls, broadcasts and upkeep", "process", holder.ID,
+					"place", holder.Place)
 			}
 		})
 		if err != nil {
@@ -44,7 +61,7 @@ func (g *gated) lead(loops ...func(context.Context) error) func(context.Context)
 	}
 }
 
-// forwardPokes makes each poke reach the gateway, the agents and the reminders: a peer may have changed
+// forwardPokes makes each poke reach the gateway, the agents, the reminders and the transcripts: a peer may have changed
 // something for each of them.
 func (g *gated) forwardPokes(ctx context.Context) error {
 	if g.Leases == nil {
@@ -63,6 +80,7 @@ func (g *gated) forwardPokes(ctx context.Context) error {
 		g.agents.Poked()
 		g.agents.PeersChanged()
 		g.reminders.Changed()
+		g.transcribe.Poke()
 	}
 }
 

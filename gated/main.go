@@ -190,8 +190,12 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if err != nil {
 		return err
 	}
+	divided := 0
+	if g.Leases != nil {
+		divided = shards
+	}
 	g.gateway = gateway.New(gateway.Config{
-		Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
+		Shards: divided, Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
 		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
 		Operators: g.cfg.Operators, BotNames: g.cfg.names(), Daemons: daemons, Defaults: p.defaults,
 		Routd: routd,
@@ -238,9 +242,9 @@ func (g *gated) newReminders(homes *chats.Chats) *reminders.Scheduler {
 
 func (g *gated) run(ctx context.Context) error {
 	notices := &lost.Notices{Store: g.Store, Log: g.Log, Now: g.Now}
-	decides := g.lead(g.gateway.Run, g.polls.Run, g.transcribe.Run, g.reminders.Run, g.reminders.Watch,
-		g.broadcasts.Run, notices.Run, g.retention.Run, g.contextObjects)
-	return g.Run(ctx, decides, g.agents.Run, g.forwardPokes, g.checkpoints, g.tryAgents, g.watchTools)
+	leads := g.lead(g.polls.Run, g.transcribe.Run, g.reminders.Run, g.reminders.Watch, g.broadcasts.Run, notices.Run,
+		g.retention.Run, g.contextObjects)
+	return g.Run(ctx, g.decide, leads, g.agents.Run, g.forwardPokes, g.checkpoints, g.tryAgents, g.watchTools)
 }
 
 // storedTurns runs the turns that the gateway stores, and transcribes the voice notes that they wait for.

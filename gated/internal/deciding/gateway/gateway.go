@@ -60,6 +60,7 @@ type Config struct {
 	Poll      time.Duration            // how often to look for rows without a poke
 	MaxAge    time.Duration            // rows older on arrival are not answered
 	MaxAgents int                      // how many agents may be busy at once
+	Shards    int                      // into so many parts several gateways divide the chats; 0: this one decides all
 	Impulse   msg.Impulse              // the instance's default
 	Operators map[string]bool          // of OPERATORS
 	Defaults  groupconfig.Config       // for settings that a group leaves out, and the agents it may name
@@ -106,6 +107,7 @@ type Gateway struct {
 	members  *members
 	rates    *rates
 
+	divided   chan division
 	floor     *store.Floor
 	look      bool      // rows may have come after the floor
 	lastClock time.Time // the last reading of the clock
@@ -123,13 +125,43 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 		routd: newLookups(resolver{cfg.Routd.Talk(routeapi.Path), resolveTimeout, log}),
 		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
 	}
-	g.look, g.floor, g.waits = true, &store.Floor{}, newWaits(g.meter)
+	g.look, g.floor, g.divided = true, &store.Floor{}, make(chan division)
+	g.waits = newWaits(g.meter, nil)
+	if cfg.Shards > 0 {
+		g.waits.has = make([]bool, cfg.Shards)
+	}
 	g.calls, g.requests = newCalls(&g.cfg, st, g.log, g.waits), newRequests(&g.cfg, st, log, g.waits)
-	g.members, g.rates = newMembers(st, log), newRates(st)
+	g.members, g.rates = newMembers(st, log), newRates(st, cfg.Shards > 0)
 	g.outside = &outside{st: st, reads: g.reads, waits: g.waits, parked: map[string]bool{}}
 	g.reader = &reader{cfg: &g.cfg, st: st, members: g.members, rates: g.rates, outside: g.outside,
 		requests: g.requests}
 	return g
+}
+
+// division are the shards that a gateway has from now on. done is closed once it works on no other.
+type division struct {
+	has  []bool
+	done chan struct{}
+}
+
+// Divide says which of Config.Shards this gateway decides from now on: a shard is a part of the chats. It returns once
+// the gateway stores no more decisions about the others, or with the error of ctx.
+func (g *Gateway) Divide(ctx context.Context, has []bool) error {
+	d := division{has, make(chan struct{})}
+	select {
+	case g.divided <- d:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	<-d.done
+	return nil
+}
+
+// divide takes up the rows of shards that another gateway has left, and leaves those of others.
+func (g *Gateway) divide(ctx context.Context, d division) {
+	g.waits.divide(d.has)
+	close(d.done)
+	_ = g.catchUp(ctx)
 }
 
 // Run decides rows until ctx ends.
@@ -199,6 +231,8 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 	case <-g.wake:
 		g.agents.Poked()
 		g.look, g.sweeper.poked, g.sweeper.pokedAt = true, true, time.Now()
+	case d := <-g.divided:
+		g.divide(ctx, d)
 	case <-poll:
 		g.look = true
 		g.checkRoutes(ctx)

@@ -46,6 +46,7 @@ type harness struct {
 	clock  time.Time
 	posts  int
 	onbod  string // its URL, "" for one that is not found
+	shards int    // of the next restart
 }
 
 func newHarness(t *testing.T) *harness {
@@ -79,7 +80,7 @@ func (h *harness) restart() {
 	h.t.Cleanup(onbod.HTTP.CloseIdleConnections)
 	log := slog.New(slog.NewTextHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	h.g = New(Config{
-		Poll: time.Hour, MaxAge: 24 * time.Hour, Impulse: msg.DefaultImpulse(100, maxHold),
+		Shards: h.shards, Poll: time.Hour, MaxAge: 24 * time.Hour, Impulse: msg.DefaultImpulse(100, maxHold),
 		Operators: map[string]bool{"telegram:9": true}, BotNames: []string{"ari"},
 		Routd: client, Onbod: onbod, Dashd: httpx.NewClient("routd", h.routd.URL, ""), Now: func() time.Time { return h.clock },
 		Report: func(waits []string) { h.waits = waits },

@@ -278,7 +278,7 @@ func TestWaits_Lists_GiveEachChatOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWaits(newMeter(nil, nil, nil))
+			w := newWaits(newMeter(nil, nil, nil), nil)
 			tc.fill(w)
 			var got []string
 			for c := w.pop(false); c != nil; c = w.pop(false) {
@@ -309,7 +309,7 @@ func TestWaits_Keep_ForgetsChatsThatWaitForNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWaits(newMeter(nil, nil, nil))
+			w := newWaits(newMeter(nil, nil, nil), nil)
 			c := w.chat("a")
 			if tc.prepare != nil {
 				tc.prepare(w, c)

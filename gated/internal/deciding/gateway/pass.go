@@ -153,6 +153,7 @@ func (g *Gateway) askAgain(l *lookup) {
 }
 
 func (g *Gateway) decide(ctx context.Context, batches []*batch) []*plan {
+	g.rates.refresh(ctx, batches, g.now())
 	plans := make([]*plan, 0, len(batches))
 	for _, b := range batches {
 		p := &plan{cfg: &g.cfg, batch: b}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"arizuko/gated/internal/authority"
 	"arizuko/gated/internal/deciding/decide"
@@ -15,9 +16,14 @@ import (
 // rates counts the turns of senders in groups within the last hour. A group's are read
 // from the rows when the first is asked for, and kept up to date from then on: a
 // message costs no query. It is as large as the turns of an hour are many.
+//
+// If several gateways divide the chats, the turns that others have stored are read once a second: as many as they store
+// for a sender within that time are not counted.
 type rates struct {
 	st     *store.Store
 	groups map[string]map[string][]countedTurn // by folder and sender, oldest first
+	shared bool                                // several gateways divide the chats
+	readAt map[string]time.Time                // when the turns of a group were read, if shared
 	coming map[payer]int                       // turns of this pass that are not stored yet
 	stale  sync.Map                            // folders, of Recount
 	// when a chat got the notice that a sender has no turn left, 0 for not lately
@@ -33,9 +39,39 @@ type payer struct{ folder, sender string }
 // speaker is a sender in a chat.
 type speaker struct{ chat, sender string }
 
-func newRates(st *store.Store) *rates {
-	return &rates{st: st, groups: map[string]map[string][]countedTurn{}, coming: map[payer]int{},
-		notices: map[speaker]int64{}}
+func newRates(st *store.Store, shared bool) *rates {
+	return &rates{st: st, shared: shared, groups: map[string]map[string][]countedTurn{}, coming: map[payer]int{},
+		readAt: map[string]time.Time{}, notices: map[speaker]int64{}}
+}
+
+// sharedTime is how long the turns of a group are not read again that other gateways may have stored.
+const sharedTime = time.Second
+
+// refresh reads the turns of the batches' groups again, where other gateways may have stored some.
+func (r *rates) refresh(ctx context.Context, batches []*batch, now int64) {
+	if !r.shared {
+		return
+	}
+	began := time.Now()
+	var old []string
+	for _, b := range batches {
+		for i := range b.Rows {
+			folder := groupOf(&b.Rows[i])
+			if r.groups[folder] != nil && began.Sub(r.readAt[folder]) > sharedTime {
+				r.readAt[folder] = began
+				old = append(old, folder)
+			}
+		}
+	}
+	read := make([]map[string][]countedTurn, len(old))
+	r.st.AllAtOnce(len(old), func(i int) {
+		read[i], _ = r.read(ctx, old[i], now) // else what is known counts for a while longer
+	})
+	for i, senders := range read {
+		if senders != nil {
+			r.groups[old[i]] = senders
+		}
+	}
 }
 
 // quota returns how many of rate turns a sender has left in a group.
@@ -46,7 +82,7 @@ func (r *rates) quota(ctx context.Context, folder, sender string, rate int, now 
 		if senders, err = r.read(ctx, folder, now); err != nil {
 			return q, err
 		}
-		r.groups[folder] = senders
+		r.groups[folder], r.readAt[folder] = senders, time.Now()
 	}
 	turns := within(senders[sender], now)
 	if len(turns) > 0 {
@@ -110,6 +146,7 @@ func (g *Gateway) Recount(folder string) { g.rates.stale.Store(folder, true) }
 // reset forgets all counts.
 func (r *rates) reset() {
 	clear(r.groups)
+	clear(r.readAt)
 	clear(r.coming)
 	clear(r.notices)
 }
@@ -124,7 +161,10 @@ func (r *rates) forgetStale() {
 }
 
 // forget drops a group's counts; the next quota reads them from the rows.
-func (r *rates) forget(folder string) { delete(r.groups, folder) }
+func (r *rates) forget(folder string) {
+	delete(r.groups, folder)
+	delete(r.readAt, folder)
+}
 
 // notifiedWithin reports whether a chat got a notice within the hour that a sender has no turn left.
 func (r *rates) notifiedWithin(ctx context.Context, chat, sender string, now int64) (bool, error) {

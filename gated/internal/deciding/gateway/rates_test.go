@@ -157,7 +157,7 @@ func (h *harness) endTurns() {
 func (h *harness) compareRates(senders []string) {
 	h.t.Helper()
 	now := h.g.now()
-	read := newRates(h.st)
+	read := newRates(h.st, false)
 	for _, sender := range senders {
 		got := storetest.Must(h.g.rates.quota(h.t.Context(), "main", sender, 7, now))(h.t)
 		want, err := read.quota(h.t.Context(), "main", sender, 7, now)

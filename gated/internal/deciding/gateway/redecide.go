@@ -36,7 +36,7 @@ func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve,
 	}
 	readOnly := &store.Store{Reader: st} // of which the rules read
 	r.reader = &reader{cfg: &cfg, st: readOnly, members: newMembers(readOnly, slog.New(slog.DiscardHandler)),
-		rates: newRates(readOnly)}
+		rates: newRates(readOnly, false)}
 	if r.reader.facts.Operators, err = st.Operators(ctx, cfg.Operators); err != nil {
 		return r.check, err
 	}

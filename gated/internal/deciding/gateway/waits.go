@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -17,7 +18,37 @@ type waits struct {
 	routd  map[*chat]bool // for routd, or for the end of the lookup that is out
 	routes map[*chat]bool // for a change of the routes
 	due    []*chat        // for a time, the earliest first
+	has    []bool         // the shards of chats that this gateway decides, nil for all chats
 	meter  *meter
+}
+
+// decides reports whether this gateway decides a chat.
+func (w *waits) decides(jid string) bool {
+	if w.has == nil {
+		return true
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(jid))
+	return w.has[hash.Sum32()%uint32(len(w.has))]
+}
+
+// divide leaves chats to other gateways, but those of the shards that this one has from now on. Answers about them that
+// are on the way no longer count.
+func (w *waits) divide(has []bool) {
+	w.has = has
+	for jid, c := range w.chats {
+		if !w.decides(jid) {
+			w.restart(c)
+			w.leave(c)
+		}
+	}
+}
+
+// leave forgets a chat.
+func (w *waits) leave(c *chat) {
+	delete(w.chats, c.jid)
+	delete(w.routd, c)
+	delete(w.routes, c)
 }
 
 // chat is kept between passes about a chat with undecided rows.
@@ -46,14 +77,14 @@ func (c *chat) skip(id int64) {
 // unlimit ends the time in which only commands of the chat are decided.
 func (c *chat) unlimit() { c.limited, c.scanned = false, 0 }
 
-func newWaits(m *meter) *waits {
-	return &waits{chats: map[string]*chat{}, routd: map[*chat]bool{}, routes: map[*chat]bool{}, meter: m}
+func newWaits(m *meter, has []bool) *waits {
+	return &waits{chats: map[string]*chat{}, routd: map[*chat]bool{}, routes: map[*chat]bool{}, has: has, meter: m}
 }
 
 // reset forgets everything but which rows other services decide.
 func (w *waits) reset() {
 	left := w.chats
-	*w = *newWaits(w.meter)
+	*w = *newWaits(w.meter, w.has)
 	w.meter.held.Set(0)
 	for jid, c := range left {
 		if len(c.skipped) > 0 {
@@ -119,20 +150,29 @@ func byDue(a, b *chat) int { return cmp.Or(cmp.Compare(a.dueAt, b.dueAt), cmp.Co
 func (w *waits) listed() bool { return len(w.next)+len(w.later) > 0 }
 
 // pop removes the next chat from the list, nil for none. One that routd has to be asked about alone is removed only if
-// it is the first of its pass.
+// it is the first of its pass. Chats that other gateways decide are left out.
 func (w *waits) pop(others bool) *chat {
-	list := &w.next
-	if len(*list) == 0 {
-		list = &w.later
+	for w.listed() {
+		list := &w.next
+		if len(*list) == 0 {
+			list = &w.later
+		}
+		c := (*list)[0]
+		decides := w.chats[c.jid] == c && w.decides(c.jid)
+		if decides && others && c.timeouts > 0 && !c.limited {
+			return nil
+		}
+		(*list)[0] = nil
+		*list = (*list)[1:]
+		c.queued = false
+		if decides {
+			return c
+		}
+		if w.chats[c.jid] == c {
+			w.leave(c)
+		}
 	}
-	if len(*list) == 0 || others && (*list)[0].timeouts > 0 && !(*list)[0].limited {
-		return nil
-	}
-	c := (*list)[0]
-	(*list)[0] = nil
-	*list = (*list)[1:]
-	c.queued = false
-	return c
+	return nil
 }
 
 // addDue puts the chats on the list whose time has come.
