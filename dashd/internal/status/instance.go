@@ -112,7 +112,7 @@ func (f Facts) report() Report {
 type Process struct {
 	Daemon, Place, Addr, Version string
 
-	Works bool   // it has the lease of its daemon; every gated runs agents without it
+	Works bool   // it has the lease of its daemon, or of some chats; every gated runs agents without one
 	Since int64  // unix ms by the database's clock: since when it has the lease; without one, when it began
 	Left  int64  // ms until its lease ends, by the database's clock; 0 or less: another process may take over
 	Quiet int64  // ms since it last renewed its lease, by the database's clock
@@ -126,8 +126,8 @@ func (s *Status) machines(ctx context.Context) (all []Process, err error) {
 	if err != nil || !slices.ContainsFunc(rows, func(p daemonrows.Process) bool { return p.Place != rows[0].Place }) {
 		return nil, err
 	}
-	slices.SortStableFunc(rows, func(a, b daemonrows.Process) int { // of a daemon first the one that holds its lease
-		return cmp.Or(strings.Compare(a.Daemon, b.Daemon), strings.Compare(b.Holds, a.Holds),
+	slices.SortStableFunc(rows, func(a, b daemonrows.Process) int { // of a daemon first those that hold leases
+		return cmp.Or(strings.Compare(a.Daemon, b.Daemon), cmp.Compare(min(len(b.Holds), 1), min(len(a.Holds), 1)),
 			strings.Compare(a.Place, b.Place))
 	})
 	for _, row := range rows {
