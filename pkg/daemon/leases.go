@@ -163,11 +163,7 @@ func (l *Leases) Hold(ctx context.Context, name string, waits func(holder *rows.
 	waited := false
 	outage := store.NewOutage(l.log, "claim lease")
 	for {
-		var held bool
-		err := l.st.Write(ctx, func(tx *store.Tx) (err error) {
-			held, err = rows.Claim(tx, name, l.ID)
-			return err
-		})
+		held, err := l.claim(ctx, name)
 		if outage.Note(ctx, err) == nil && held {
 			l.log.Info("lease taken", "lease", name, "process", l.ID)
 			return nil
@@ -185,6 +181,20 @@ func (l *Leases) Hold(ctx context.Context, name string, waits func(holder *rows.
 		case <-ticker.C:
 		}
 	}
+}
+
+// claim takes a lease, and reports whether it has it. It writes only if the lease is free: a write about a lease waits
+// for all others, and they for it.
+func (l *Leases) claim(ctx context.Context, name string) (held bool, err error) {
+	holder, err := rows.LeaseHolder(ctx, l.st.Reader, name)
+	if err != nil || holder != nil && holder.ID != l.ID && holder.Until >= holder.Now {
+		return false, err
+	}
+	err = l.st.Write(ctx, func(tx *store.Tx) (err error) {
+		held, err = rows.Claim(tx, name, l.ID)
+		return err
+	})
+	return held, err
 }
 
 // Ended is closed when the process may not work any more, since another one may have taken over.
