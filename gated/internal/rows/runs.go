@@ -251,19 +251,17 @@ func FreeSlot(tx *store.Tx, maxAgents int) (bool, error) {
 // TakeTurn gives a queued turn to a live run. It returns ErrStale if the turn is
 // not queued, or is covered by a /stop, or the run takes no more turns.
 func TakeTurn(tx *store.Tx, id, runID, now int64) error {
-	const query = `SELECT count(*), ifnull(max(CASE WHEN attempts > 0 OR kind = 'delegated' THEN 1 ELSE 0 END), 0) FROM turns INDEXED BY turns_run
-		WHERE state = 'running' AND run_id = ?`
-	var alone bool
+	// A run, with the number of its turns, and whether one of them must have it alone.
+	const query = `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND closed_at IS NULL AND draining = 0), count(*),
+		ifnull(max(CASE WHEN attempts > 0 OR kind = 'delegated' THEN 1 ELSE 0 END), 0)
+		FROM turns INDEXED BY turns_run WHERE state = 'running' AND run_id = ?1`
+	var live, alone bool
 	var open int
 	t, err := tx.Turn(store.Uncancelled(), id)
 	if err != nil {
 		return err
 	}
-	live, err := RunTakes(store.Uncancelled(), tx.Reader, runID)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Find([]any{&open, &alone}, query, runID); err != nil {
+	if _, err := tx.Find([]any{&live, &open, &alone}, query, runID); err != nil {
 		return err
 	}
 	if t == nil || t.Alone() || !live || alone || open >= msg.MaxRunTurns {

@@ -114,14 +114,11 @@ func takesIn(old, t *msg.Turn) bool {
 // newerTrigger reports whether the joined turn answers the newer rows' trigger: a
 // turn answers its last mention or reply, else its last row.
 func newerTrigger(tx *store.Tx, old, t *msg.Turn) (bool, error) {
-	const query = `SELECT verb IN ('mention', 'reply') FROM messages WHERE id = ?`
-	var addressed [2]bool
-	for i, id := range []int64{old.TriggerMessageID, t.TriggerMessageID} {
-		if _, err := tx.Find([]any{&addressed[i]}, query, id); err != nil {
-			return false, err
-		}
-	}
-	return addressed[1] || !addressed[0], nil
+	const query = `SELECT n.verb IN ('mention', 'reply') OR o.verb NOT IN ('mention', 'reply')
+		FROM messages o CROSS JOIN messages n WHERE o.id = ? AND n.id = ?`
+	var newer bool
+	_, err := tx.Find([]any{&newer}, query, old.TriggerMessageID, t.TriggerMessageID)
+	return newer, err
 }
 
 // MaxWait is the longest wait of a queued turn. One that seems to wait for longer, or that was stored or began
