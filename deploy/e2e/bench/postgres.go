@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/daemon/rows"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/postgres"
 )
@@ -62,10 +66,29 @@ func (b *bench) newMachines(ctx context.Context, peers, chats, maxAgents int, de
 			return nil, err
 		}
 	}
+	if err := s.awaitDivided(ctx); err != nil {
+		return nil, err
+	}
 	if s.proxy != nil {
 		s.proxy.Delay(delay)
 	}
 	return s, nil
+}
+
+// awaitDivided waits until each gated decides its part of the chats: until then, all agents would start on one machine.
+func (s *system) awaitDivided(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return harness.Await(ctx, "each gated to have its part of the chats", func() (bool, error) {
+		all, err := rows.Processes(ctx, s.adapter.store.Reader)
+		var parts []int
+		for _, p := range all {
+			if p.Daemon == "gated" {
+				parts = append(parts, strings.Count(p.Holds, "gated/")-1) // one lease says that it takes part
+			}
+		}
+		return len(parts) > len(s.peers) && slices.Min(parts) > 0 && slices.Max(parts)-slices.Min(parts) <= 1, err
+	})
 }
 
 // addMachine starts gated on one more machine.
