@@ -7,7 +7,7 @@ golangci_lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 actionlint=github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 
 deploy/lint/sizes.sh
-go run ./deploy/lint/words
+deploy/lint/words.sh
 go run "$actionlint" -shellcheck= -pyflakes= .github/workflows/*.yml
 
 unformatted=$(git ls-files -z '*.go' | xargs -0 gofmt -l)
