@@ -25,6 +25,6 @@ for part in README.md env.example compose monitoring slack systemd; do
 done
 chmod -R u=rwX,go=rX "$stage/$name"
 
-GOWORK=off go run ./deploy/release/sbom -version "$version" "$stage/$name/bin"/* >"$folder/$name.cdx.json"
+go version -m -json "$stage/$name/bin"/* | jq -n --arg version "$version" -f deploy/release/sbom.jq >"$folder/$name.cdx.json"
 tar --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mtime="@$epoch" -C "$stage" -c "$name" |
   gzip -9n >"$folder/$name.tar.gz"
