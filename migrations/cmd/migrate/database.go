@@ -230,8 +230,7 @@ func (d *driver) Run(migration io.Reader) error {
 		return err
 	}
 	if _, err := d.tx.Exec(string(script)); err != nil {
-		return fmt.Errorf("migrate to version %d: %w%s; nothing was changed", d.target, err, d.cfg.refusedRows(d.tx,
-			err))
+		return fmt.Errorf("migrate to version %d: %w; nothing was changed", d.target, err)
 	}
 	if err := d.cfg.brokenReferences(d.tx); err != nil {
 		return fmt.Errorf("migrate to version %d: %w afterwards: report this; nothing was changed", d.target, err)

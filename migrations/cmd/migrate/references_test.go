@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -69,42 +68,21 @@ func TestUp_MigrationBreaksReference_ChangesNothing_EachTime(t *testing.T) {
 	mustCall(t, data, linked("DELETE FROM b; DELETE FROM a;"), "schema version 2", "up")
 }
 
-func TestUp_RowBreaksARule_IsNamed(t *testing.T) {
+func TestUp_RowBreaksARule_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	const rebuilt = "CREATE TABLE a_new (id INTEGER PRIMARY KEY, text %s) STRICT; INSERT INTO a_new SELECT id, text FROM a; DROP TABLE a; ALTER TABLE a_new RENAME TO a;"
-	for name, tc := range map[string]struct {
-		script, want string
-		rows         string // the rowids that the named statement shows, "" if none is named
-	}{
-		"check":       {fmt.Sprintf(rebuilt, "TEXT CHECK (text <> 'second')"), "CHECK constraint failed: text <> 'second' in table a: ", "7"},
-		"not null":    {fmt.Sprintf(rebuilt, "TEXT NOT NULL"), "NOT NULL constraint failed: a_new.text in table a: ", "8"},
-		"type":        {fmt.Sprintf(rebuilt, "INTEGER"), "column a_new.text in table a: ", "6,7,9,10"},
-		"unique":      {fmt.Sprintf(rebuilt, "TEXT UNIQUE"), "UNIQUE constraint failed: a_new.text in table a: ", "9,10"},
-		"index":       {"CREATE UNIQUE INDEX a_text ON a (text);", "UNIQUE constraint failed: a.text in table a: ", "9,10"},
-		"two columns": {"CREATE UNIQUE INDEX b_all ON b (x, y);", "UNIQUE constraint failed: b.x, b.y in table b: ", "2,4"},
-		"not the old table's column": {"CREATE TABLE a_new (id INTEGER PRIMARY KEY, other TEXT NOT NULL); INSERT INTO a_new SELECT id, text FROM a;",
-			"NOT NULL constraint failed: a_new.other in table a;", ""},
+	for script, want := range map[string]string{
+		fmt.Sprintf(rebuilt, "TEXT CHECK (text <> 'second')"): "to version 2: CHECK constraint failed: text <> 'second'; nothing was changed",
+		"CREATE UNIQUE INDEX a_text ON a (text);":             "to version 2: UNIQUE constraint failed: a.text; nothing was changed",
 	} {
 		data := t.TempDir()
 		mustCall(t, data, history(1), "schema version 1", "up")
-		exec(t, data, `DROP TABLE a; CREATE TABLE a (id INTEGER PRIMARY KEY, text TEXT) STRICT; CREATE TABLE b (x, y);
-			INSERT INTO a VALUES (6, 'first'), (7, 'second'), (8, NULL), (9, 'same'), (10, 'same');
-			INSERT INTO b VALUES (1, 'y'), (2, 'y'), (2, 'z'), (2, 'y'), (NULL, 'n'), (NULL, 'n')`)
+		exec(t, data, `DROP TABLE a; CREATE TABLE a (id INTEGER PRIMARY KEY, text TEXT) STRICT;
+			INSERT INTO a VALUES (6, 'first'), (7, 'second'), (8, 'second')`)
 		files := history(2)
-		files["0002_b.up.sql"] = file(tc.script)
-		_, err := call(data, files, "up")
-		if exitCode(err) != exitFailure || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: got %v, want %q", name, err, tc.want)
-			continue
-		}
-		_, query, _ := strings.Cut(err.Error(), "SELECT * ")
-		query, _, named := strings.Cut(query, " shows the rows")
-		rows := ""
-		if named {
-			rows = value[string](t, "sqlite3", filepath.Join(data, "arizuko.db"), "SELECT group_concat(rowid) "+query)
-		}
-		if rows != tc.rows {
-			t.Errorf("%s: %v shows the rows %q, want %q", name, err, rows, tc.rows)
+		files["0002_b.up.sql"] = file(script)
+		if _, err := call(data, files, "up"); exitCode(err) != exitFailure || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 		mustCall(t, data, history(1), "1", "version")
 	}
