@@ -5,11 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 
 	"arizuko/deploy/agents/internal/subprocess"
@@ -38,15 +38,13 @@ func relayServer(mcp *agentproto.MCP) any {
 	}
 }
 
-// toolRelay passes messages on over streamable HTTP.
+// toolRelay passes messages on over HTTP. Arizuko's server keeps no session, and answers each message with one of JSON.
 type toolRelay struct {
 	url, token string
 	client     http.Client
 
-	mu       sync.Mutex
-	out      io.Writer
-	session  string // that the server has named
-	protocol string // the version that both have agreed on
+	mu  sync.Mutex
+	out io.Writer
 }
 
 // relay runs until its input ends. It returns an exit code.
@@ -74,10 +72,6 @@ func (t *toolRelay) run(in io.Reader) error {
 		if err := json.Unmarshal(line, &m); err != nil {
 			return err
 		}
-		if m.Method == "initialize" { // the messages after it need its answer
-			t.pass(ctx, m, line)
-			continue
-		}
 		calls.Go(func() { t.pass(ctx, m, line) })
 	}
 	calls.Wait()
@@ -87,97 +81,49 @@ func (t *toolRelay) run(in io.Reader) error {
 // pass passes a message on to the server, and the server's answer to the agent. A call that fails is answered with
 // an error.
 func (t *toolRelay) pass(ctx context.Context, m message, line []byte) {
-	err := t.post(ctx, m, line)
-	if err == nil || m.ID == nil || m.Method == "" {
+	answer, err := t.post(ctx, line)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "acp: relay of arizuko's tools: %s: %v\n", m.Method, err)
+		if m.ID == nil || m.Method == "" {
+			return
+		}
+		answer, _ = json.Marshal(message{Version: "2.0", ID: m.ID,
+			Error: &rpcError{Code: codeInternal, Message: "arizuko's tools cannot be reached"}})
+	}
+	if len(answer) == 0 {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "acp: relay of arizuko's tools:", err)
-	answer, err := json.Marshal(message{Version: "2.0", ID: m.ID,
-		Error: &rpcError{Code: codeInternal, Message: "arizuko's tools cannot be reached"}})
-	if err == nil {
-		t.write(answer)
-	}
-}
-
-func (t *toolRelay) post(ctx context.Context, m message, line []byte) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(line))
-	if err != nil {
-		return err
-	}
-	t.mu.Lock()
-	for name, value := range map[string]string{
-		"Authorization": "Bearer " + t.token, "Content-Type": "application/json",
-		"Accept":         "application/json, text/event-stream",
-		"Mcp-Session-Id": t.session, "Mcp-Protocol-Version": t.protocol,
-	} {
-		if value != "" {
-			request.Header.Set(name, value)
-		}
-	}
-	t.mu.Unlock()
-	response, err := t.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	switch {
-	case response.StatusCode == http.StatusAccepted || response.StatusCode == http.StatusNoContent:
-		return nil
-	case response.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: %s", m.Method, response.Status)
-	}
-	if id := response.Header.Get("Mcp-Session-Id"); id != "" {
-		t.mu.Lock()
-		t.session = id
-		t.mu.Unlock()
-	}
-	if !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
-		body, err := io.ReadAll(io.LimitReader(response.Body, subprocess.MaxLine))
-		if err == nil {
-			err = t.answer(m, body)
-		}
-		return err
-	}
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, subprocess.MaxLine)
-	var data []byte
-	for lines.Scan() {
-		part, isData := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
-		switch {
-		case isData:
-			data = append(append(data, bytes.TrimPrefix(part, []byte(" "))...), '\n')
-		case len(lines.Bytes()) == 0 && len(data) > 0:
-			if err := t.answer(m, data); err != nil {
-				return err
-			}
-			data = nil
-		}
-	}
-	return lines.Err()
-}
-
-// answer writes a message of the server for the agent, in one line.
-func (t *toolRelay) answer(asked message, body []byte) error {
-	var line bytes.Buffer
-	if err := json.Compact(&line, body); err != nil {
-		return err
-	}
-	var m struct {
-		Result struct {
-			ProtocolVersion string `json:"protocolVersion"`
-		} `json:"result"`
-	}
-	if asked.Method == "initialize" && json.Unmarshal(body, &m) == nil && m.Result.ProtocolVersion != "" {
-		t.mu.Lock()
-		t.protocol = m.Result.ProtocolVersion
-		t.mu.Unlock()
-	}
-	t.write(line.Bytes())
-	return nil
-}
-
-func (t *toolRelay) write(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = t.out.Write(append(line, '\n')) // an agent that has ended does not matter
+	_, _ = t.out.Write(append(answer, '\n')) // an agent that has ended does not matter
+}
+
+// post returns the server's answer in one line; a notification has none.
+func (t *toolRelay) post(ctx context.Context, line []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(line))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+t.token)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	response, err := t.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusAccepted, http.StatusNoContent:
+		return nil, nil
+	case http.StatusOK:
+	default:
+		return nil, errors.New(response.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, subprocess.MaxLine))
+	if err != nil {
+		return nil, err
+	}
+	var answer bytes.Buffer
+	err = json.Compact(&answer, body)
+	return answer.Bytes(), err
 }
