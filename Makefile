@@ -36,7 +36,7 @@ race: setup ## the same under the race detector, daemons included; RACE names pa
 
 acp: ## real agents of the Agent Client Protocol with fake models: 1.5 GB of npm packages, 15 minutes
 	for agent in acp claude; do npm ci --prefix deploy/agents/$$agent --no-fund --no-audit || exit 1; done
-	go test -tags realagents -timeout 40m -count=1 -run TestReal -v ./deploy/agents/acp ./deploy/agents/oneshot ./deploy/e2e/agents
+	go test -tags realagents -timeout 40m -count=1 -run TestReal -v ./deploy/agents/acp ./deploy/e2e/agents
 
 lint: ## plain words, formatting, vet, linters, and both modules on their own
 	deploy/lint/lint.sh

@@ -15,11 +15,11 @@ import (
 )
 
 // TestMain makes this program oneshot, or a fake of a command, if it is called by that name: a fake takes the arguments
-// of its command and prints as the command was recorded to print, see testdata.
+// of its command.
 func TestMain(m *testing.M) {
-	switch name := filepath.Base(os.Args[0]); name {
-	case "gemini", "plain":
-		os.Exit(fakeCommand(name, os.Args[1:]))
+	switch filepath.Base(os.Args[0]) {
+	case "plain":
+		os.Exit(fakeCommand(os.Args[1:]))
 	case "oneshot":
 		main()
 		os.Exit(0)
@@ -35,9 +35,8 @@ type call struct {
 
 const callsFile = "calls"
 
-// fakeCommand follows an instruction in the prompt, or else echoes the prompt. It knows the sessions
-// that it has created in its working folder.
-func fakeCommand(name string, args []string) int {
+// fakeCommand follows an instruction in the prompt, or else echoes the prompt.
+func fakeCommand(args []string) int {
 	prompt, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		return 9
@@ -46,37 +45,20 @@ func fakeCommand(name string, args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 9
 	}
-	answer := lines[name]
-	session := resumed(args)
-	if session == "" {
-		session = answer.session
-	} else if _, err := os.Stat(session); err != nil {
-		fmt.Fprintln(os.Stderr, answer.lost)
-		return 1
-	}
-	_ = os.WriteFile(session, nil, 0o600)
 	fmt.Fprintln(os.Stderr, "a warning")
-	switch text := string(prompt); {
+	text := string(prompt)
+	switch {
 	case strings.Contains(text, "hang up"): // with or without an answer
 		if strings.Contains(text, "answer") {
-			words, _ := json.Marshal("heard " + text)
-			fmt.Printf(answer.answer, session, words)
+			fmt.Print("heard ", text)
 		}
 		_ = os.Stdout.Close()
 		return stayOn()
 	case strings.Contains(text, "slow"):
 		return stayOn()
 	case strings.Contains(text, "fail"):
-		fmt.Printf(answer.failed, session)
 		return 1
-	case strings.Contains(text, "refuse"): // with exit code 0
-		fmt.Printf(answer.failed, session)
-		return 0
-	case strings.Contains(text, "half"): // as gemini, with exit code 0
-		fmt.Println(`{"type":"message","role":"assistant","content":"Let me look."}` + "\n" + `{"type":"tool_use"}` + "\n" +
-			`{"type":"error","severity":"warning","message":"Loop detected"}` + "\n" + `{"type":"result","status":"success"}`)
-		return 0
-	case strings.Contains(text, "empty"):
+	case strings.Contains(text, "refuse"), strings.Contains(text, "empty"): // with exit code 0
 		return 0
 	case strings.Contains(text, "die"):
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -87,8 +69,7 @@ func fakeCommand(name string, args []string) int {
 		fmt.Fprintln(os.Stderr, "\x1b[91mError: \x1b[0mout of luck\n\nStack:\n   0: <unknown>")
 		return 1
 	}
-	text, _ := json.Marshal("heard " + string(prompt))
-	fmt.Printf(answer.answer, session, text)
+	fmt.Print("heard ", text)
 	return 0
 }
 
@@ -100,28 +81,6 @@ func stayOn() int {
 			return 9
 		}
 	}
-}
-
-// lines are the output of the commands: answer takes a session and a text as JSON, failed a session.
-var lines = map[string]struct{ session, answer, failed, lost string }{
-	"gemini": {
-		"8e3a5e4f-696c-4943-bf87-9af9da23ee28",
-		`{"type":"init","session_id":%q}` + "\n" + `{"type":"message","role":"user","content":"not this"}` + "\n" +
-			`{"type":"message","role":"assistant","content":%s,"delta":true}` + "\n",
-		`{"type":"init","session_id":%q}` + "\n" + `{"type":"result","status":"error","error":{"type":"unknown","message":"bad key"}}` + "\n",
-		"Error resuming session: Invalid session identifier \"1\".\n  Use --list-sessions to see available sessions",
-	},
-	"plain": {"none", "%.0s%s", "%.0s", ""},
-}
-
-// resumed is the session in the arguments.
-func resumed(args []string) string {
-	for _, arg := range args {
-		if id, is := strings.CutPrefix(arg, "--resume="); is {
-			return id
-		}
-	}
-	return ""
 }
 
 func record(c call) error {
