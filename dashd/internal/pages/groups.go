@@ -1,9 +1,6 @@
 package pages
 
 import (
-	"fmt"
-	"strings"
-
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/config"
@@ -68,20 +65,6 @@ type FileLine struct {
 	Name, Path      string // Path is below the group's folder
 	Folder, Regular bool
 	Size, At        int64 // bytes; unix ms
-}
-
-// byteSize words a size in bytes.
-func byteSize(n int64) string {
-	unit, size := "KiB", float64(n)/(1<<10)
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n >= 1<<30:
-		unit, size = "GiB", float64(n)/(1<<30)
-	case n >= 1<<20:
-		unit, size = "MiB", float64(n)/(1<<20)
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", size), ".0") + " " + unit
 }
 
 // Settings is the configuration of dashd.

@@ -16,6 +16,7 @@ import (
 	"arizuko/dashd/internal/login"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/httpx"
 )
 
@@ -49,7 +50,7 @@ func (p *Pages) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset": p.assets.url, "title": title, "navigation": navigation, "fields": fields,
 		"now": func() int64 { return time.Now().UnixMilli() }, "when": when, "until": until, "left": left,
-		"duration": duration, "bytes": byteSize,
+		"duration": duration, "bytes": disk.Bytes,
 		// texts of users, agents and platforms, without secrets
 		"line": p.hidden(Line), "plain": p.hidden(plaintext.Line), "excerpt": p.hidden(Excerpt), "hide": p.Hide,
 		"whole": p.Whole, "list": list, "cut": p.hidden(func(text string) string { return Cut(text, maxText) }),
