@@ -39,10 +39,6 @@ func checkDaemons(e *examination) {
 	}
 	e.in.Daemons.Versions(e.now, &e.List)
 	checkOldSecret(e)
-	if left := leftSockets(e.Base.RunDir(), e.expected()); len(left) > 0 {
-		e.Warn("socket-left", "left by a process that has ended: "+strings.Join(left, ", "),
-			"remove it, unless you start that adapter again")
-	}
 }
 
 // checkOldSecret finds daemons that run with a former secret: they read the file when they start.

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"arizuko/pkg/config"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
@@ -51,12 +49,6 @@ func TestExamine_Daemons(t *testing.T) {
 		{"clock step", func(x *instance) { x.decided(hour); x.decided(3 * hour) }, "clock-step the clock went back by 2 h between messages 1 and 2", "NTP", 0},
 		{"old clock step", func(x *instance) { x.decided(2 * day); x.decided(3 * day) }, "", "", 0},
 		{"no socket", func(x *instance) { x.ok(x.sockets["gated"].Close()) }, "socket-missing pokes do not reach gated", "restart gated", 1},
-		{"stale socket of another adapter", func(x *instance) {
-			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
-			x.ok(err)
-			x.ok(unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Join(x.cfg.Base.RunDir(), "matrixd.sock")}))
-			x.ok(unix.Close(fd))
-		}, "socket-left left by a process that has ended: DATA/run/matrixd.sock", "remove it", 0},
 		{"agents", func(x *instance) {
 			x.detail("gated", "degraded", "no agent can be started as docker since 2027-01-01 00:00:00, messages wait: no engine; turns of group main fail alike")
 		}, "agents no agent can be started as docker since 2027-01-01 00:00:00, messages wait: no engine", "gated check", 1},

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -182,20 +180,4 @@ func socketProblem(base config.Base, name string) string {
 		return "the socket " + path + " belongs to a process that has ended"
 	}
 	return ""
-}
-
-// leftSockets names the sockets of processes that have ended, without those of the named daemons.
-func leftSockets(run string, known []string) (paths []string) {
-	entries, err := os.ReadDir(run)
-	if err != nil {
-		return nil // nothing was started yet, or folder says why it cannot be read
-	}
-	for _, entry := range entries {
-		daemon, ok := strings.CutSuffix(entry.Name(), ".sock")
-		if path := filepath.Join(run, entry.Name()); ok && !slices.Contains(known, daemon) &&
-			staleSocket(path) {
-			paths = append(paths, path)
-		}
-	}
-	return paths
 }
