@@ -205,15 +205,6 @@ func (v *Vote) Apply(before []int) (chosen []int) {
 	return chosen
 }
 
-// Counted returns the options that count of those chosen: of several in a poll that takes one, the
-// last.
-func Counted(chosen []int, multiple bool) []int {
-	if !multiple && len(chosen) > 1 {
-		return chosen[len(chosen)-1:]
-	}
-	return chosen
-}
-
 // PollEnd is the content of a row of VerbPollEnd.
 type PollEnd struct {
 	Result *PollResult `json:"result,omitempty"` // as the platform counts, nil if it does not say
