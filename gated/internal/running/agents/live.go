@@ -7,6 +7,7 @@ import (
 
 	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // liveRuns are the runs that Stop, Cancel, Drain and the queue reach. The mutex guards them; it is held for moments
@@ -102,14 +103,28 @@ type scheduler struct {
 	queue *queue.GroupQueue
 	live  *liveRuns
 	start func(queue.Turn)
+	st    *store.Store
 
 	mu sync.Mutex // held from a decision until it is carried out
 }
 
 func (s *scheduler) do(decide func(*queue.GroupQueue) queue.Actions) {
+	searches := s.step(decide)
+	s.st.AllAtOnce(len(searches), func(i int) {
+		for left := searches[i : i+1 : i+1]; len(left) > 0; {
+			found := s.queue.Search(left[0])
+			left = append(left[1:], s.step(func(q *queue.GroupQueue) queue.Actions { return q.Found(found) })...)
+		}
+	})
+}
+
+// step carries one decision out, and returns the searches that it needs.
+func (s *scheduler) step(decide func(*queue.GroupQueue) queue.Actions) []queue.Search {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live.carryOut(decide(s.queue), s.start)
+	acts := decide(s.queue)
+	s.live.carryOut(acts, s.start)
+	return acts.Search
 }
 
 // changed makes the queue read lanes again.

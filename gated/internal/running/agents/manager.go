@@ -157,7 +157,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics prometheus.Regis
 		poked: make(chan struct{}, 1), peers: make(chan struct{}, 1),
 	}
 	m.filesWait.Store(true)
-	m.sched = &scheduler{queue: queue.New(cfg.MaxAgents, cfg.Now, turnRows{e}), live: live, start: m.start}
+	m.sched = &scheduler{queue: queue.New(cfg.MaxAgents, cfg.Now, turnRows{e}), live: live, start: m.start, st: st}
 	m.stops = &stops{env: e, live: live, sched: m.sched, found: make(chan struct{}, 1)}
 	m.meter = newMeter(metrics, m.sched.queue, st, &cfg)
 	return m

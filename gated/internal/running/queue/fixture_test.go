@@ -81,6 +81,39 @@ func newFixture(limit int) *fixture {
 	return &fixture{New(limit, c.time, rows), rows, c}
 }
 
+// read makes the searches of actions, and returns all actions but these.
+func (f *fixture) read(acts Actions) Actions {
+	for searches := acts.Search; len(searches) > 0; {
+		more := f.Found(f.Search(searches[0]))
+		searches = append(searches[1:], more.Search...)
+		acts.Start, acts.Pipe = append(acts.Start, more.Start...), append(acts.Pipe, more.Pipe...)
+		acts.Close = append(acts.Close, more.Close...)
+	}
+	acts.Search = nil
+	return acts
+}
+
+func (f *fixture) Stored(lanes ...string) Actions  { return f.read(f.GroupQueue.Stored(lanes...)) }
+func (f *fixture) Changed(lanes ...string) Actions { return f.read(f.GroupQueue.Changed(lanes...)) }
+func (f *fixture) Resume(folder string, lanes ...string) Actions {
+	return f.read(f.GroupQueue.Resume(folder, lanes...))
+}
+func (f *fixture) Started(t Turn, run int64) Actions { return f.read(f.GroupQueue.Started(t, run)) }
+func (f *fixture) StartFailed(t Turn, until int64) Actions {
+	return f.read(f.GroupQueue.StartFailed(t, until))
+}
+func (f *fixture) Took(run int64, open int, taken bool) Actions {
+	return f.read(f.GroupQueue.Took(run, open, taken))
+}
+func (f *fixture) Holds(run int64, open int) Actions   { return f.read(f.GroupQueue.Holds(run, open)) }
+func (f *fixture) Folds(run int64, folds bool) Actions { return f.read(f.GroupQueue.Folds(run, folds)) }
+func (f *fixture) Waits(run int64, waits bool) Actions { return f.read(f.GroupQueue.Waits(run, waits)) }
+func (f *fixture) Kept(run int64) Actions              { return f.read(f.GroupQueue.Kept(run)) }
+func (f *fixture) Exited(run int64) Actions            { return f.read(f.GroupQueue.Exited(run)) }
+func (f *fixture) Tick(idle func(int64) time.Duration) Actions {
+	return f.read(f.GroupQueue.Tick(idle))
+}
+
 // push stores queued turns.
 func (f *fixture) push(turns ...Turn) Actions {
 	var lanes []string

@@ -12,10 +12,12 @@ type lane struct {
 	paused   int64 // when it may start a run again, unix ms, 0 for at once
 
 	// Its queued turns as far as they are known. Those up to through wait until the time until.
-	unread  bool // there may be turns after through
-	next    *Turn
-	through int64
-	until   int64 // unix ms, 0 for none
+	unread   bool // there may be turns after through
+	searched bool // they are being read
+	changes  int  // how often something has changed that a read may not have seen
+	next     *Turn
+	through  int64
+	until    int64 // unix ms, 0 for none
 }
 
 func (q *GroupQueue) lane(name string) *lane {
@@ -33,14 +35,16 @@ func (l *lane) folder() string {
 }
 
 // reread forgets the lane's turns.
-func (l *lane) reread() { l.unread, l.next, l.through, l.until = true, nil, 0, 0 }
+func (l *lane) reread() {
+	l.changes++
+	l.unread, l.next, l.through, l.until = true, nil, 0, 0
+}
 
 // take removes the lane's next turn.
 func (l *lane) take(t Turn) { l.next, l.unread, l.through = nil, true, t.ID }
 
-// head returns the lane's oldest turn that may run now.
+// head returns the lane's oldest turn that may run now. It is not ready while the lane's turns are being read.
 func (q *GroupQueue) head(l *lane) (Turn, bool) {
-	now := q.unixNow()
 	if !q.over(l.paused) {
 		return Turn{}, false
 	}
@@ -48,8 +52,9 @@ func (q *GroupQueue) head(l *lane) (Turn, bool) {
 		l.reread()
 	}
 	for {
-		if l.next == nil && l.unread {
-			q.read(l, now)
+		if l.next == nil && l.unread && !l.searched {
+			l.searched = true
+			q.acts.Search = append(q.acts.Search, Search{Lane: l.name, after: l.through, changes: l.changes})
 		}
 		if l.next == nil {
 			return Turn{}, false
@@ -70,16 +75,25 @@ func (q *GroupQueue) over(at int64) bool {
 // within is a time, at the latest maxWait from now; 0 stays 0.
 func (q *GroupQueue) within(at int64) int64 { return min(at, q.unixNow()+maxWait.Milliseconds()) }
 
-func (q *GroupQueue) read(l *lane, now int64) {
-	next, err := q.rows.Next(l.name, l.through, now)
-	if err != nil {
-		l.until = now + readRetry.Milliseconds()
-		return
+// learn takes the result of a search, unless the lane has changed since, and reports whether a read may say more now.
+func (q *GroupQueue) learn(f Found) (l *lane, more bool) {
+	l = q.lanes[f.Lane]
+	if l == nil {
+		return nil, false
 	}
-	l.unread, l.through, l.until = false, next.Through, earlier(l.until, q.within(next.Until))
-	if next.Found {
-		l.next = &next.Turn
+	l.searched = false
+	switch {
+	case l.changes != f.changes:
+	case f.err != nil:
+		l.until = q.unixNow() + readRetry.Milliseconds()
+		return l, false
+	default:
+		l.unread, l.through, l.until = false, f.next.Through, earlier(l.until, q.within(f.next.Until))
+		if f.next.Found {
+			l.next = &f.next.Turn
+		}
 	}
+	return l, true
 }
 
 // earlier is the earlier of two times; 0 is no time.

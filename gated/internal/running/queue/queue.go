@@ -69,9 +69,25 @@ type Actions struct {
 	Start []Turn  // start a run for the turn; then call Started or StartFailed
 	Pipe  []Piped // give the turn to the run; then call Took
 	Close []int64 // let the idle run finish; then call Exited, or Kept if it has got a turn
+	// Search, which reads the rows and may take its time; then call Found.
+	Search []Search
 }
 
-// GroupQueue is the scheduler. Its methods do nothing themselves: they return Actions.
+// Search is for a lane's next turn.
+type Search struct {
+	Lane    string
+	after   int64
+	changes int // of the lane, before the rows are read
+}
+
+// Found is the result of a search.
+type Found struct {
+	Search
+	next Next
+	err  error
+}
+
+// GroupQueue is the scheduler. Its methods, but for Search and Next, do nothing themselves: they return Actions.
 //
 // Its view of runs may be out of date: a new turn may have been stored for
 // a run already. So every start, pipe and close may be refused.
@@ -102,6 +118,22 @@ func (q *GroupQueue) Stored(lanes ...string) Actions {
 		for _, name := range lanes {
 			l := q.lane(name)
 			l.unread = true
+			l.changes++
+			q.refresh(l)
+		}
+	})
+}
+
+// Search reads the rows of a lane.
+func (q *GroupQueue) Search(s Search) Found {
+	next, err := q.rows.Next(s.Lane, s.after, q.unixNow())
+	return Found{s, next, err}
+}
+
+// Found reports the result of a search of Actions.Search.
+func (q *GroupQueue) Found(f Found) Actions {
+	return q.update(func() {
+		if l, more := q.learn(f); more {
 			q.refresh(l)
 		}
 	})
@@ -217,21 +249,41 @@ func (q *GroupQueue) Waits(runID int64, waits bool) Actions {
 }
 
 // Next returns the queued turn that a run may take when it answers its last ones, as many as answers, and
-// reserves it for the run until Took.
-func (q *GroupQueue) Next(runID int64, answers int) (t Turn, ok bool) {
+// reserves it for the run until Took. It may read the rows. Holds or Took must follow.
+func (q *GroupQueue) Next(runID int64, answers int) (Turn, bool) {
+	t, ok, search := q.reserve(runID, answers)
+	for search != nil {
+		found := q.Search(*search)
+		q.mu.Lock()
+		_, more := q.learn(found)
+		q.mu.Unlock()
+		if !more {
+			return Turn{}, false
+		}
+		t, ok, search = q.reserve(runID, answers)
+	}
+	return t, ok
+}
+
+// reserve is Next, or returns the search that it needs.
+func (q *GroupQueue) reserve(runID int64, answers int) (t Turn, ok bool, needs *Search) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	r := q.runs[runID]
 	if r == nil || r.lane.run != r || r.load() != answers || r.lane.inRing || len(q.ring) > 0 && !q.inQuantum(r) {
-		return Turn{}, false
+		return Turn{}, false, nil
 	}
 	t, ready := q.head(r.lane)
+	if search := q.acts.Search; len(search) > 0 {
+		q.acts.Search = nil
+		return Turn{}, false, &search[0]
+	}
 	if !ready || !r.accepts(t) {
-		return Turn{}, false
+		return Turn{}, false, nil
 	}
 	r.lane.take(t)
 	r.taking = &t
-	return t, true
+	return t, true, nil
 }
 
 // Drain takes a run out of use: it answers its turns and gets no more.

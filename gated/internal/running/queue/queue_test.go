@@ -408,7 +408,7 @@ func (f *failingRows) Next(lane string, after, now int64) (Next, error) {
 func TestRows_CannotBeRead_AreReadLater(t *testing.T) {
 	c := newClock()
 	rows := &failingRows{newFakeRows(), true}
-	q := New(1, c.time, rows)
+	q := &fixture{New(1, c.time, rows), rows.fakeRows, c}
 	rows.put(turn(1, alice))
 	expect(t, "down", q.Stored("main"), none)
 	reads := rows.reads
