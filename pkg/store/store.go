@@ -33,7 +33,7 @@ const (
 	readers        = 4
 	serverReaders  = 8               // for a process with many chats: reads mostly wait for the network
 	serverWriters  = 5               // one is for writes without a scope
-	manyWriters    = 13              // of a process with many chats
+	manyWriters    = 26              // of a process with many chats
 	maxQueued      = 64              // queued calls of Write for one writer; further callers wait
 	closeTimeout   = 5 * time.Second // that a commit has to become known while the store closes
 
