@@ -49,7 +49,7 @@ const (
 
 // Gateway keeps a session of Discord's gateway. The library implements the protocol; Gateway adds
 // cancellation by ctx, a timeout for dead connections, a bound of the sessions that begin, and
-// a queue of events that outlives a connection. Only the queue is safe for concurrent use.
+// a queue of events that outlives a connection. Only the queue and starts are safe for concurrent use.
 type Gateway struct {
 	token   string
 	network adapter.Network
@@ -59,6 +59,7 @@ type Gateway struct {
 
 	session    *discordgo.Session // nil if there is none to resume
 	refused    atomic.Bool        // the last connection sent more than maxStarts
+	starts     atomic.Int64       // frames that began or resumed a session
 	identified time.Time          // when the last attempt to begin a session ended
 	hangUp     context.CancelFunc
 }
@@ -250,7 +251,7 @@ func (g *Gateway) dialer(ctx context.Context, gone chan struct{}) *websocket.Dia
 			if err != nil {
 				return nil, err
 			}
-			l := &boundedConn{Conn: conn, gone: gone, refused: &g.refused}
+			l := &boundedConn{Conn: conn, gone: gone, refused: &g.refused, begun: &g.starts}
 			context.AfterFunc(ctx, func() { _ = l.Close() })
 			return l, nil
 		},
@@ -263,6 +264,7 @@ type boundedConn struct {
 	gone    chan struct{}
 	once    sync.Once
 	refused *atomic.Bool
+	begun   *atomic.Int64 // counts starts
 	// upgraded means that the websocket is made.
 	upgraded atomic.Bool
 	greeted  bool        // by Discord; only the goroutine that reads uses it
@@ -303,6 +305,7 @@ func (l *boundedConn) Write(p []byte) (n int, err error) {
 			return 0, errors.New("Discord refuses each session that begins")
 		}
 		l.starts = append(l.starts, now)
+		l.begun.Add(1)
 	}
 	return l.Conn.Write(p)
 }

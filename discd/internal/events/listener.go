@@ -88,6 +88,7 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if err := l.resumeCalls(ctx, beside, s); err != nil {
 		return err
 	}
+	l.calls.Go(func() { watchStarts(beside, s, l.api, l.gateway) })
 	if l.commands.application != "" {
 		l.calls.Go(func() { l.commands.register(beside, s) })
 	}
