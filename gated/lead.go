@@ -14,8 +14,8 @@ import (
 const (
 	// leadLease is the lease of the one gated, of all that share a database, that does what is not about single chats.
 	leadLease = "gated"
-	// shards is into how many parts several gated divide the chats: more than there are machines, so that each has about
-	// as many chats.
+	// shards is into how many parts several gated divide the chats: more than there are machines, so that each has
+	// about as many chats.
 	shards = 32
 )
 
@@ -27,8 +27,8 @@ func (g *gated) peers() agents.Peers {
 	return agents.Peers{Self: g.Leases.ID, Former: g.Leases.Former, Groups: g.cfg.Groups, Ended: g.Leases.Ended()}
 }
 
-// decide decides the messages of all chats, or of those that are this gated's part of them. When a gated ends, others go
-// on from the rows.
+// decide decides the messages of all chats, or of those that are this gated's part of them. When a gated ends, others
+// go on from the rows.
 func (g *gated) decide(ctx context.Context) error {
 	if g.Leases == nil {
 		return g.gateway.Run(ctx)
@@ -39,8 +39,8 @@ func (g *gated) decide(ctx context.Context) error {
 	return group.Wait()
 }
 
-// lead returns a loop that waits until this gated is the one that leads, and then runs loops. When that one ends, another
-// goes on from the rows.
+// lead returns a loop that waits until this gated is the one that leads, and then runs loops. When that one ends,
+// another goes on from the rows.
 func (g *gated) lead(loops ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := g.Leases.Hold(ctx, leadLease, func(holder *rows.Process) {
@@ -61,8 +61,8 @@ func (g *gated) lead(loops ...func(context.Context) error) func(context.Context)
 	}
 }
 
-// forwardPokes makes each poke reach the gateway, the agents, the reminders and the transcripts: a peer may have changed
-// something for each of them.
+// forwardPokes makes each poke reach the gateway, the agents, the reminders and the transcripts: a peer may have
+// changed something for each of them.
 func (g *gated) forwardPokes(ctx context.Context) error {
 	if g.Leases == nil {
 		return nil

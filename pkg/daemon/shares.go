@@ -11,8 +11,8 @@ import (
 )
 
 // Share divides n jobs evenly among the processes that call it with the same name, until ctx ends: each job is a lease.
-// take is called at each change, with the jobs that this process has from now on. It returns once the process works on no
-// other, which another may then take over. Share returns the error of ctx, and the cause if the process's own lease
+// take is called at each change, with the jobs that this process has from now on. It returns once the process works on
+// no other, which another may then take over. Share returns the error of ctx, and the cause if the process's own lease
 // ends.
 func (l *Leases) Share(ctx context.Context, name string, n int,
 	take func(ctx context.Context, has []bool) error) error {

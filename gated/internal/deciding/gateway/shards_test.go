@@ -24,7 +24,9 @@ func (h *harness) divide(has ...bool) {
 
 // inChat puts a row into a chat of its own.
 func inChat(n int) func(*msg.Message) {
-	return func(m *msg.Message) { m.ChatJID, m.PlatformID = fmt.Sprintf("telegram:%d", 100+n), fmt.Sprintf("c%d", n) }
+	return func(m *msg.Message) {
+		m.ChatJID, m.PlatformID = fmt.Sprintf("telegram:%d", 100+n), fmt.Sprintf("c%d", n)
+	}
 }
 
 func (h *harness) undecided(rows []*msg.Message) (n int) {
