@@ -36,7 +36,9 @@ func (g *gated) decide(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.gateway.Run(ctx) })
 	group.Go(func() error { return g.Leases.Share(ctx, leadLease, shards, g.gateway.Divide) })
-	return group.Wait()
+	err := group.Wait()
+	g.Leases.Unshare(leadLease) // the agents may still work for a while
+	return err
 }
 
 // lead returns a loop that waits until this gated is the one that leads, and then runs loops. When that one ends,

@@ -13,7 +13,7 @@ import (
 // Share divides n jobs evenly among the processes that call it with the same name, until ctx ends: each job is a lease.
 // take is called at each change, with the jobs that this process has from now on. It returns once the process works on
 // no other, which another may then take over. Share returns the error of ctx, and the cause if the process's own lease
-// ends.
+// ends; once the work has ended, Unshare lets others have it.
 func (l *Leases) Share(ctx context.Context, name string, n int,
 	take func(ctx context.Context, has []bool) error) error {
 	s := &shares{Leases: l, name: name, has: make([]bool, n)}
@@ -31,6 +31,16 @@ func (l *Leases) Share(ctx context.Context, name string, n int,
 		case <-ticker.C:
 		}
 	}
+}
+
+// unshareTime bounds the time that a process which ends takes to give its jobs up: else they are free once it has left.
+const unshareTime = 2 * time.Second
+
+// Unshare gives up the jobs of Share.
+func (l *Leases) Unshare(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), unshareTime)
+	defer cancel()
+	_ = l.st.Write(ctx, func(tx *store.Tx) error { return rows.LeaveLeases(tx, name+"/", l.ID) })
 }
 
 // shares are the jobs that this process has of those that several divide.

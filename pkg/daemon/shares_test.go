@@ -108,6 +108,43 @@ func TestShare_ProcessesComeAndGo_EachHasItsPart(t *testing.T) {
 	counts(t, jobs, c)
 }
 
+// A process that is alone goes on after its time has passed, as when the server was away.
+func TestShare_AloneAndLate_GoesOn(t *testing.T) {
+	t.Parallel()
+	st := storetest.Open(t)
+	a := newWorker(t, st, "host1", 4)
+	for range 2 {
+		balance(t, a)
+	}
+	storetest.Write(t, st, func(tx *store.Tx) error { return tx.Exec(`UPDATE processes SET until = 1`) })
+	balance(t, a)
+	if n := storetest.Value[int](t, st, `SELECT count(*) FROM processes`); n != 1 {
+		t.Fatal("it has fenced itself")
+	}
+	storetest.Write(t, st, func(tx *store.Tx) error {
+		return tx.Exec(`UPDATE processes SET until = clock_ms() + 10000`)
+	})
+	for range 2 {
+		balance(t, a)
+	}
+	counts(t, 4, a)
+}
+
+func TestUnshare_OthersGoOnAtOnce(t *testing.T) {
+	t.Parallel()
+	st := storetest.Open(t)
+	a, b := newWorker(t, st, "host1", 4), newWorker(t, st, "host2", 4)
+	for range 2 {
+		balance(t, a)
+	}
+	a.Unshare("gated")
+	a.works = make([]bool, 4)
+	for range 2 {
+		balance(t, b)
+	}
+	counts(t, 4, b)
+}
+
 // While take has not returned, no other process gets the jobs that it gives up.
 func TestShare_StillAtWork_KeepsItsJobs(t *testing.T) {
 	t.Parallel()

@@ -59,8 +59,8 @@ func LeaveProcess(tx *store.Tx, id int64) error {
 // Claim takes a lease for a process, and reports whether it has it: no other has, or one whose time has passed, which
 // is fenced.
 func Claim(tx *store.Tx, name string, process int64) (held bool, err error) {
-	if err := tx.Exec(`DELETE FROM processes WHERE until < clock_ms() AND id = (SELECT l.process FROM leases l WHERE l.name = ?)`,
-		name); err != nil {
+	if err := tx.Exec(`DELETE FROM processes WHERE until < clock_ms() AND id <> ?2
+		AND id = (SELECT l.process FROM leases l WHERE l.name = ?1)`, name, process); err != nil {
 		return false, err
 	}
 	n, err := tx.Change(`INSERT INTO leases AS l (name, process, since) VALUES (?1, ?2, clock_ms())
@@ -79,6 +79,11 @@ func JoinLeases(tx *store.Tx, prefix, name string, process int64) error {
 	}
 	_, err := Claim(tx, name, process)
 	return err
+}
+
+// LeaveLeases gives up the leases of a process whose names begin with a prefix.
+func LeaveLeases(tx *store.Tx, prefix string, process int64) error {
+	return tx.Exec(`DELETE FROM leases WHERE name > ?1 AND name < ?1 || '~' AND process = ?2`, prefix, process)
 }
 
 // GiveUp gives up a lease of a process.

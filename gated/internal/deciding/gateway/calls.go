@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"arizuko/gated/internal/deciding/decide"
@@ -79,6 +80,22 @@ func (s *calls) start(ctx context.Context) {
 			case <-ctx.Done():
 			}
 		}()
+	}
+}
+
+// leave forgets the calls that are not out yet about chats of other gateways.
+func (s *calls) leave() {
+	s.ready = slices.DeleteFunc(s.ready, func(l line) bool {
+		if s.waits.decides(l.chat) {
+			return false
+		}
+		delete(s.lines, l)
+		return true
+	})
+	for l, waiting := range s.lines {
+		if !s.waits.decides(l.chat) {
+			*waiting = nil
+		}
 	}
 }
 

@@ -145,7 +145,8 @@ type division struct {
 }
 
 // Divide says which of Config.Shards this gateway decides from now on: a shard is a part of the chats. It returns once
-// the gateway stores no more decisions about the others, or with the error of ctx.
+// the gateway makes no more decisions about the others, or with the error of ctx. A service that is being asked about a
+// row of theirs may be asked again by another gateway; only one answer is stored.
 func (g *Gateway) Divide(ctx context.Context, has []bool) error {
 	d := division{has, make(chan struct{})}
 	select {
@@ -153,15 +154,27 @@ func (g *Gateway) Divide(ctx context.Context, has []bool) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	<-d.done
-	return nil
+	select {
+	case <-d.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // divide takes up the rows of shards that another gateway has left, and leaves those of others.
 func (g *Gateway) divide(ctx context.Context, d division) {
-	g.waits.divide(d.has)
-	close(d.done)
-	_ = g.catchUp(ctx)
+	func() {
+		defer close(d.done)
+		g.waits.divide(d.has)
+		g.calls.leave()
+		clear(g.rates.notices)
+	}()
+	for g.look = true; ctx.Err() == nil; pause(ctx, dbRetryDelay) {
+		if g.outside.look(ctx, true) == nil && g.enqueueUndecided(ctx) == nil {
+			return
+		}
+	}
 }
 
 // Run decides rows until ctx ends.

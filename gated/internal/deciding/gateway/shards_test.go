@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 )
 
 // another is a gateway on the same database, as on another machine.
@@ -96,6 +97,22 @@ func TestDivide_ShardMoves_RowsAreDecidedOnceInOrder(t *testing.T) {
 	}
 	if h.row(first.ID).DecisionSeq > h.row(second.ID).DecisionSeq {
 		t.Error("the rows were decided in another order than they came")
+	}
+}
+
+// Rows that have come when the shards change are decided, of chats that wait, too.
+func TestDivide_RowNotReadYet_IsDecided(t *testing.T) {
+	h := parallel(t)
+	h.shards = 2
+	h.restart()
+	h.divide(true, true)
+	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = time.Minute.Milliseconds() })
+	h.is(h.take("hello"), "")
+	command := h.put("/ping")
+	h.divide(true, true)
+	h.step()
+	if h.row(command.ID).Disposition == "" {
+		t.Error("the command is undecided")
 	}
 }
 

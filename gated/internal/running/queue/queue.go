@@ -5,6 +5,7 @@
 package queue
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -125,16 +126,26 @@ func (q *GroupQueue) Stored(lanes ...string) Actions {
 }
 
 // Search reads the rows of a lane.
-func (q *GroupQueue) Search(s Search) Found {
-	next, err := q.rows.Next(s.Lane, s.after, q.unixNow())
-	return Found{s, next, err}
+func (q *GroupQueue) Search(s Search) (f Found) {
+	f.Search = s
+	defer func() {
+		if cause := recover(); cause != nil { // the lane must be searched again
+			f.err = fmt.Errorf("panic: %v", cause)
+		}
+	}()
+	f.next, f.err = q.rows.Next(s.Lane, s.after, q.unixNow())
+	return f
 }
 
 // Found reports the result of a search of Actions.Search.
 func (q *GroupQueue) Found(f Found) Actions {
 	return q.update(func() {
-		if l, more := q.learn(f); more {
+		l, more := q.learn(f)
+		switch {
+		case more:
 			q.refresh(l)
+		case l != nil && l.inRing: // a tick looks again
+			q.leave(l)
 		}
 	})
 }
@@ -458,16 +469,25 @@ func (q *GroupQueue) enter(l *lane) {
 	q.ring = append(q.ring, l)
 }
 
-// fill gives free slots to the lanes that have waited longest. If some still
-// wait, idle runs are closed.
+func (q *GroupQueue) leave(l *lane) {
+	l.inRing = false
+	q.ring = slices.DeleteFunc(q.ring, func(other *lane) bool { return other == l })
+}
+
+// fill gives free slots to the lanes that have waited longest: one whose turns are being read keeps its place, and a
+// slot is kept for it. If some still wait, idle runs are closed.
 func (q *GroupQueue) fill() {
-	for len(q.ring) > 0 && q.busy < q.limit {
-		l := q.ring[0]
-		q.ring = q.ring[1:]
-		l.inRing = false
+	kept := 0
+	for kept < len(q.ring) && q.busy+kept < q.limit {
+		l := q.ring[kept]
+		if _, ready := q.head(l); !ready && l.searched {
+			kept++
+			continue
+		}
+		q.leave(l)
 		q.begin(l)
 	}
-	if len(q.ring) > 0 {
+	if len(q.ring) > kept {
 		q.closeIdle(len(q.runs))
 	} else if over := len(q.runs) - q.limit; over > 0 {
 		q.closeIdle(over)

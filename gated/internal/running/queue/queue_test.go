@@ -394,12 +394,16 @@ func TestLateReports_AreIgnored(t *testing.T) {
 // failingRows cannot be read for some time.
 type failingRows struct {
 	*fakeRows
-	down bool
+	down   bool
+	panics bool // while it is down
 }
 
 func (f *failingRows) Next(lane string, after, now int64) (Next, error) {
 	if f.down {
 		f.reads++
+		if f.panics {
+			panic("index out of range")
+		}
 		return Next{}, fmt.Errorf("disk I/O error")
 	}
 	return f.fakeRows.Next(lane, after, now)
@@ -407,7 +411,7 @@ func (f *failingRows) Next(lane string, after, now int64) (Next, error) {
 
 func TestRows_CannotBeRead_AreReadLater(t *testing.T) {
 	c := newClock()
-	rows := &failingRows{newFakeRows(), true}
+	rows := &failingRows{fakeRows: newFakeRows(), down: true}
 	q := &fixture{New(1, c.time, rows), rows.fakeRows, c}
 	rows.put(turn(1, alice))
 	expect(t, "down", q.Stored("main"), none)
@@ -485,4 +489,46 @@ func BenchmarkWaiting(b *testing.B) {
 		pending = append(pending, f.push(lane(id)).Start...)
 		id++
 	}
+}
+
+// Changes of a lane cost it no place, however often they come.
+func TestRing_LaneChanges_KeepsItsPlace(t *testing.T) {
+	f := newFixture(1)
+	f.run(turn(1, at("g0", "telegram:0", "")), 1)
+	old := turn(2, at("old", "telegram:9", ""))
+	f.push(old)
+	f.Changed("old")
+	f.push(turn(3, at("g3", "telegram:3", "")))
+	f.Changed("old", "g3")
+	expect(t, "the oldest", f.exited(1), starts(old))
+}
+
+// A free slot needs the turns of the first lane alone.
+func TestRing_ManyLanesChange_FirstIsRead(t *testing.T) {
+	f := newFixture(1)
+	f.run(turn(1, at("g0", "telegram:0", "")), 1)
+	var lanes []string
+	for id := int64(2); id < 302; id++ {
+		waits := turn(id, at(fmt.Sprintf("g%d", id), fmt.Sprintf("telegram:%d", id), ""))
+		f.push(waits)
+		lanes = append(lanes, waits.Lane)
+	}
+	f.Changed(lanes...)
+	before := f.rows.reads
+	f.exited(1)
+	if reads := f.rows.reads - before; reads > 2 {
+		t.Errorf("%d lanes were read for a slot", reads)
+	}
+}
+
+func TestSearch_Panics_IsRepeated(t *testing.T) {
+	c := newClock()
+	rows := &failingRows{fakeRows: newFakeRows(), down: true}
+	rows.panics = true
+	q := &fixture{New(1, c.time, rows), rows.fakeRows, c}
+	rows.put(turn(1, alice))
+	expect(t, "panic", q.Stored("main"), none)
+	rows.down = false
+	c.advance(readRetry)
+	expect(t, "later", q.Tick(idleFor(time.Hour)), starts(turn(1, alice)))
 }
