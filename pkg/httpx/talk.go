@@ -100,7 +100,7 @@ func (t *Talk) exchange(ctx context.Context, in, out any) (r reply, err error) {
 	if err == nil && r.Kind == "" {
 		err = t.in.Decode(out)
 	}
-	whole = err == nil
+	whole = err == nil && r.Kind != apierr.BadRequest // a daemon that cannot decode a question ends the talk
 	return r, err
 }
 
