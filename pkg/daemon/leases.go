@@ -283,15 +283,21 @@ func (l *Leases) end(cause error) {
 // leave releases the process's leases, so that others take over at once. Without an answer of the database in time the
 // lease ends by itself.
 func (l *Leases) leave(ctx context.Context) error {
+	return l.release(ctx, func(tx *store.Tx) error { return rows.LeaveProcess(tx, l.ID) })
+}
+
+// release writes what a process that ends gives up, unless others may have taken over. It returns the error of ctx if
+// the database does not answer before that ends.
+func (l *Leases) release(ctx context.Context, write func(*store.Tx) error) error {
 	select {
 	case <-l.ended:
 		return nil
 	default:
 	}
-	left := make(chan error, 1)
-	go func() { left <- l.st.Write(ctx, func(tx *store.Tx) error { return rows.LeaveProcess(tx, l.ID) }) }()
+	released := make(chan error, 1)
+	go func() { released <- l.st.Write(ctx, write) }()
 	select {
-	case err := <-left:
+	case err := <-released:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()

@@ -40,7 +40,7 @@ const unshareTime = 2 * time.Second
 func (l *Leases) Unshare(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), unshareTime)
 	defer cancel()
-	_ = l.st.Write(ctx, func(tx *store.Tx) error { return rows.LeaveLeases(tx, name+"/", l.ID) })
+	_ = l.release(ctx, func(tx *store.Tx) error { return rows.LeaveLeases(tx, name+"/", l.ID) })
 }
 
 // shares are the jobs that this process has of those that several divide.

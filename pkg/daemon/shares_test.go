@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -143,6 +144,38 @@ func TestUnshare_OthersGoOnAtOnce(t *testing.T) {
 		balance(t, b)
 	}
 	counts(t, 4, b)
+}
+
+// Without an answer of the database, or after others may have taken over, a process ends all the same.
+func TestUnshare_NoAnswer_GivesUp(t *testing.T) {
+	t.Parallel()
+	st := storetest.Open(t)
+	a := newWorker(t, st, "host1", 4)
+	for range 2 {
+		balance(t, a)
+	}
+	busy, free := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		_ = st.Write(context.Background(), func(*store.Tx) error {
+			close(busy)
+			<-free
+			return nil
+		})
+	})
+	<-busy
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := a.release(ctx, func(*store.Tx) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	close(free)
+	all.Wait()
+	close(a.ended)
+	a.Unshare("gated")
+	if n := storetest.Value[int](t, st, `SELECT count(*) FROM leases`); n != 5 {
+		t.Errorf("%d leases, want those that were there: 4 and one of the process", n)
+	}
 }
 
 // While take has not returned, no other process gets the jobs that it gives up.
