@@ -115,7 +115,7 @@ func takesIn(old, t *msg.Turn) bool {
 // turn answers its last mention or reply, else its last row.
 func newerTrigger(tx *store.Tx, old, t *msg.Turn) (bool, error) {
 	const query = `SELECT n.verb IN ('mention', 'reply') OR o.verb NOT IN ('mention', 'reply')
-		FROM messages o CROSS JOIN messages n WHERE o.id = ? AND n.id = ?`
+		FROM messages o CROSS JOIN messages n ON n.id = ?2 WHERE o.id = ?1`
 	var newer bool
 	_, err := tx.Find([]any{&newer}, query, old.TriggerMessageID, t.TriggerMessageID)
 	return newer, err

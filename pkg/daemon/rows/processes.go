@@ -73,8 +73,8 @@ func Claim(tx *store.Tx, name string, process int64) (held bool, err error) {
 // JoinLeases takes a lease of the process's own, one of those whose names begin with a prefix, and removes those of
 // processes that are gone.
 func JoinLeases(tx *store.Tx, prefix, name string, process int64) error {
-	if err := tx.Exec(`DELETE FROM leases WHERE name > ?1 AND name < ?1 || '~' AND process NOT IN (SELECT id FROM processes)`,
-		prefix); err != nil {
+	if err := tx.Exec(`DELETE FROM leases WHERE name > ?1 AND name < ?1 || '~'
+		AND NOT EXISTS (SELECT 1 FROM processes m WHERE m.id = leases.process)`, prefix); err != nil {
 		return err
 	}
 	_, err := Claim(tx, name, process)
