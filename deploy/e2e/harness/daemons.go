@@ -2,11 +2,11 @@ package harness
 
 import (
 	"bytes"
-	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -66,11 +66,7 @@ func (f *Fixture) Kill(name string) {
 // Suspend stops a daemon until Resume, at a moment when it holds no lock of the database.
 func (f *Fixture) Suspend(name string) {
 	f.T.Helper()
-	ctx, cancel := f.timeout()
-	defer cancel()
-	f.OK(f.Store.Write(f.T.Context(), func(*store.Tx) error { // no other process writes meanwhile
-		return suspend(ctx, f.Instance.Process(name).PID())
-	}))
+	f.OK(suspend(f.Store, f.Instance.Process(name).PID()))
 }
 
 // Resume continues a suspended daemon.
@@ -79,22 +75,27 @@ func (f *Fixture) Resume(name string) {
 	f.Signal(name, syscall.SIGCONT)
 }
 
-// suspend stops a process and waits until it has stopped.
-func suspend(ctx context.Context, pid int) error {
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		return err
-	}
-	return Await(ctx, "a process to be suspended", func() (bool, error) { return processState(pid) == "T", nil })
+// suspend stops a process and waits until all its threads have stopped, with the database locked: a thread that still
+// runs could get the lock afterwards and stop with it.
+func suspend(st *store.Store, pid int) error {
+	ctx, cancel := timeout(maxWait)
+	defer cancel()
+	return st.Write(ctx, func(*store.Tx) error {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			return err
+		}
+		return Await(ctx, "a process to be suspended", func() (bool, error) { return stopped(pid), nil })
+	})
 }
 
-// processState is the kernel's letter for the state of a process, "" if there is none.
-func processState(pid int) string {
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return ""
+// stopped reports whether all threads of a process are stopped.
+func stopped(pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	running := func(thread string) bool {
+		stat, err := os.ReadFile(thread)
+		return err != nil || !bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T "))
 	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	return fields[0]
+	return err == nil && len(threads) > 0 && !slices.ContainsFunc(threads, running)
 }
 
 // Stop sends a daemon SIGTERM and returns its exit code.

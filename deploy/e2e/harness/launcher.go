@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"arizuko/deploy/e2e/invariants"
+	"arizuko/pkg/store"
 )
 
 // LauncherFixture is an instance under test whose daemons are started by the launcher. Its methods
@@ -63,15 +64,22 @@ func (f *LauncherFixture) Processes(program string) []int {
 	return pids
 }
 
-// Signal sends a signal to a daemon, which must run once, and returns its process id.
+// Signal sends a signal to a daemon and returns its process id.
 func (f *LauncherFixture) Signal(daemon string, signal syscall.Signal) (pid int) {
+	f.T.Helper()
+	pid = f.process(daemon)
+	if err := syscall.Kill(pid, signal); err != nil {
+		f.T.Fatalf("send %s to %s: %v", signal, daemon, err)
+	}
+	return pid
+}
+
+// process is the id of a daemon's process, which must run once.
+func (f *LauncherFixture) process(daemon string) int {
 	f.T.Helper()
 	pids := f.Processes(daemon)
 	if len(pids) != 1 {
 		f.T.Fatalf("%s runs as processes %v, want one", daemon, pids)
-	}
-	if err := syscall.Kill(pids[0], signal); err != nil {
-		f.T.Fatalf("send %s to %s: %v", signal, daemon, err)
 	}
 	return pids[0]
 }
@@ -83,11 +91,13 @@ func (f *LauncherFixture) Kill(daemon string) {
 	f.Until(daemon+" to end", func() bool { return !slices.Contains(f.Processes(daemon), pid) })
 }
 
-// Suspend stops a daemon until it gets a SIGCONT.
+// Suspend stops a daemon until it gets a SIGCONT, at a moment when it holds no lock of the database.
 func (f *LauncherFixture) Suspend(daemon string) {
 	f.T.Helper()
-	pid := f.Signal(daemon, syscall.SIGSTOP)
-	f.Until(daemon+" to be suspended", func() bool { return processState(pid) == "T" })
+	st, err := store.Open(f.T.Context(), store.Options{Path: f.Instance.Database()})
+	f.ok(err)
+	defer st.Close()
+	f.ok(suspend(st, f.process(daemon)))
 }
 
 // Run runs a program in the instance's environment and returns its output.
