@@ -50,7 +50,7 @@ func TestSchema_OfAnotherVersion_EveryCommandNamesBothAndTheRemedy(t *testing.T)
 		migrate        []string // subcommands of migrate that name both
 		remedy         string
 	}{
-		"newer": {latest + 1, latest + 1, []string{"up", "down", "repair", "rehearse"}, "newer program|install the version that migrated"},
+		"newer": {latest + 1, latest + 1, []string{"up", "down", "rehearse"}, "newer program|install the version that migrated"},
 		"older": {latest - 1, 1, nil, "run `migrate up`"},
 	} {
 		f := harness.NewFixture(t, programs, harness.Options{Env: []string{"ACCOUNTS="}})

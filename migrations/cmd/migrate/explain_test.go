@@ -61,7 +61,7 @@ func TestRun_FileIsNoDatabaseOfOurs_Untouched(t *testing.T) {
 		"damaged": {withFile(t, damaged), backup},
 	} {
 		path, before := filepath.Join(tc.data, "arizuko.db"), sums(t, tc.data)
-		for _, command := range []string{"up", "down", "repair", "rehearse", "version"} {
+		for _, command := range []string{"up", "down", "rehearse", "version"} {
 			out, err := call(tc.data, migrations.FS, command)
 			if exitCode(err) != exitConfig || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s, %s: exit code %d, %v\n%s", name, command, exitCode(err), err, out)
@@ -76,7 +76,7 @@ func TestRun_FileIsNoDatabaseOfOurs_Untouched(t *testing.T) {
 func TestRun_NoDatabase_SaysWhereItLooked(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "none")
-	for _, command := range []string{"down", "repair", "rehearse"} {
+	for _, command := range []string{"down", "rehearse"} {
 		_, err := call(data, migrations.FS, command)
 		if exitCode(err) != exitConfig || !strings.Contains(err.Error(), "there is no database at "+data) || !strings.Contains(err.Error(), "set ARIZUKO_DATA") {
 			t.Errorf("%s: %v", command, err)
@@ -90,7 +90,7 @@ func TestRun_NoDatabase_SaysWhereItLooked(t *testing.T) {
 // A copy of a data folder may lack run/, as operations.md says of a backup by hand.
 func TestRun_WithoutFolderRun(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"rehearse", "repair", "down"} {
+	for _, command := range []string{"rehearse", "down"} {
 		data := oldInstance(t)
 		if err := os.RemoveAll(filepath.Join(data, "run")); err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestRun_DiskReadOnly_SaysWhatToDo(t *testing.T) {
 	if out, err := osexec.Command("mount", "-o", "remount,ro", data).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, command := range []string{"up", "down", "repair", "rehearse"} {
+	for _, command := range []string{"up", "down", "rehearse"} {
 		_, err := call(data, migrations.FS, command)
 		if exitCode(err) != exitFailure || !strings.Contains(err.Error(), "look whether its disk is mounted read-only") {
 			t.Errorf("%s: %v", command, err)

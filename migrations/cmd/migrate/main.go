@@ -8,12 +8,11 @@
 //	migrate copy --to server|file|URL
 //	                    copies all rows of the instance to the server of $ARIZUKO_DB or a URL, or from
 //	                    there to the file
-//	migrate repair      repairs rows that refer to rows that are not there
 //	migrate reopen      lets daemons use a database again whose rows were copied to another one
 //	migrate version     prints the schema's version, followed by "dirty" if it is, or "none"
 //	migrate --version   prints the version of this program
 //
-// Before up, down and repair change rows, they keep a copy of the database file, unless --no-copy follows.
+// Before up and down change rows, they keep a copy of the database file, unless --no-copy follows.
 //
 // The data folder is $ARIZUKO_DATA, ./data by default. The database is a file in it, or on the
 // Postgres server whose URL is $ARIZUKO_DB. up also makes its subfolders and the
@@ -46,7 +45,7 @@ const (
 	exitConfig  = 78 // EX_CONFIG
 )
 
-const usage = "usage: migrate rehearse | up | down [N] | repair | copy --to server|file|URL | reopen | version | " +
+const usage = "usage: migrate rehearse | up | down [N] | copy --to server|file|URL | reopen | version | " +
 	"--help | --version"
 
 // lockWait is how long a second migrate waits for the first one.
@@ -103,7 +102,7 @@ type program struct {
 func (p program) run(args []string) error { return p.cfg.explain(p.command(args)) }
 
 func (p program) command(args []string) error {
-	if at := slices.Index(args, "--no-copy"); at > 0 && slices.Contains([]string{"up", "down", "repair"}, args[0]) {
+	if at := slices.Index(args, "--no-copy"); at > 0 && slices.Contains([]string{"up", "down"}, args[0]) {
 		p.noCopy, args = true, slices.Delete(slices.Clone(args), at, at+1)
 	}
 	switch {
@@ -117,8 +116,6 @@ func (p program) command(args []string) error {
 			return refuse("down %s: want a number of steps from 1", args[1])
 		}
 		return p.down(n)
-	case len(args) == 1 && args[0] == "repair":
-		return p.repair()
 	case len(args) > 0 && args[0] == "rehearse":
 		return p.rehearse(args[1:])
 	case len(args) == 3 && args[0] == "copy" && args[1] == "--to":
@@ -189,20 +186,6 @@ func (p program) locked(do func() error) error {
 	}
 	defer lock.Close()
 	return do()
-}
-
-// repair repairs references to rows that are not there. Daemons may run.
-func (p program) repair() error {
-	return p.change(func(s *schema) error {
-		done, err := s.repair(p.keepCopy)
-		if err == nil && len(done) == 0 {
-			done = []string{"nothing to repair"}
-		}
-		for _, line := range done {
-			fmt.Fprintln(p.out, line)
-		}
-		return err
-	})
 }
 
 func (p program) version() error {

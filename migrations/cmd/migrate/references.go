@@ -13,17 +13,7 @@ type reference struct {
 	table, parent string
 	id            int // among the foreign keys of the table
 	rows          int64
-	key           foreignKey
-}
-
-// foreignKey has the columns of a reference and those that they refer to.
-type foreignKey struct {
-	from, to []string
-	nullable bool // all of them may be empty
-}
-
-func (r reference) String() string {
-	return fmt.Sprintf("%d rows of %s refer to rows of %s that are not there", r.rows, r.table, r.parent)
+	from, to      []string // the columns, and those that they refer to
 }
 
 // querier is a database or a transaction.
@@ -34,57 +24,48 @@ type querier interface {
 // brokenReferences returns an error that lists the foreign keys that rows break, with a statement that shows the rows;
 // nil if none do. Migrations run without foreign keys, so nothing else finds such rows. A server checks each statement.
 func (c config) brokenReferences(db querier) error {
-	all, err := c.broken(db)
-	var lines []string
-	for _, r := range all {
-		lines = append(lines, fmt.Sprintf("%s (SELECT * FROM %s AS t WHERE %s)", r, quoted(r.table), r.breaks()))
-	}
-	if err == nil && len(lines) > 0 {
-		err = errors.New(strings.Join(lines, "; "))
-	}
-	return err
-}
-
-func (c config) broken(db querier) (all []reference, err error) {
 	if c.server != "" {
-		return nil, nil
+		return nil
 	}
-	err = each(db, func(rows *sql.Rows) error {
+	var all []reference
+	err := each(db, func(rows *sql.Rows) error {
 		var r reference
 		err := rows.Scan(&r.table, &r.parent, &r.id, &r.rows)
 		all = append(all, r)
 		return err
 	}, `SELECT "table", parent, fkid, count(*) FROM pragma_foreign_key_check GROUP BY "table", parent, fkid ORDER BY "table", fkid`)
-	for i := range all {
+	var lines []string
+	for _, r := range all {
 		if err == nil {
-			all[i].key, err = all[i].columns(db)
+			err = r.readColumns(db)
 		}
+		lines = append(lines, fmt.Sprintf("%d rows of %s refer to rows of %s that are not there (SELECT * FROM %s AS t WHERE %s)",
+			r.rows, r.table, r.parent, quoted(r.table), r.breaks()))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("check foreign keys: %w", err)
+	switch {
+	case err != nil:
+		return fmt.Errorf("check foreign keys: %w", err)
+	case len(lines) > 0:
+		return errors.New(strings.Join(lines, "; "))
 	}
-	return all, nil
+	return nil
 }
 
-func (r reference) columns(db querier) (k foreignKey, err error) {
-	k.nullable = true
-	err = each(db, func(rows *sql.Rows) error {
+func (r *reference) readColumns(db querier) error {
+	return each(db, func(rows *sql.Rows) error {
 		var from, to string
-		var required bool
-		err := rows.Scan(&from, &to, &required)
-		k.from, k.to, k.nullable = append(k.from, from), append(k.to, to), k.nullable && !required
+		err := rows.Scan(&from, &to)
+		r.from, r.to = append(r.from, from), append(r.to, to)
 		return err
-	}, `SELECT l."from", l."to", i."notnull" OR i.pk > 0 FROM pragma_foreign_key_list(?) l JOIN pragma_table_info(?) i ON i.name = l."from"
-		WHERE l.id = ? ORDER BY l.seq`, r.table, r.table, r.id)
-	return k, err
+	}, `SELECT "from", "to" FROM pragma_foreign_key_list(?) WHERE id = ? ORDER BY seq`, r.table, r.id)
 }
 
 // breaks is the condition of the rows t that break the reference.
 func (r reference) breaks() string {
 	var given, same []string
-	for i, from := range r.key.from {
+	for i, from := range r.from {
 		given = append(given, "t."+quoted(from)+" IS NOT NULL")
-		same = append(same, "p."+quoted(r.key.to[i])+" = t."+quoted(from))
+		same = append(same, "p."+quoted(r.to[i])+" = t."+quoted(from))
 	}
 	return strings.Join(given, " AND ") + " AND NOT EXISTS (SELECT 1 FROM " + quoted(r.parent) + " AS p WHERE " +
 		strings.Join(same, " AND ") + ")"
@@ -103,69 +84,6 @@ func each(db querier, scan func(*sql.Rows) error, query string, args ...any) err
 		}
 	}
 	return rows.Err()
-}
-
-// repair makes no row refer to one that is not there, after keep: a reference that may be empty becomes empty, and else
-// the row is deleted. It returns a line for each repair.
-func (s *schema) repair(keep keeper) (done []string, err error) {
-	now, err := s.check()
-	if err == nil && now.number > s.latest {
-		err = s.checkFloor(now)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if all, err := s.cfg.broken(s.db); err != nil || len(all) == 0 {
-		return nil, err
-	}
-	path, err := keep(s, now)
-	if err != nil {
-		return nil, err
-	}
-	if path != "" {
-		done = []string{"the database as it was is kept in " + path}
-	}
-	tx, err := s.db.Begin()
-	if err != nil {
-		return nil, err
-	}
-	defer tx.Rollback()
-	for {
-		all, err := s.cfg.broken(tx) // deleted rows may have had others that refer to them
-		if err != nil {
-			return nil, err
-		}
-		if len(all) == 0 {
-			return done, tx.Commit()
-		}
-		for _, r := range all {
-			did, err := r.empty(tx)
-			if err != nil {
-				return nil, fmt.Errorf("%s, and cannot be repaired: %w; nothing was changed", r, err)
-			}
-			done = append(done, r.String()+": "+did)
-		}
-	}
-}
-
-// empty empties a reference in the rows that break it, or deletes them.
-func (r reference) empty(tx *sql.Tx) (did string, err error) {
-	query, did := "DELETE FROM "+quoted(r.table)+" AS t", "deleted"
-	if r.key.nullable {
-		var set []string
-		for _, from := range r.key.from {
-			set = append(set, quoted(from)+" = NULL")
-		}
-		query, did = "UPDATE "+quoted(r.table)+" AS t SET "+strings.Join(set, ", "), "the reference was emptied"
-	}
-	res, err := tx.Exec(query + " WHERE " + r.breaks())
-	if err != nil {
-		return "", err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return "", errors.Join(err, errors.New("no row was changed"))
-	}
-	return did, nil
 }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -114,9 +114,8 @@ type keeper func(*schema, version) (path string, err error)
 func (s *schema) change(now version, keep keeper, migrate func() error) (c *change, err error) {
 	c = &change{from: now, began: time.Now()}
 	if err := s.cfg.brokenReferences(s.db); err != nil {
-		return nil, refuse("%w, as after a deletion by hand. Nothing was changed: run `migrate repair` first, "+
-			"which empties such references, or deletes rows that cannot be without, and keeps a copy of "+
-			"the database", err)
+		return nil, refuse("%w, as after a deletion by hand. Nothing was changed: make a backup, correct or delete these "+
+			"rows with sqlite3, then try again", err)
 	}
 	if c.before, err = s.count(); err != nil {
 		return nil, err
