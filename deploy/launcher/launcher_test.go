@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -193,5 +195,16 @@ func TestConsole_ConcurrentSources_LinesStayWhole(t *testing.T) {
 	}
 	if len(out) != 600 {
 		t.Errorf("%d lines", len(out))
+	}
+}
+
+func TestInterrupts_SecondRightAfterFirst_Kills(t *testing.T) {
+	stop, kill, release := interrupts(t.Context())
+	defer release()
+	for _, ctx := range []context.Context{stop, kill} {
+		if err := syscall.Kill(syscall.Getpid(), syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
 	}
 }

@@ -73,13 +73,28 @@ func interrupts(parent context.Context) (stop, kill context.Context, release fun
 	// Ctrl-C also ends a program that the output is piped into; a write to the broken pipe must not
 	// kill the launcher while daemons still run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	stop, endStop := signal.NotifyContext(parent, signals...)
+	received := make(chan os.Signal, 8)
+	signal.Notify(received, signals...)
+	stop, endStop := context.WithCancel(parent)
 	kill, endKill := context.WithCancel(context.WithoutCancel(parent))
-	context.AfterFunc(stop, func() {
-		again, _ := signal.NotifyContext(kill, syscall.SIGINT)
-		context.AfterFunc(again, endKill)
-	})
+	go func() {
+		select {
+		case <-received:
+			endStop()
+		case <-stop.Done():
+		}
+		for kill.Err() == nil {
+			select {
+			case again := <-received:
+				if again == syscall.SIGINT {
+					endKill()
+				}
+			case <-kill.Done():
+			}
+		}
+	}()
 	return stop, kill, func() {
+		signal.Stop(received)
 		endStop()
 		endKill()
 	}
