@@ -181,6 +181,7 @@ func earlierHistory(t *testing.T, b *backend, p *browser.Tab) {
 	}
 	p.Visit(b.url + chat)
 	p.Wait(countOf(".message", 50))
+	p.Wait(isLive) // until then, words about the connection may take a line above
 	expect(t, "at first", p.MessageBodies(".message"), numbered(71, 120))
 	expect(t, "is at the end", browser.Eval[bool](p, `(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`), true)
 
