@@ -25,11 +25,11 @@ type sqlite struct {
 }
 
 // growHeap makes glibc keep the memory that SQLite frees. A connection frees its cached pages whenever another one has
-// written, which with several daemons is before almost every transaction. By default glibc then returns the memory to
-// the kernel, and the next transaction waits while the kernel fills it with zeros again: a quarter of the time that the
-// statements of a decision took. Once a large block was freed, glibc keeps up to twice its size in each arena, of which
-// there are eight per processor. This one has 256 KiB; with 1 MiB, the memory of a busy gated grew by a third.
-const growHeap = `SELECT length(hex(zeroblob(131072)))`
+// written, which with several daemons is before almost every transaction. By default glibc gives the memory back to the
+// kernel, and the next transaction waits while the kernel fills it with zeros again: about 44 page faults for a message.
+// Once a program has freed a large block, each of glibc's arenas keeps up to twice its size, and there are eight arenas
+// per processor. So the block is no larger than it needs to be: with 512 KiB there is one fault for a message.
+const growHeap = `SELECT length(hex(zeroblob(262144)))`
 
 // keepFreed runs growHeap once in a process.
 var keepFreed sync.Once
