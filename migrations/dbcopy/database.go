@@ -220,7 +220,7 @@ func (d *database) makeSchema(ctx context.Context) error {
 // hasRows reports whether there are rows besides those that the schema comes with.
 func (d *database) hasRows(ctx context.Context, tables []table) (found bool, err error) {
 	for _, t := range tables {
-		if t.name == "counters" || found {
+		if t.name == "counters" || t.name == "egress_rules" || found {
 			continue
 		}
 		if err := d.scan(ctx, "SELECT EXISTS (SELECT 1 FROM "+quote(t.name)+t.condition()+")", nil,
@@ -239,7 +239,7 @@ func (d *database) unload(ctx context.Context, query string, more ...string) err
 		return err
 	}
 	defer found.Close()
-	drop := []string{"DELETE FROM counters"}
+	drop := []string{"DELETE FROM counters", "DELETE FROM egress_rules"}
 	for found.Next() {
 		var down, up string
 		if err := found.Scan(&down, &up); err != nil {

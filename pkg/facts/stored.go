@@ -166,7 +166,7 @@ func DecideRequest(code string) string {
 func (f *finder) limited(ctx context.Context) error {
 	for reason, why := range map[msg.Reason]string{
 		msg.ReasonRateLimit: "their senders have had as many turns as the rate of a group allows",
-		msg.ReasonNoAccess:  "the access of a group does not admit their senders",
+		msg.ReasonNoAccess:  "the role ask of a group does not list their senders",
 	} {
 		n, err := factrows.Refused(ctx, f.Rows, reason, f.before(time.Hour))
 		if err != nil {

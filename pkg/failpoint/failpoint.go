@@ -83,6 +83,8 @@ const (
 	BeginPreview   Verb = "begin-preview" // the message of a preview is going to be made
 	KeepPreview    Verb = "keep-preview"  // the id of that message
 	EndPreview     Verb = "end-preview"   // a preview is removed, or lost
+	PutReceipt     Verb = "put-receipt"   // a request of an agent, which is asked about or going to be sent
+	EndReceipt     Verb = "end-receipt"   // it is going to be sent, or has ended
 )
 
 // The verbs of the transcription of an audio file.
@@ -110,7 +112,7 @@ func All() []Point {
 		ChangeContent,
 		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp, PutToolCall, FireReminder, PutBroadcast, PutVote,
 		EndPoll, PutProgress, PutAsk, AnswerAsk, ExpireAsk,
-		BeginPreview, KeepPreview, EndPreview, HoldTranscript, EndTranscript,
+		BeginPreview, KeepPreview, EndPreview, HoldTranscript, EndTranscript, PutReceipt, EndReceipt,
 	} {
 		all = append(all, v.Before(), v.After())
 	}

@@ -42,3 +42,15 @@ func checkSetting(name string) error {
 	}
 	return nil
 }
+
+// RefreshSuffix follows the name of a secret that rotates where its refresh token is meant.
+const RefreshSuffix = ".refresh"
+
+// CheckSecretName returns why a secret cannot have a name, which is also that of a file.
+func CheckSecretName(name string) error {
+	const chars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	if name == "" || len(name) > 64 || strings.Trim(name, chars) != "" {
+		return fmt.Errorf("secret %.80q: want a name of up to 64 letters, digits, - and _", name)
+	}
+	return nil
+}

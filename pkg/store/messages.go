@@ -106,6 +106,13 @@ func (r Reader) Messages(ctx context.Context, query string, args ...any) ([]*msg
 	return All(ctx, r, ScanMessage, query, args...)
 }
 
+// SenderName is the name in the newest message of a sender, "" if there is none.
+func (r Reader) SenderName(ctx context.Context, sender string) (string, error) {
+	const query = `SELECT ` + ShortName + ` FROM messages m INDEXED BY messages_sender
+		WHERE m.sender = ? AND m.sender <> '' AND m.direction = 'in' ORDER BY m.id DESC LIMIT 1`
+	return Value[string](ctx, r, query, sender)
+}
+
 // Message returns one row by id, nil if there is none.
 func (r Reader) Message(ctx context.Context, id int64) (*msg.Message, error) {
 	return First(r.Messages(ctx, `SELECT `+MessageColumns+` FROM messages m WHERE m.id = ?`, id))

@@ -52,6 +52,9 @@ INSERT INTO broadcasts (key, text, created_by, chats, created_at) VALUES ('k', '
 INSERT INTO forks (chat_jid, topic, folder, thread_id, own_thread, message_id, created_at) VALUES ('telegram:1', 't', 'main', '5', 1, 1, 1);
 INSERT INTO spend (day, folder, chat_jid, turns, cost_usd) VALUES ('2026-11-23', 'main', 'telegram:1', 1, 0.30000000000000004);
 INSERT INTO transcripts (message_id, n, turn_id, folder, state, updated_at) VALUES (4, 1, 2, 'main', 'wanted', 1);
+DELETE FROM egress_rules WHERE id < 20; -- of those that the schema comes with
+INSERT INTO egress_rules (seq, folder, host, method, path, action, secret, author, created_at) VALUES (-10, 'main', 'api.github.com', 'POST', '/repos/', 'inject', 'github', 'cli', 1);
+INSERT INTO egress_receipts (at, run_id, turn_id, folder, method, host, port, path, state, ended_at) VALUES (1, 1, 2, 'main', 'GET', 'example.com', 443, '/?q', 'sent', 2), (1, 1, 2, 'main', 'POST', 'example.com', 443, '/', 'asked', 0);
 INSERT INTO search_deleted (id, content) VALUES (99, 'x');
 INSERT INTO processes (daemon, place, addr, since, until) VALUES ('gated', 'h:/d', '', 1, 2);
 INSERT INTO leases (name, process, since) VALUES ('gated', 1, 1);

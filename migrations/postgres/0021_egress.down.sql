@@ -1,0 +1,3 @@
+DROP TABLE egress_receipts;
+DROP TABLE egress_rules;
+DELETE FROM router_state WHERE key = 'egress_version';
