@@ -175,7 +175,8 @@ func RefuseLinks(data string) error {
 
 // ours reports whether a name in the data folder is one that programs open.
 func ours(name string) bool {
-	return slices.Contains([]string{"run", "groups", "media", "logs", "secret", "restoring"}, name) ||
+	all := []string{"run", "groups", "media", "logs", "secret", "restoring", "secrets", "egress"}
+	return slices.Contains(all, name) ||
 		strings.HasPrefix(name, "arizuko.db")
 }
 
@@ -228,6 +229,29 @@ func Make(data, path string) (*os.Root, error) {
 		above.Close()
 	}
 	return in, err
+}
+
+// WriteNew makes a file of mode 0600 in a folder that [Make] has opened, and writes it to the disk. One that root has
+// made belongs to the data folder's owner. It returns fs.ErrExist if there is anything of that name, be it a link.
+func WriteNew(data string, folder *os.Root, name string, content []byte) error {
+	owner, other, err := Other(data)
+	if err != nil {
+		return err
+	}
+	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if other {
+		err = f.Chown(owner.UID, owner.GID)
+	}
+	if err == nil {
+		_, err = f.Write(content)
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, folder.Remove(name))
+	}
+	return nil
 }
 
 // OpenFolder opens a folder in another one. No part of the path may be a link: not even one that stays inside.

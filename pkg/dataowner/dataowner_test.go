@@ -169,6 +169,17 @@ func TestOpen_LinksInFolderOfAnotherUser_NotFollowed(t *testing.T) {
 	if st := info.Sys().(*syscall.Stat_t); st.Uid != uid || info.Mode().Perm() != 0o700 {
 		t.Errorf("a new folder is of %d, mode %s", st.Uid, info.Mode())
 	}
+	ok(t, dataowner.WriteNew(data, made, "new", []byte("content")), os.Symlink("/none", filepath.Join(made.Name(), "link")))
+	file, err := made.Stat("new")
+	ok(t, err)
+	if st := file.Sys().(*syscall.Stat_t); st.Uid != uid || file.Mode().Perm() != 0o600 || file.Size() != 7 {
+		t.Errorf("a new file is of %d, mode %s, %d bytes", st.Uid, file.Mode(), file.Size())
+	}
+	for _, name := range []string{"new", "link"} {
+		if err := dataowner.WriteNew(data, made, name, nil); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	ok(t, os.Chown(data, 0, 0))
 	want("inside/main", true)
 }
