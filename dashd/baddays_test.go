@@ -57,7 +57,7 @@ func badDayPages() map[string]string {
 		"/": "/", "/messages": "/messages?text=hello", "/messages/{id}": "/messages/1", "/turns": "/turns", "/turns/{id}": "/turns/2", "/turns/{id}/context": "/turns/2/context",
 		"/spend": "/spend", "/reminders": "/reminders", "/polls": "/polls", "/lost": "/lost?reason=failed.permanent", "/lost/confirm": "/lost/confirm?reason=failed.permanent",
 		"/chats": "/chats", "/approvals": "/approvals", "/routes": "/routes", "/routes/edit": "/routes/edit", "/audit": "/audit", "/engagement": "/engagement", "/groups": "/groups",
-		"/groups/*": "/groups/main", "/settings": "/settings", "/access": "/access?chat=telegram:-7&sender=telegram:42", "/logs": "/logs?group=main&run=1", "/files": "/files?group=main&path=x",
+		"/groups/*": "/groups/main", "/settings": "/settings", "/egress": "/egress", "/access": "/access?chat=telegram:-7&sender=telegram:42", "/logs": "/logs?group=main&run=1", "/files": "/files?group=main&path=x",
 		"/status": "/status?chat_jid=telegram:-7", "/connect/{daemon}": "/connect/teled", "/chat": "", "/chat/": "/chat/", "/chat/*": "/chat/main/", "/login": "", "/assets/*": "", "/healthz": "", "/readyz": "", "/metrics": "",
 	}
 }
@@ -72,7 +72,9 @@ func badDayActions() map[string]string {
 		"/engagement/end": "routd /engagement/end?chat=telegram:-7", "/approvals/{code}/approve": "onbod /approvals/ABCD-1234/approve?folder=eng",
 		"/approvals/{code}/reject": "onbod /approvals/ABCD-1234/reject", "/messages/{id}/replay": "gated /messages/2/replay?sure=yes",
 		"/lost/replay": "gated /lost/replay?ids=2&reason=failed.permanent", "/routes/edit": "routd /routes/edit?do=save",
+		"/access/roles":   "routd /access/roles?folder=main&ask=everyone",
 		"/operators/code": "gated /operators/code", "/operators/remove": "gated /operators/remove?sender=telegram:42",
+		"/egress/rules": "gated /egress/rules?host=x", "/egress/rules/{id}/move": "gated /egress/rules/1/move?before=0", "/egress/rules/{id}/remove": "gated /egress/rules/1/remove",
 		"/login": "", "/logout": "", "/v1/login-link": "", "/chat/*": "", "/assets/*": "", "/connect/{daemon}": "",
 	}
 }
@@ -256,7 +258,7 @@ func TestPages_DaemonDown_SayWhatCannotBeChanged(t *testing.T) {
 	b := serve(t, data).operator()
 	pages := badDayPages()
 	needs := map[string]string{
-		"/messages/{id}": "gated", "/turns": "gated", "/turns/{id}": "gated", "/reminders": "gated", "/polls": "gated", "/lost": "gated", "/lost/confirm": "gated",
+		"/messages/{id}": "gated", "/turns": "gated", "/turns/{id}": "gated", "/reminders": "gated", "/polls": "gated", "/egress": "gated", "/lost": "gated", "/lost/confirm": "gated",
 		"/approvals": "onbod", "/routes": "routd", "/engagement": "routd", "/groups": "routd", "/groups/*": "routd",
 	}
 	for pattern, daemon := range needs {

@@ -94,13 +94,13 @@ func TestAccess_Asked_WordsTheAnswer(t *testing.T) {
 	}
 	d.answer = map[string]any{
 		"chat_jid": "telegram:-1", "kind": "group", "sender": "telegram:42", "pinned": "",
-		"home": map[string]any{"folder": "main", "access": []string{"telegram:42", "slack:U1"}, "admitted": true, "reaches": []string{"eng"}},
+		"home": map[string]any{"folder": "main", "roles": map[string]any{"ask": []string{"telegram:42", "slack:U1"}}, "admitted": true, "reaches": []string{"eng"}},
 		"rows": []any{row("message", "drop", "", true, 0), row("mention", "trigger", "main", true, 20), row("reply", "trigger", "main", false, 20)},
 	}
 	const path = "/access?chat=telegram%3A-1&sender=telegram%3A42&thread=7"
 	page := b.must(200, "GET", path, "").body
-	contains(t, page, "starts nothing", "starts a turn of main, at most 20 an hour", "is dropped: the access of main does not list the sender", "because of &lt;u&gt;mention",
-		"telegram:42, slack:U1", "<bdi>eng</bdi>", "cannot pin the chat", "not an operator", `href="/groups/main"`)
+	contains(t, page, "starts nothing", "starts a turn of main, at most 20 an hour", "is dropped: the role ask of main does not list the sender", "because of &lt;u&gt;mention",
+		"operators and telegram:42; slack:U1", "<bdi>eng</bdi>", "cannot pin the chat", "not an operator", `href="/groups/main"`)
 	if want := "GET /v1/access?jid=telegram%3A-1&sender=telegram%3A42&sender_name=&thread_id=7"; !strings.HasSuffix(d.calls[0], want) {
 		t.Errorf("routd was asked %s", d.calls)
 	}

@@ -126,6 +126,8 @@ func (h *hostileRows) setup(i int, p string) {
 	h.put(`INSERT INTO sessions (group_folder, topic, session_id, updated_at) VALUES (?, ?, ?, 5)`, folder, at(p, "sessiontopic"), at(p, "session"))
 	h.write("groups/"+folder+"/"+strings.NewReplacer("/", "", "\x00", "").Replace(at(p, "filename")), "text")
 	h.put(`INSERT INTO routes (seq, match, target, impulse_config) VALUES (?, ?, ?, ?)`, i, at(p, "match"), at(p, "target"), at(p, "impulse"))
+	h.put(`INSERT INTO egress_rules (seq, host, action, author, created_at) VALUES (?, ?, 'deny', ?, 5)`, i, at(p, "rule"), at(p, "ruler"))
+	h.put(`INSERT INTO egress_receipts (at, run_id, folder, method, host, port, path, state, reason, ended_at) VALUES (?, 1, 'main', 'GET', 'x', 443, ?, 'refused', ?, 9)`, time.Now().UnixMilli(), at(p, "request"), at(p, "refusal"))
 	h.put(`INSERT INTO audit (at, who, what, detail) VALUES (5, ?, ?, ?)`, at(p, "who"), at(p, "what"), at(p, "detail"))
 	for _, state := range []string{"active", "done"} {
 		h.put(`INSERT INTO reminders (folder, chat_jid, topic, kind, body, cron, time_zone, state, next_slot, created_by, updated_by, error, created_at, updated_at) VALUES ('main', ?, ?, 'prompt', ?, ?, ?, ?, ?, ?, ?, ?, 1, 1)`,
@@ -263,6 +265,7 @@ func TestPages_HostileRows_StayText(t *testing.T) {
 			{"/settings", []string{"daemon", "state", "version"}},
 			{"/audit", []string{"who", "what", "detail"}},
 			{"/access", nil},
+			{"/egress", []string{"rule", "request"}},
 			{"/chat/", nil},
 		} {
 			name := fmt.Sprintf("%s policy %t", page.path, policy)

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"arizuko/pkg/apierr"
 )
 
 func TestOperators_CodeOfGated_IsShownOnce_AndWhatCameOfItRemoved(t *testing.T) {
@@ -37,4 +39,31 @@ func TestOperators_CodeOfGated_IsShownOnce_AndWhatCameOfItRemoved(t *testing.T) 
 	}
 	gated.Close()
 	contains(t, b.submit("/operators/code", nil).body, "gated does not answer: start it, then try again.")
+}
+
+func TestAccess_Roles_AreShownAndSaved(t *testing.T) {
+	data := dataFolder(t)
+	shell(t, data, `UPDATE registered_groups SET config = '{"access":["telegram:42","slack:U1"],"roles":{"approve":[{"who":"telegram:7","hosts":["a.example"]}]}}' WHERE folder = 'main'`)
+	d := newFake(t, "routd")
+	b := serve(t, data, "ROUTD_URL="+d.URL).operator()
+	contains(t, b.must(200, "GET", "/access", "").body, `name="ask" aria-label="ask in main: write to the agent"`, `value="telegram:42, slack:U1"`,
+		`value="[{&#34;who&#34;:&#34;telegram:7&#34;,&#34;hosts&#34;:[&#34;a.example&#34;]}]"`, `placeholder="operators; until it is set, everyone may stop"`)
+	for typed, want := range map[string]string{
+		"": "null", " everyone ": `"everyone"`, "operators": `"operators"`, "telegram:1, slack:U2\n slack:U3": `["telegram:1","slack:U2","slack:U3"]`,
+		`[{"who":"a:1","tools":["Bash"]}]`: `[{"tools":["Bash"],"who":"a:1"}]`,
+	} {
+		d.calls = nil
+		contains(t, b.submit("/access/roles", url.Values{"folder": {"main"}, "approve": {typed}}).body, "The roles in main are saved")
+		call := `web:operator PATCH /v1/groups/main {"config":{"access":null,"approvers":null,"roles":{"approve":` + want + `,"ask":null,"operate":null}}}`
+		if len(d.calls) != 1 || d.calls[0] != call {
+			t.Errorf("%q: routd was asked %s, want %s", typed, d.calls, call)
+		}
+	}
+	d.calls = nil
+	contains(t, b.submit("/access/roles", url.Values{"folder": {"main"}, "ask": {"[x"}}).body, "is no JSON list", `value="[x"`)
+	if len(d.calls) != 0 {
+		t.Errorf("routd was asked %s", d.calls)
+	}
+	d.refuse(apierr.BadRequest, "roles.ask: no <b>")
+	contains(t, b.submit("/access/roles", url.Values{"folder": {"main"}, "ask": {"Dan"}}).body, "roles.ask: no &lt;b&gt;", `value="Dan"`)
 }

@@ -38,6 +38,7 @@ type Config struct {
 	Daemons  []string   `env:"DAEMONS" doc:"further daemons that routes may name: name for one that listens on run/name.http.sock in the data folder, name=url for one elsewhere, which is sent signed requests"`
 
 	AgentConfig
+	EgressConfig
 	ContextConfig
 
 	MaxAgents     int              `env:"MAX_AGENTS" envDefault:"5" doc:"how many agents may be busy at once"`

@@ -20,6 +20,8 @@ import (
 	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/deciding/gateway"
+	"arizuko/gated/internal/egress/secrets"
+	"arizuko/gated/internal/egress/supervisor"
 	"arizuko/gated/internal/operators/api"
 	"arizuko/gated/internal/operators/cli"
 	"arizuko/gated/internal/running/agents"
@@ -80,6 +82,11 @@ func commands() map[string]pkgcli.Func {
 	})
 	all["agent"], all["why"] = agentCommand, explain
 	all["context"], all["redecide"] = contextCommand, redecide
+	all["egress"] = egressCommand(all["egress"])
+	all["secret"] = secrets.Command(func() (string, error) {
+		cfg, err := loadConfig()
+		return cfg.Data, err
+	}, os.Stdin)
 	return all
 }
 
@@ -90,10 +97,12 @@ func summaries() map[string]string {
 		"broadcast": "send a message to the chats of a group, or to some chats",
 		"cancel":    "end a turn",
 		"context":   "print the prompt of a turn again",
+		"egress":    "list and change the rules for what agents send, and list what they have sent",
 		"lost":      "list the messages that were not sent, and send them again",
 		"redecide":  "decide stored messages again, and print what differs: for `migrate rehearse`",
 		"reminders": "list reminders, or cancel one",
 		"replay":    "send a message again, or decide it again",
+		"secret":    "set, list and remove the secrets that the egress proxy sends for agents",
 		"retry":     "run a turn again that has failed",
 		"spend":     "print what agents have used, by day, group or chat",
 		"why":       "print what happened to a message: each decision, its turn, its answers",
@@ -115,6 +124,8 @@ type gated struct {
 	objects    *contextobjects.Objects
 	checkpoint *store.Checkpointer
 	problems   *problems
+	root       string // the data folder, absolute
+	proxy      *supervisor.Supervisor
 	pokes      chan struct{} // see forwardPokes
 
 	tools       toolServer
@@ -179,7 +190,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Operators: g.cfg.Operators, AskTimeout: g.cfg.AskTimeout, WaitMark: g.cfg.WaitMark,
 		Redact: hidden.String, Growing: hidden.Growing, Report: g.problems.ofAgents,
 		Peers: g.peers(), MediaQuota: g.cfg.MediaQuota, MediaDaily: g.cfg.MediaDaily, Tools: g.tools.access,
-		ToolsURL: g.cfg.toolsURLs(g.tools.addr()),
+		ToolsURL: g.cfg.toolsURLs(g.tools.addr()), Egress: g.egress,
 	}, g.Store, g.Log, g.Metrics)
 	g.objects = g.cfg.contextObjects()
 	homes := &chats.Chats{}
@@ -190,12 +201,8 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if err != nil {
 		return err
 	}
-	divided := 0
-	if g.Leases != nil {
-		divided = shards
-	}
 	g.gateway = gateway.New(gateway.Config{
-		Shards: divided, Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
+		Shards: g.shards(), Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
 		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
 		Operators: g.cfg.Operators, BotNames: g.cfg.names(), Daemons: daemons, Defaults: p.defaults,
 		Routd: routd,
@@ -209,6 +216,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	router := g.Router.With(httpx.Bearer(g.Secret))
 	api.API{Store: g.Store, Agents: g.agents, Context: g.promptAgain, Now: g.Now,
 		Names: p.defaults.Agents.Names()}.Mount(router)
+	g.openEgress(root, router, hidden.String)
 	g.polls = &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log, Objects: g.objects}
 	g.polls.Mount(router)
 	g.reminders.Mount(router)
@@ -240,11 +248,20 @@ func (g *gated) newReminders(homes *chats.Chats) *reminders.Scheduler {
 	}, g.Store, g.agents, g.Log, g.Metrics)
 }
 
+// shards is into how many parts the chats are divided among several machines, 0 if there is one.
+func (g *gated) shards() int {
+	if g.Leases == nil {
+		return 0
+	}
+	return shards
+}
+
 func (g *gated) run(ctx context.Context) error {
 	notices := &lost.Notices{Store: g.Store, Log: g.Log, Now: g.Now}
 	leads := g.lead(g.polls.Run, g.transcribe.Run, g.reminders.Run, g.reminders.Watch, g.broadcasts.Run, notices.Run,
 		g.retention.Run, g.contextObjects)
-	return g.Run(ctx, g.decide, leads, g.agents.Run, g.forwardPokes, g.checkpoints, g.tryAgents, g.watchTools)
+	return g.Run(ctx, g.decide, leads, g.agents.Run, g.forwardPokes, g.checkpoints, g.tryAgents, g.watchTools,
+		g.proxy.Run)
 }
 
 // storedTurns runs the turns that the gateway stores, and transcribes the voice notes that they wait for.

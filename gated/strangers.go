@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/pkg/cli"
+	"arizuko/pkg/config"
 	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
@@ -76,6 +77,15 @@ func (p *programs) warnings(ctx context.Context, st store.Reader, g msg.Group, n
 	if own {
 		if err := p.check(ctx, c.Agent); err != nil {
 			warn("the agent of group %s cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err)
+		}
+	}
+	if c.Agent.Secrets != nil && c.Agent.Network != groupconfig.NetworkAsk {
+		warn("the agent of group %s gets no agent.secrets, since its agent.network is not ask", g.Folder)
+	}
+	for _, name := range c.Agent.Env {
+		if config.SecretName(name) && c.Agent.Runtime != groupconfig.Process {
+			warn("group %s gives its agent %s, which it can send anywhere; `gated secret set` and agent.secrets "+
+				"give it a token that only works through the egress proxy", g.Folder, name)
 		}
 	}
 	if c.Transcribe != "" {

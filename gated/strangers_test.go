@@ -130,3 +130,17 @@ func TestCheck_BudgetWithoutReportedDollars_IsNamed(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+func TestCheck_KeysThatTheFirewallCouldHide_AreNamed(t *testing.T) {
+	for config, want := range map[string][]string{
+		`{"agent":{"runtime":"bwrap","env":["API_KEY","EDITOR"]}}`:                                    {"group main gives its agent API_KEY"},
+		`{"agent":{"runtime":"process","env":["API_KEY"]}}`:                                           nil,
+		`{"agent":{"runtime":"bwrap","network":"none","secrets":{"API_KEY":"key"}}}`:                  {"the agent of group main gets no agent.secrets"},
+		`{"agent":{"runtime":"bwrap","network":"ask","secrets":{"API_KEY":"key","R":"key.refresh"}}}`: nil,
+	} {
+		got, err := (&programs{}).warnings(t.Context(), store.Reader{}, msg.Group{Folder: "main", Config: json.RawMessage(config)}, time.Now())
+		if err != nil || len(got) != len(want) || want != nil && !strings.HasPrefix(got[0], want[0]) {
+			t.Errorf("%s: %q, %v, want %q", config, got, err, want)
+		}
+	}
+}

@@ -44,6 +44,9 @@ type Ask struct {
 	// PayloadHash makes the question a permission request: it is the hash of exactly the action that runs if it is
 	// allowed. Other users may answer it than other questions.
 	PayloadHash string `json:"payload_hash,omitempty"`
+	// Tool is the name of the tool that a permission request is about, "" if there is none. A group may let a user
+	// allow only some tools.
+	Tool string `json:"tool,omitempty"`
 }
 
 // AnswerReason is why an [Answer] is as it is.

@@ -56,6 +56,8 @@ type Options struct {
 	Shared     bool
 	SchemaWait time.Duration // how long to wait for the migration, 0 for a minute
 	NeedsPort  bool          // the port is for more than health and metrics: without it the daemon does not run
+	// another daemon runs it when it is needed, and reports its trouble: it has no row in daemons
+	OnDemand bool
 	// Starting wraps the handler of every path but those of health until Run; nil leaves that as it is, an error in
 	// JSON.
 	Starting func(http.Handler) http.Handler
@@ -276,8 +278,10 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 		began := time.Now()
 		p.beating.Store(&began)
 		defer p.beating.Store(nil)
-		scope := store.Scope{"daemons/" + o.Name}
-		err := p.Store.WriteIn(ctx, scope, func(tx *store.Tx) error { return rows.Heartbeat(tx, row) })
+		var err error
+		if scope := (store.Scope{"daemons/" + o.Name}); !o.OnDemand {
+			err = p.Store.WriteIn(ctx, scope, func(tx *store.Tx) error { return rows.Heartbeat(tx, row) })
+		}
 		p.checkDatabase(ctx, err)
 		return err
 	})

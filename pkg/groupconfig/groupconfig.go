@@ -4,11 +4,14 @@
 //
 //	{
 //	  "assistant_name": "Eng",
-//	  "access": ["telegram:42", "slack:U0AB"],
+//	  "roles": {
+//	    "ask": ["telegram:42", "slack:U0AB"],
+//	    "approve": [{"who": "telegram:42", "hosts": ["api.github.com"], "tools": ["Bash"]}],
+//	    "operate": "operators"
+//	  },
 //	  "rate": 60,
 //	  "reach": "none",
 //	  "pin": "operators",
-//	  "approvers": ["telegram:42"],
 //	  "observe": "all",
 //	  "long": "file",
 //	  "progress": "status",
@@ -19,6 +22,8 @@
 //	    "runtime": "docker",
 //	    "image": "arizuko-claude",
 //	    "model": "claude-sonnet-4-5",
+//	    "network": "ask",
+//	    "secrets": {"GH_TOKEN": "github"},
 //	    "env": ["GITHUB_TOKEN"],
 //	    "settings": {"CLAUDE_PERMISSION_MODE": "acceptEdits"}
 //	  },
@@ -39,22 +44,21 @@ import (
 
 // Config is a group's configuration. Fields that are not set fall back to the instance's.
 type Config struct {
-	AssistantName string    `json:"assistant_name,omitempty"` // the name its answers carry
-	Access        Access    `json:"access,omitzero"`
-	Rate          *int      `json:"rate,omitempty"` // turns per sender and hour, 0 for no limit; nil means not set
-	Reach         Reach     `json:"reach,omitempty"`
-	Pin           Pin       `json:"pin,omitempty"`
-	Approvers     Approvers `json:"approvers,omitzero"`
-	Observe       Observe   `json:"observe,omitempty"`
-	Long          Long      `json:"long,omitempty"`
-	Progress      Progress  `json:"progress,omitempty"`
-	ToolInput     bool      `json:"tool_input,omitempty"` // its chats see the inputs of tools
-	Steer         Steer     `json:"steer,omitempty"`
-	Budget        Budget    `json:"budget,omitzero"`
-	Announce      bool      `json:"announce,omitempty"` // its chats get a message after a migration
-	Agent         Agent     `json:"agent,omitzero"`
-	Limits        Limits    `json:"limits,omitzero"`
-	Timeouts      Timeouts  `json:"timeouts,omitzero"`
+	AssistantName string   `json:"assistant_name,omitempty"` // the name its answers carry
+	Roles         Roles    `json:"roles,omitzero"`
+	Rate          *int     `json:"rate,omitempty"` // turns per sender and hour, 0 for no limit; nil means not set
+	Reach         Reach    `json:"reach,omitempty"`
+	Pin           Pin      `json:"pin,omitempty"`
+	Observe       Observe  `json:"observe,omitempty"`
+	Long          Long     `json:"long,omitempty"`
+	Progress      Progress `json:"progress,omitempty"`
+	ToolInput     bool     `json:"tool_input,omitempty"` // its chats see the inputs of tools
+	Steer         Steer    `json:"steer,omitempty"`
+	Budget        Budget   `json:"budget,omitzero"`
+	Announce      bool     `json:"announce,omitempty"` // its chats get a message after a migration
+	Agent         Agent    `json:"agent,omitzero"`
+	Limits        Limits   `json:"limits,omitzero"`
+	Timeouts      Timeouts `json:"timeouts,omitzero"`
 	// Transcribe is a command for sh -c that prints the words of an audio file, FilePlaceholder; "" for none.
 	Transcribe string `json:"transcribe,omitempty"`
 	// Agents are those that a group may name. Only an instance has some.
@@ -134,11 +138,26 @@ type Agent struct {
 	Command string  `json:"command,omitempty"` // for sh -c; with docker, inside the image
 	Image   string  `json:"image,omitempty"`   // for docker, which runs the image's own program
 	Model   string  `json:"model,omitempty"`   // passed to the agent as AGENT_MODEL
+	Network Network `json:"network,omitempty"` // of a sandbox or container
 	// Env names variables of gated's environment that the agent gets besides AGENT_ENV.
 	Env []string `json:"env,omitempty"`
 	// Settings are further variables. They are stored and shown in plain text: not for keys.
 	Settings map[string]string `json:"settings,omitempty"`
+	// Secrets are, by variables of the agent, names of secrets that the egress proxy sends in place of the variables'
+	// values, or those with RefreshSuffix. The agent sees tokens that are worth nothing elsewhere.
+	Secrets map[string]string `json:"secrets,omitempty"`
 }
+
+// Network is what a sandbox or container reaches.
+type Network string
+
+// The values of Network.
+const (
+	NetworkBridge Network = "bridge" // the outside world
+	NetworkNone   Network = "none"
+	NetworkAsk    Network = "ask"  // what rules and users allow, through the egress proxy
+	NetworkHost   Network = "host" // this machine, too
+)
 
 // Limits bound the resources of a run; they need bwrap or docker. 0 means not set.
 type Limits struct {
@@ -201,6 +220,7 @@ func (a Agent) over(instance Agent) Agent {
 		a.Command = cmp.Or(a.Command, instance.Command)
 	}
 	a.Model = cmp.Or(a.Model, instance.Model)
+	a.Network = cmp.Or(a.Network, instance.Network)
 	a.Env = slices.Compact(slices.Sorted(slices.Values(slices.Concat(instance.Env, a.Env))))
 	settings := maps.Clone(instance.Settings)
 	if settings == nil {
@@ -212,7 +232,7 @@ func (a Agent) over(instance Agent) Agent {
 }
 
 // RunsLike reports whether an agent that began under one configuration may go on under the other: they differ in
-// nothing but what they say about members, approvers, announcements, long blocks, progress, inputs of tools, steering,
+// nothing but what they say about roles, members, announcements, long blocks, progress, inputs of tools, steering,
 // budgets and transcripts.
 func (c Config) RunsLike(other Config) bool {
 	return reflect.DeepEqual(c.ofRuns(), other.ofRuns())
@@ -220,8 +240,8 @@ func (c Config) RunsLike(other Config) bool {
 
 // ofRuns are the settings that a run depends on.
 func (c Config) ofRuns() Config {
-	c.Access, c.Rate, c.Reach, c.Pin, c.Approvers, c.Announce, c.Long, c.Progress, c.ToolInput, c.Steer = nil, nil, "",
-		"", nil, false, "", "", false, ""
+	c.Roles, c.Rate, c.Reach, c.Pin, c.Announce, c.Long, c.Progress, c.ToolInput, c.Steer = Roles{}, nil, "", "", false,
+		"", "", false, ""
 	c.Budget, c.Transcribe, c.Timeouts.Transcribe = Budget{}, "", 0
 	return c
 }

@@ -8,12 +8,8 @@ import (
 	"unicode"
 )
 
-// Everyone is the value of access, and of pin, that lets in each sender of the group's chats.
+// Everyone is the value of a role, and of pin, that lets in each sender of the group's chats.
 const Everyone = "everyone"
-
-// Access is the ids of the senders who may use a group. nil, "everyone" in JSON, is each sender of
-// its chats; an empty list is operators alone.
-type Access []string
 
 // Reach is which groups members may address by @name from the chats of a group.
 type Reach string
@@ -40,7 +36,7 @@ const DefaultRate = 60
 // Members are the rights of a group's members, the senders of its chats. The zero value is that
 // of a group which admits each sender, without a limit. Operators may do everything.
 type Members struct {
-	Access   Access
+	Roles    Roles
 	Rate     int  // turns per sender and hour, 0 for no limit
 	OwnGroup bool // they may not address other groups by @name
 	NoPins   bool // they may not pin a chat
@@ -49,7 +45,7 @@ type Members struct {
 // Members returns c's rights of members, with the defaults.
 func (c Config) Members() Members {
 	m := Members{
-		Access: c.Access, Rate: DefaultRate,
+		Roles: c.Roles, Rate: DefaultRate,
 		OwnGroup: c.Reach != "" && c.Reach != ReachWorld,
 		NoPins:   c.Pin != "" && c.Pin != PinEveryone,
 	}
@@ -60,7 +56,7 @@ func (c Config) Members() Members {
 }
 
 // ReadMembers reads a configuration's rights of members. Of an invalid one it returns the error
-// of Parse, and the members as the valid keys say. An invalid key among access, reach and pin gives
+// of Parse, and the members as the valid keys say. An invalid key among roles, reach and pin gives
 // the least: a mistake admits operators alone.
 func ReadMembers(raw json.RawMessage) (Members, error) {
 	c, problems := parse(raw)
@@ -76,43 +72,26 @@ func ReadMembers(raw json.RawMessage) (Members, error) {
 	}
 	m.OwnGroup = m.OwnGroup || wrong("reach")
 	m.NoPins = m.NoPins || wrong("pin")
-	if wrong("access") || slices.Contains(problems, notAnObject) {
-		m.Access = Access{}
+	all := wrong("roles") || slices.Contains(problems, notAnObject)
+	if all || wrong("roles.ask") || wrong("access") {
+		m.Roles.Ask = Role{}
+	}
+	if all || wrong("roles.approve") || wrong("approvers") {
+		m.Roles.Approve = Role{}
+	}
+	if all || wrong("roles.operate") {
+		m.Roles.Operate = Role{}
 	}
 	return m, problems
 }
 
 // Admits reports whether a sender may use the group.
 func (m Members) Admits(sender string, operator bool) bool {
-	return operator || m.Access == nil || slices.Contains(m.Access, sender)
+	return operator || m.Roles.Ask == nil || m.Roles.Ask.Has(sender)
 }
 
-// MarshalJSON writes nil as "everyone".
-func (a Access) MarshalJSON() ([]byte, error) {
-	if a == nil {
-		return json.Marshal(Everyone)
-	}
-	return json.Marshal([]string(a))
-}
-
-// String is the JSON of the setting.
-func (a Access) String() string {
-	text, _ := a.MarshalJSON() // a list of texts always marshals
-	return string(text)
-}
-
-// UnmarshalJSON reads the output of MarshalJSON. It checks no sender: Parse does.
-func (a *Access) UnmarshalJSON(raw []byte) error {
-	var word string
-	if json.Unmarshal(raw, &word) == nil && word == Everyone {
-		*a = nil
-		return nil
-	}
-	var senders []string
-	err := json.Unmarshal(raw, &senders)
-	*a = append(Access{}, senders...) // any other value admits operators alone
-	return err
-}
+// Open reports whether the group admits each sender.
+func (m Members) Open() bool { return m.Roles.Ask == nil || m.Roles.Ask.Everyone() }
 
 // checkSender returns an error for a text that can't be a sender's id: names, which their owners choose, and
 // patterns, since ids are compared whole.

@@ -9,30 +9,42 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// only is a role of senders.
+func only(senders ...string) (r Role) {
+	for _, s := range senders {
+		r = append(r, Grant{Who: s})
+	}
+	return r
+}
+
 func TestReadMembers(t *testing.T) {
-	defaults := Members{Rate: DefaultRate}
+	defaults, none := Members{Rate: DefaultRate}, Roles{Ask: Role{}, Approve: Role{}, Operate: Role{}}
 	tests := []struct {
 		config string
 		want   Members
 		valid  bool
 	}{
 		{`{}`, defaults, true},
-		{`{"access":"everyone","reach":"world","pin":"everyone"}`, defaults, true},
+		{`{"access":"everyone","reach":"world","pin":"everyone"}`, Members{Roles: Roles{Ask: only(Everyone)}, Rate: DefaultRate}, true},
+		{`{"roles":{"ask":["telegram:42"],"approve":["dan"],"operate":["telegram:7"]}}`,
+			Members{Roles: Roles{Ask: only("telegram:42"), Approve: Role{}, Operate: only("telegram:7")}, Rate: DefaultRate}, false},
+		{`{"roles":7,"access":"everyone"}`, Members{Roles: none, Rate: DefaultRate}, false},
+		{`{"roles":{"ask":["telegram:42"],"operate":{}},"access":["telegram:42"]}`, Members{Roles: Roles{Ask: Role{}, Operate: Role{}}, Rate: DefaultRate}, false},
 		{`{"rate":0}`, Members{}, true},
 		{`{"access":["telegram:42"],"rate":3,"reach":"none","pin":"operators"}`,
-			Members{Access: Access{"telegram:42"}, Rate: 3, OwnGroup: true, NoPins: true}, true},
-		{`{"access":[]}`, Members{Access: Access{}, Rate: DefaultRate}, true},
-		{`{"access":["telegram:42"],"modle":"m"}`, Members{Access: Access{"telegram:42"}, Rate: DefaultRate}, false},
+			Members{Roles: Roles{Ask: only("telegram:42")}, Rate: 3, OwnGroup: true, NoPins: true}, true},
+		{`{"access":[]}`, Members{Roles: Roles{Ask: Role{}}, Rate: DefaultRate}, true},
+		{`{"access":["telegram:42"],"modle":"m"}`, Members{Roles: Roles{Ask: only("telegram:42")}, Rate: DefaultRate}, false},
 		{`{"observe":7}`, defaults, false},
-		{`{"access":["telegram:42",7]}`, Members{Access: Access{}, Rate: DefaultRate}, false},
-		{`{"access":["telegram:42","dan"]}`, Members{Access: Access{}, Rate: DefaultRate}, false},
-		{`{"access":{}}`, Members{Access: Access{}, Rate: DefaultRate}, false},
-		{`{"access":["telegram:42"],"rate":-1}`, Members{Access: Access{"telegram:42"}, Rate: DefaultRate}, false},
+		{`{"access":["telegram:42",7]}`, Members{Roles: Roles{Ask: Role{}}, Rate: DefaultRate}, false},
+		{`{"access":["telegram:42","dan"]}`, Members{Roles: Roles{Ask: Role{}}, Rate: DefaultRate}, false},
+		{`{"access":{}}`, Members{Roles: Roles{Ask: Role{}}, Rate: DefaultRate}, false},
+		{`{"access":["telegram:42"],"rate":-1}`, Members{Roles: Roles{Ask: only("telegram:42")}, Rate: DefaultRate}, false},
 		{`{"reach":"no","pin":7}`, Members{Rate: DefaultRate, OwnGroup: true, NoPins: true}, false},
 		{`{"reach":null,"pin":null}`, Members{Rate: DefaultRate, OwnGroup: true, NoPins: true}, false},
-		{`[]`, Members{Access: Access{}, Rate: DefaultRate}, false},
-		{`{`, Members{Access: Access{}, Rate: DefaultRate}, false},
-		{``, Members{Access: Access{}, Rate: DefaultRate}, false},
+		{`[]`, Members{Roles: none, Rate: DefaultRate}, false},
+		{`{`, Members{Roles: none, Rate: DefaultRate}, false},
+		{``, Members{Roles: none, Rate: DefaultRate}, false},
 	}
 	for _, tt := range tests {
 		got, err := ReadMembers(json.RawMessage(tt.config))
@@ -54,7 +66,7 @@ func TestReadMembers_TooManySenders_AdmitsOperatorsAlone(t *testing.T) {
 }
 
 func TestMembers_Admits(t *testing.T) {
-	listed := Members{Access: Access{"telegram:42"}}
+	listed := Members{Roles: Roles{Ask: only("telegram:42")}}
 	tests := []struct {
 		name     string
 		members  Members
@@ -70,29 +82,13 @@ func TestMembers_Admits(t *testing.T) {
 		{"other account", listed, "telegram+work:42", false, false},
 		{"no sender", listed, "", false, false},
 		{"operator", listed, "telegram:7", true, true},
-		{"empty list", Members{Access: Access{}}, "telegram:42", false, false},
-		{"operator of a closed group", Members{Access: Access{}}, "telegram:42", true, true},
+		{"everyone by name", Members{Roles: Roles{Ask: only(Everyone)}}, "telegram:7", false, true},
+		{"empty list", Members{Roles: Roles{Ask: Role{}}}, "telegram:42", false, false},
+		{"operator of a closed group", Members{Roles: Roles{Ask: Role{}}}, "telegram:42", true, true},
 	}
 	for _, tt := range tests {
 		if got := tt.members.Admits(tt.sender, tt.operator); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
-	}
-}
-
-func TestAccess_JSON_ComesBackAsItWas(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]Access{`"everyone"`: nil, `[]`: {}, `["telegram:42","slack:U0AB"]`: {"telegram:42", "slack:U0AB"}} {
-		var got Access
-		if err := json.Unmarshal([]byte(text), &got); err != nil || !cmp.Equal(want, got) || got.String() != text {
-			t.Errorf("%s is read as %#v, %v, and written as %s", text, got, err, got)
-		}
-	}
-	var got Access
-	if err := json.Unmarshal([]byte(`null`), &got); err != nil || got == nil || (Members{Access: got}).Admits("telegram:42", false) {
-		t.Errorf("null admits a sender: %#v, %v", got, err)
-	}
-	if err := json.Unmarshal([]byte(`"all"`), &got); err == nil || (Members{Access: got}).Admits("telegram:42", false) {
-		t.Errorf("a word is read as %#v, %v", got, err)
 	}
 }

@@ -2,6 +2,7 @@ package groupconfig
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -9,28 +10,34 @@ import (
 // paths are all known paths.
 func paths() []string {
 	return []string{
-		"assistant_name", "access", "rate", "reach", "pin", "approvers", "observe", "long", "progress", "tool_input",
-		"steer", "budget", "announce", "agent", "limits", "timeouts", "transcribe",
-		"agent.name", "agent.command", "agent.image", "agent.runtime", "agent.model", "agent.env", "agent.settings",
+		"assistant_name", "roles", "rate", "reach", "pin", "observe", "long", "progress", "tool_input",
+		"steer", "budget", "announce", "agent", "limits", "timeouts", "transcribe", "roles.ask", "roles.approve",
+		"roles.operate",
+		"agent.name", "agent.command", "agent.image", "agent.runtime", "agent.model", "agent.network",
+		"agent.env", "agent.settings", "agent.secrets",
 		"budget.turn_usd", "budget.day_usd", "limits.memory", "limits.cpus", "limits.pids", "timeouts.timeout",
 		"timeouts.idle", "timeouts.transcribe",
 	}
 }
 
 // sections are those that have others below them.
-func sections() []string { return []string{"agent", "budget", "limits", "timeouts"} }
+func sections() []string { return []string{"agent", "budget", "limits", "roles", "timeouts"} }
+
+// renamed are the present paths of settings, by their former ones, which are read as well.
+var renamed = map[string]string{"access": "roles.ask", "approvers": "roles.approve"}
 
 // nearest is the known path most similar to an unknown one: the last name counts first, then the
 // whole path.
 func nearest(unknown string) string {
 	const maxLength = 64 // a longer one is similar to none
 	unknown = unknown[:min(len(unknown), maxLength)]
-	return slices.MinFunc(paths(), func(a, b string) int {
+	best := slices.MinFunc(slices.AppendSeq(paths(), maps.Keys(renamed)), func(a, b string) int {
 		return cmp.Or(
 			cmp.Compare(distance(last(unknown), last(a)), distance(last(unknown), last(b))),
 			cmp.Compare(distance(unknown, a), distance(unknown, b)),
 		)
 	})
+	return cmp.Or(renamed[best], best)
 }
 
 func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

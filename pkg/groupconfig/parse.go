@@ -2,6 +2,7 @@ package groupconfig
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -34,12 +35,14 @@ func parse(raw json.RawMessage) (Config, Problems) {
 type reader struct {
 	agent    string                     // of [Agents], "" in a group's configuration
 	given    map[string]json.RawMessage // the settings that it has, by path
+	former   map[string]string          // the former paths of those that are given under them
 	failed   map[string]bool            // those that are not of their type
 	problems Problems
 }
 
 func newReader(agent string) *reader {
-	return &reader{agent: agent, given: map[string]json.RawMessage{}, failed: map[string]bool{}}
+	return &reader{agent: agent, given: map[string]json.RawMessage{}, former: map[string]string{},
+		failed: map[string]bool{}}
 }
 
 func (r *reader) parse(raw json.RawMessage) Config {
@@ -68,17 +71,33 @@ func (r *reader) list(section string, raw json.RawMessage) {
 	for name, value := range settings {
 		path := strings.TrimPrefix(section+"."+name, ".")
 		switch {
-		case strings.Contains(name, ".") || !slices.Contains(known, path):
+		case strings.Contains(name, ".") || !slices.Contains(known, cmp.Or(renamed[path], path)):
 			r.problems = append(r.problems, fmt.Sprintf("unknown setting %.80q; did you mean %s?", r.shown(path),
 				nearest(path)))
 		case slices.Contains(sections(), path):
 			r.list(path, value)
 		default:
-			r.given[path] = value
-			if string(value) == "null" { // which encoding/json takes for one that is left out
-				r.failed[path] = true
-			}
+			r.give(path, value)
 		}
+	}
+}
+
+// give keeps a setting under its present path. It is a problem if that is given under its former one, too.
+func (r *reader) give(path string, value json.RawMessage) {
+	present := cmp.Or(renamed[path], path)
+	if _, twice := r.given[present]; twice {
+		r.problems = append(r.problems, fmt.Sprintf("%s: is set twice: remove %s, its former name", present,
+			cmp.Or(r.former[present], path)))
+		r.given[present] = json.RawMessage(`[]`) // the least, whichever comes first
+		delete(r.failed, present)
+		return
+	}
+	r.given[present] = value
+	if present != path {
+		r.former[present] = path
+	}
+	if string(value) == "null" { // which encoding/json takes for one that is left out
+		r.failed[present] = true
 	}
 }
 
@@ -101,12 +120,12 @@ func (r *reader) decode() (c Config) {
 	return c
 }
 
-// shown is a path as the problems name it: of an agent of [Agents], below its name.
+// shown is a path as the problems name it: as it is written, and of an agent of [Agents] below its name.
 func (r *reader) shown(path string) string {
 	if r.agent != "" {
 		return r.agent + strings.TrimPrefix(path, "agent")
 	}
-	return path
+	return cmp.Or(r.former[path], path)
 }
 
 func (r *reader) problem(path, format string, args ...any) {

@@ -1,6 +1,7 @@
 package groupconfig
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ const (
 	maxName    = 80      // characters of a name shown in a chat
 	maxText    = 4 << 10 // bytes of any other text
 	maxEntries = 64      // of env and settings
-	maxSenders = 1000    // of access
+	maxSenders = 1000    // of a role
 	maxSender  = 256     // bytes of a sender's id
 	maxRate    = 10_000  // turns per sender and hour
 	minMemory  = 6 << 20 // docker's minimum
@@ -32,12 +33,9 @@ const (
 // validate finds the problems with the settings that are given.
 func (c *Config) validate(r *reader) {
 	r.line("assistant_name", c.AssistantName, maxName)
-	r.senders("access", c.Access, `"everyone" or a list of sender ids, as in ["telegram:42"]`)
-	approvers := c.Approvers
-	if approvers.Everyone() {
-		approvers = nil
-	}
-	r.senders("approvers", approvers, `"operators", "everyone" or a list of sender ids, as in ["telegram:42"]`)
+	r.role("roles.ask", c.Roles.Ask)
+	r.role("roles.approve", c.Roles.Approve)
+	r.role("roles.operate", c.Roles.Operate)
 	number(r, "rate", valueOf(c.Rate), 0, maxRate)
 	oneOf(r, "reach", c.Reach, ReachWorld, ReachNone)
 	oneOf(r, "pin", c.Pin, PinEveryone, PinOperators)
@@ -86,6 +84,18 @@ func (a *Agent) validate(r *reader) {
 		r.problem("agent.image", "needs the runtime docker, not %s", a.Runtime)
 	}
 	r.line("agent.model", a.Model, maxText)
+	oneOf(r, "agent.network", a.Network, NetworkBridge, NetworkNone, NetworkAsk, NetworkHost)
+	if a.Network == NetworkAsk && a.Runtime == Process {
+		r.problem("agent.network", "ask needs the runtime bwrap or docker, not %s", a.Runtime)
+	}
+	if r.entries("agent.secrets", "an object of names of secrets", len(a.Secrets)) {
+		for name, secret := range a.Secrets {
+			secret = strings.TrimSuffix(secret, RefreshSuffix)
+			if err := errors.Join(checkSetting(name), CheckSecretName(secret)); err != nil {
+				r.problem("agent.secrets", "%v", err)
+			}
+		}
+	}
 	if r.entries("agent.env", "a list of variable names", len(a.Env)) {
 		for _, name := range a.Env {
 			if err := CheckEnv(name); err != nil {
@@ -168,21 +178,6 @@ func (r *reader) entries(path, want string, n int) (ok bool) {
 		r.problem(path, "must have at most %d entries", maxEntries)
 	}
 	return ok
-}
-
-func (r *reader) senders(path string, ids []string, want string) {
-	switch {
-	case !r.ok(path, want):
-		return
-	case len(ids) > maxSenders:
-		r.problem(path, "must have at most %d entries", maxSenders)
-		return
-	}
-	for _, id := range ids {
-		if err := checkSender(id); err != nil {
-			r.problem(path, "%v", err)
-		}
-	}
 }
 
 func oneOf[T ~string](r *reader, path string, value T, known ...T) {

@@ -98,6 +98,7 @@ func TestHelpText(t *testing.T) {
 	member := `/new [#topic] [text]: start a new session, then ask text
 /stop: stop what the agent is doing
 /status: show the state of this chat
+/who: show who may do what in this chat's group
 /agent [NAME]: show the agents; operators switch to one
 /model [NAME]: show the agent's models; operators choose one
 /ping: check that the gateway answers

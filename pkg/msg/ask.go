@@ -43,8 +43,17 @@ const (
 // its turn ends, and no run waits for it.
 const AskBudget = "budget"
 
-// IsBudget reports whether an id is AskBudget, or that of a further such question. No agent may use it.
+// AskEgress begins the ids of gated's own questions whether a request of an agent may be sent.
+const AskEgress = "egress:"
+
+// EgressAlways is the option of such a question that makes a rule.
+const EgressAlways = "Always"
+
+// IsBudget reports whether an id is AskBudget, or that of a further such question.
 func IsBudget(askID string) bool { return strings.HasPrefix(askID, AskBudget) }
+
+// IsOwn reports whether an id is that of a question of gated's own. No agent may use it.
+func IsOwn(askID string) bool { return IsBudget(askID) || strings.HasPrefix(askID, AskEgress) }
 
 // Who may answer a question. It is resolved when the question is asked. The zero value is no one.
 type Who struct {
@@ -53,10 +62,11 @@ type Who struct {
 	Label    string   `json:"label,omitempty"` // for users, as in "Only operators may answer this."
 }
 
-// Labels of those who are not named one by one. A question to them takes answers of who became an operator since.
+// Labels of those who are not one user. A question to operators takes answers of those who became one since.
 const (
 	WhoOperators = "operators"
-	WhoApprovers = "the approvers of this group"
+	WhoApprovers = "the approvers of this group"      // behind operators, and with who they are
+	WhoOperate   = "the users who operate this group" // likewise
 	WhoReminds   = "the user whose reminder this is"
 )
 
@@ -199,6 +209,8 @@ func (a *Ask) EndedText(name, by string) string {
 		end = fmt.Sprintf("**%s** — answered by %s", EscapeLine(a.Option), EscapeLine(by))
 	case a.EndedAt >= a.ExpiresAt:
 		end = fmt.Sprintf("Expired: no answer within %s, which counts as no.", duration(a.ExpiresAt-a.CreatedAt))
+	case strings.HasPrefix(a.AskID, AskEgress):
+		end = "Not sent: the agent does not wait for it any more."
 	}
 	return a.head(name) + "\n\n" + end
 }

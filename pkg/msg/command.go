@@ -23,6 +23,7 @@ const (
 	CommandApprove  = "approve"
 	CommandReject   = "reject"
 	CommandWhy      = "why"
+	CommandWho      = "who"
 	CommandAgent    = "agent"
 	CommandModel    = "model"
 	CommandOperator = "operator"
@@ -43,6 +44,7 @@ func GatewayCommands() []GatewayCommand {
 		{CommandNew, "[#topic] [text]", "start a new session, then ask text", ForRouted},
 		{CommandStop, "", "stop what the agent is doing", ForRouted},
 		{CommandStatus, "", "show the state of this chat", ForRouted},
+		{CommandWho, "", "show who may do what in this chat's group", ForRouted},
 		{CommandAgent, "[NAME]", "show the agents; operators switch to one", ForRouted},
 		{CommandModel, "[NAME]", "show the agent's models; operators choose one", ForRouted},
 		{CommandPing, "", "check that the gateway answers", ForAnyone},

@@ -151,7 +151,7 @@ var Reasons = []Documented{
 	{ReasonNoRoute, "no route matches, and the row does not ask for a group to be connected: it does not address the " +
 		"bot, another bot wrote it, or the chat has a group for other messages", Shown{Mark: MarkUnanswered}},
 	{ReasonNoGroup, "the address names a group that is not registered", Shown{Mark: MarkUnanswered}},
-	{ReasonNoAccess, "the group's access does not admit the sender", Shown{Mark: MarkUnanswered}},
+	{ReasonNoAccess, "the group's role ask does not admit the sender", Shown{Mark: MarkUnanswered}},
 	{ReasonRateLimit, "the sender has had as many turns of the group within the hour as its rate allows",
 		Shown{Mark: MarkUnanswered, Words: "once an hour, how long to wait"}},
 	{ReasonCommandLimit, "the sender, who is no operator, had been answered 20 commands and pins in this chat " +

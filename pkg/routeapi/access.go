@@ -22,17 +22,17 @@ type Access struct {
 
 // HomeAccess are the sender's rights on the chat's group besides writing to it.
 type HomeAccess struct {
-	Folder   string             `json:"folder"`
-	Access   groupconfig.Access `json:"access"`   // "everyone" or a list of senders
-	Admitted bool               `json:"admitted"` // may use the group, and /new, /stop and /status
-	Reaches  []string           `json:"reaches"`  // other groups, by @name
-	Pins     bool               `json:"pins"`     // may pin the chat to a group or topic
+	Folder   string            `json:"folder"`
+	Roles    groupconfig.Roles `json:"roles"`    // as in its config
+	Admitted bool              `json:"admitted"` // may use the group, and /new, /stop and /status
+	Reaches  []string          `json:"reaches"`  // other groups, by @name
+	Pins     bool              `json:"pins"`     // may pin the chat to a group or topic
 }
 
 // RowAccess is the decision on a message.
 type RowAccess struct {
 	Verb     string `json:"verb"`
 	Answer   Answer `json:"answer"`
-	Admitted bool   `json:"admitted"` // by the access of the group that gets it; true if none does
+	Admitted bool   `json:"admitted"` // by the role ask of the group that gets it; true if none does
 	Rate     int    `json:"rate"`     // turns an hour of that group; 0 is no limit
 }

@@ -40,7 +40,7 @@ func (o Opening) problem() string {
 	if o.DMs {
 		b.WriteString("; direct messages of all of them share its sessions")
 	}
-	b.WriteString(": match a sender or a room, or set access in the group's config")
+	b.WriteString(": match a sender or a room, or set roles.ask in the group's config")
 	return b.String()
 }
 
@@ -58,7 +58,7 @@ func openings(routes []match.Route, members map[string]groupconfig.Members) (all
 		if folder != "" && !registered {
 			continue
 		}
-		if folder != "" && group.Access == nil && expr.AdmitsStrangers() {
+		if folder != "" && group.Open() && expr.AdmitsStrangers() {
 			if _, shadowed := before.matching(expr); !shadowed {
 				all = append(all, Opening{Route: r.ID, Match: r.Match, Folder: folder,
 					DMs: expr.AdmitsStrangersDMs(), Observes: r.Target.Kind == match.Observe})
@@ -88,7 +88,7 @@ func reached(open []Opening, groups []msg.Group, members map[string]groupconfig.
 			continue
 		}
 		for _, to := range groups {
-			if _, ok := reached[to.Folder]; !ok && members[to.Folder].Access == nil &&
+			if _, ok := reached[to.Folder]; !ok && members[to.Folder].Open() &&
 				msg.World(to.Folder) == msg.World(from.Folder) {
 				reached[to.Folder] = o
 			}

@@ -125,9 +125,9 @@ func TestWarnings_Worded(t *testing.T) {
 	got := Lines(warnings, 4)
 	want := []string{
 		"route 2 (platform=slack room=C*) only observes, but lets any user reach group acme by a text that begins with #name or @name: " +
-			"match a sender or a room, or set access in the group's config",
+			"match a sender or a room, or set roles.ask in the group's config",
 		"route 3 (everything) lets any user reach group acme; direct messages of all of them share its sessions: " +
-			"match a sender or a room, or set access in the group's config",
+			"match a sender or a room, or set roles.ask in the group's config",
 		`route 2 lets any user reach group acme/eng, too, by @name from the chats of acme: set "reach":"none" in the config of acme`,
 		"route 1: sender=*Lee is compared with ids alone, such as telegram:42: use sender_name for a display name",
 	}

@@ -8,6 +8,7 @@ import (
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/daemon"
 	daemonrows "arizuko/pkg/daemon/rows"
+	"arizuko/pkg/egress"
 	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/golden"
@@ -38,6 +39,8 @@ func answered() *Path {
 		Batch: []int64{811, 812},
 		Usage: agentproto.Usage{Input: 5120, Output: 310, ContextUsed: 6000, ContextSize: 200_000, CostUSD: 0.021},
 		Runs:  []*factrows.RunResult{{Run: msg.Run{ID: 55, Runtime: "process", PID: 4711, StartedAt: at(40), EndedAt: at(62540)}, Result: "ok"}},
+		Sent: []*egress.Receipt{{ID: 9, At: at(1200), RunID: 55, TurnID: 97, Method: "POST", Host: "api.github.com", Port: 443, Path: "/repos/acme/x/issues", BytesOut: 412,
+			State: egress.Sent, Status: 201, By: "telegram:42", EndedAt: at(1300)}},
 		Replies: []*Reply{{
 			Message: &msg.Message{ID: 813, ChatJID: m.ChatJID, Direction: msg.Out, Source: msg.SourceAgent, Content: "hi bob",
 				ReceivedAt: at(2540), OutState: msg.OutSent, TurnID: 97},

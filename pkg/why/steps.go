@@ -149,6 +149,10 @@ func turnSteps(t *Turn) []Step {
 		all = append(all, runSteps(t, r)...)
 	}
 	all = append(all, callSteps(t)...)
+	for _, r := range t.Sent {
+		all = append(all, Step{At: r.At, Text: fmt.Sprintf("request %d: %s", r.ID, r), Owner: gated, Turn: t.ID,
+			Run: r.RunID})
+	}
 	for _, a := range t.Asks {
 		all = append(all, askSteps(a)...)
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/egress"
+	egressrows "arizuko/pkg/egress/rows"
 	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
@@ -21,6 +23,9 @@ import (
 // maxRuns is how many runs of a turn are shown, the newest ones: a turn has as
 // many as it had attempts, and one more where gated was killed.
 const maxRuns = 10
+
+// maxSent is how many requests of a turn are shown, the newest ones.
+const maxSent = 100
 
 // Path is everything stored about one message.
 type Path struct {
@@ -49,6 +54,7 @@ type Turn struct {
 	Calls   []factrows.ToolCall // those that have acted, oldest first
 	Asks    []*Asked            // oldest first
 	Usage   agentproto.Usage    // zero if its agent did not say
+	Sent    []*egress.Receipt   // the newest requests of its agent, oldest first
 }
 
 // Reply is an outbound row with the parts it was cut into.
@@ -181,6 +187,9 @@ func (l *loader) turn(ctx context.Context, id int64) {
 		return
 	}
 	if t.Calls, l.err = factrows.ToolCalls(ctx, l.st, id); l.err != nil {
+		return
+	}
+	if t.Sent, l.err = egressrows.ReceiptsOfTurn(ctx, l.st, id, maxSent); l.err != nil {
 		return
 	}
 	replies, l.err = factrows.TurnReplies(ctx, l.st, id)

@@ -1,16 +1,21 @@
 package console
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -27,6 +32,9 @@ func (c accessPages) show(r *http.Request) (*shown, error) {
 	if page.Chats, err = rows.NewestChats(ctx, c.Store, maxRows); err != nil {
 		return nil, err
 	}
+	if err = c.groupRoles(r, &page); err != nil {
+		return nil, err
+	}
 	if page.Chat != "" && page.Sender != "" {
 		query := url.Values{"jid": {page.Chat}, "sender": {page.Sender}, "sender_name": {page.Name},
 			"thread_id": {page.Thread}}
@@ -40,6 +48,87 @@ func (c accessPages) show(r *http.Request) (*shown, error) {
 		}
 	}
 	return &shown{data: page}, err
+}
+
+// groupRoles reads the roles of a page of groups. A form that was refused stays filled in.
+func (c accessPages) groupRoles(r *http.Request, page *pages.Access) error {
+	q := r.URL.Query()
+	groups, err := c.Store.Groups(r.Context())
+	for _, g := range groups {
+		if g.Folder <= q.Get("after") {
+			continue
+		}
+		if len(page.Groups) == maxRows {
+			page.Next = below(r, "after", page.Groups[maxRows-1].Folder)
+			break
+		}
+		shown := pages.GroupRoles{Folder: g.Folder}
+		m, _ := groupconfig.ReadMembers(g.Config) // of an invalid configuration the least; its page names the mistakes
+		for _, role := range m.Roles.Lines(nil) {
+			field := pages.RoleField{RoleLine: role, Text: roleText(role.Role)}
+			if q.Get("folder") == g.Folder {
+				field.Text = q.Get(role.Name)
+			}
+			shown.Roles = append(shown.Roles, field)
+		}
+		page.Groups = append(page.Groups, shown)
+	}
+	return err
+}
+
+// roleText is a role as the field of a form has it: "" if it is not set, a word, ids, or JSON if it is limited.
+func roleText(role groupconfig.Role) string {
+	raw, err := json.Marshal(role)
+	switch text := string(raw); {
+	case role == nil || err != nil:
+		return ""
+	case strings.Contains(text, "{"):
+		return text
+	default:
+		return strings.NewReplacer(`"`, "", "[", "", "]", "", ",", ", ").Replace(text)
+	}
+}
+
+// parseRole is the setting that a field of a form stands for, nil for the default.
+func parseRole(text string) (any, error) {
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+		return nil, nil
+	case text == groupconfig.Everyone || text == groupconfig.Operators:
+		return text, nil
+	case text[0] != '[':
+		return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }), nil
+	}
+	var list []any
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, apierr.New(apierr.BadRequest, "%.200s is no JSON list: %w", text, err)
+	}
+	return list, nil
+}
+
+// maxTyped is how much of a refused form the address of a page takes, in bytes.
+const maxTyped = 4 << 10
+
+// saveRoles sets the roles of a group: routd does it. Their former names are removed.
+func (c accessPages) saveRoles(r *http.Request) (next, notice string, err error) {
+	folder := strings.TrimSpace(r.PostForm.Get("folder"))
+	typed, roles := url.Values{"folder": {folder}}, map[string]any{}
+	for _, role := range (groupconfig.Roles{}).Lines(nil) {
+		text := r.PostForm.Get(role.Name)
+		typed.Set(role.Name, text)
+		var problem error
+		roles[role.Name], problem = parseRole(text)
+		err = cmp.Or(err, problem)
+	}
+	if err == nil {
+		patch := map[string]any{"config": map[string]any{"roles": roles, "access": nil, "approvers": nil}}
+		err = c.ask(r.Context(), "routd", http.MethodPatch, routeapi.GroupPath(folder), patch, nil)
+	}
+	if query := typed.Encode(); err != nil && len(query) <= maxTyped {
+		return "/access?" + query, "", err
+	}
+	return "/access", "The roles in " + folder + " are saved. They count from the next message.", err
 }
 
 // operators are those of the instance: whom OPERATORS names, and who became one by a code.
@@ -68,11 +157,11 @@ func (c *site) operators(ctx context.Context) (pages.Operators, error) {
 
 // withName is a sender's id, with the name of the newest message of that sender.
 func (c *site) withName(ctx context.Context, sender string) (string, error) {
-	page, err := rows.ListMessages(ctx, c.Store, rows.MessageFilter{Sender: sender, Limit: 1})
-	if err != nil || len(page.Rows) == 0 || page.Rows[0].SenderName == "" {
+	name, err := c.Store.SenderName(ctx, sender)
+	if err != nil || name == "" {
 		return pages.Line(sender), err
 	}
-	return pages.Line(sender) + ", " + pages.Line(page.Rows[0].SenderName), nil
+	return pages.Line(sender) + ", " + pages.Line(name), nil
 }
 
 // makeOperatorCode asks gated for a code, and shows it once. The page that asked for it says from.

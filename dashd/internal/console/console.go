@@ -63,6 +63,7 @@ type (
 	chatPages    struct{ *site }
 	accessPages  struct{ *site }
 	routePages   struct{ *site }
+	egressPages  struct{ *site }
 	groupPages   struct{ *site }
 	upkeepPages  struct{ *site } // reminders, polls, spend, changes
 )
@@ -169,6 +170,7 @@ func (c *Console) views() []view {
 		{"/settings", "/settings", "Settings", "settings.html", groups.settings, false, ""},
 		{"/connect/{daemon}", "/", "", "connect.html", c.overview.connect, true, ""},
 		{"/access", "/access", "Access", "access.html", accessPages{c.site}.show, true, ""},
+		{egressPath, egressPath, "Egress", "egress.html", egressPages{c.site}.show, true, "gated"},
 		group, editor,
 	}
 }
@@ -179,6 +181,7 @@ type action func(r *http.Request) (next, notice string, err error)
 
 func (c *Console) actions() map[string]action {
 	turns, access, upkeep := turnPages{c.site}, accessPages{c.site}, upkeepPages{c.site}
+	egress := egressPages{c.site}
 	return map[string]action{
 		"/turns/{id}/retry":             turns.change("retry", "Turn %d is in the queue again."),
 		"/turns/{id}/cancel":            turns.change("cancel", "Turn %d was cancelled."),
@@ -190,10 +193,14 @@ func (c *Console) actions() map[string]action {
 		"/approvals/{code}/approve":     c.approvals.decide("approve", "folder"),
 		"/approvals/{code}/reject":      c.approvals.decide("reject", "reason"),
 		"/connect/{daemon}":             c.overview.tryToken,
+		"/access/roles":                 access.saveRoles,
 		"/operators/code":               access.makeOperatorCode,
 		"/operators/remove":             access.removeOperator,
 		"/messages/{id}/replay":         messagePages{c.site}.replay,
 		"/lost/replay":                  lostPages{c.site}.replay,
+		"/egress/rules":                 egress.add,
+		"/egress/rules/{id}/move":       egress.move,
+		"/egress/rules/{id}/remove":     egress.remove,
 	}
 }
 

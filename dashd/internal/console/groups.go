@@ -25,6 +25,7 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
+	egressrows "arizuko/pkg/egress/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -125,6 +126,10 @@ func (c groupPages) groupPage(r *http.Request, g *msg.Group) (*pages.Group, erro
 		page.Sessions = page.Sessions[:maxRows]
 	}
 	if page.Runs, err = rows.FolderRuns(ctx, c.Store, g.Folder, maxRuns); err != nil {
+		return nil, err
+	}
+	page.Requests, err = egressrows.ListReceipts(ctx, c.Store, egressrows.Filter{Folder: g.Folder, Limit: maxRuns})
+	if err != nil {
 		return nil, err
 	}
 	if page.Files, err = c.files(g.Folder, q.Get("dir"), q.Get("after")); err != nil {

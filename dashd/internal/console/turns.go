@@ -20,6 +20,7 @@ import (
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/apierr"
+	egressrows "arizuko/pkg/egress/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -88,6 +89,9 @@ func (c turnPages) show(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	if page.Tools, err = factrows.ToolCalls(ctx, c.Store, t.ID); err != nil {
+		return nil, err
+	}
+	if page.Requests, err = egressrows.ReceiptsOfTurn(ctx, c.Store, t.ID, maxRows); err != nil {
 		return nil, err
 	}
 	page.Messages, page.Answers, page.Tools = first(page.Messages), first(page.Answers), first(page.Tools)

@@ -52,6 +52,20 @@ type Access struct {
 	Answer                     *routeapi.Access // nil before a question
 	Titles                     Titles
 	Operators                  Operators
+	Groups                     []GroupRoles
+	Next                       string // address of further groups, "" for none
+}
+
+// GroupRoles are a group's roles, with the fields of the form that changes them.
+type GroupRoles struct {
+	Folder string
+	Roles  []RoleField
+}
+
+// RoleField is a role, and its field as it stands or as it was typed.
+type RoleField struct {
+	groupconfig.RoleLine
+	Text string
 }
 
 // accessVerb words a kind of message.
@@ -65,7 +79,7 @@ func accessOutcome(row routeapi.RowAccess) string {
 	a := &row.Answer
 	switch {
 	case !row.Admitted:
-		return fmt.Sprintf("is dropped: the access of %s does not list the sender", Line(a.Folder))
+		return fmt.Sprintf("is dropped: the role ask of %s does not list the sender", Line(a.Folder))
 	case a.Action == routeapi.Trigger && row.Rate > 0:
 		return fmt.Sprintf("starts a turn of %s, at most %d an hour", Line(a.Folder), row.Rate)
 	case a.Action == routeapi.Trigger:
@@ -76,17 +90,6 @@ func accessOutcome(row routeapi.RowAccess) string {
 		return "goes to " + Line(a.Target)
 	}
 	return "starts nothing"
-}
-
-// accessText words a group's setting access.
-func accessText(access groupconfig.Access) string {
-	switch {
-	case access == nil:
-		return groupconfig.Everyone
-	case len(access) == 0:
-		return "operators only"
-	}
-	return list(access)
 }
 
 // list is texts on one line.

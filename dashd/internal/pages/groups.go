@@ -4,6 +4,7 @@ import (
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/config"
+	"arizuko/pkg/egress"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
@@ -36,6 +37,7 @@ type Group struct {
 	Sessions                      []rows.TopicSession
 	NextSession                   string // address of what follows
 	Runs                          []*factrows.RunResult
+	Requests                      []*egress.Receipt // the newest ones that left its sandboxes, or wanted to
 	Files                         Files
 	Now                           int64
 }

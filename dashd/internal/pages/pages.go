@@ -59,7 +59,7 @@ func (p *Pages) functions() template.FuncMap {
 		"kind":        kindWords,
 		"requestName": requestName, "sample": sampleOf, "decider": decider,
 		"day": dayOf, "time": timeOf, "links": linksOf,
-		"accessVerb": accessVerb, "accessOutcome": accessOutcome, "accessText": accessText,
+		"accessVerb": accessVerb, "accessOutcome": accessOutcome,
 		// turns, agents and daemons
 		"turn": newTurnAt, "sessionID": sessionID,
 		"work":       func(s agentproto.Status) string { return workStates[s] },

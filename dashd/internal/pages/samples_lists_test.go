@@ -9,7 +9,9 @@ import (
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/egress"
 	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -96,6 +98,14 @@ func sampleAccess(now int64) any {
 			Named: []string{"telegram:4211223344"}, Now: now,
 			Made: []pages.MadeOperator{{Shown: "slack:U0AB12CD3", MadeOperator: store.MadeOperator{Sender: "slack:U0AB12CD3", By: "web:operator", At: now - 86_400_000}}},
 		},
+		Groups: []pages.GroupRoles{
+			{Folder: "acme/eng", Roles: []pages.RoleField{
+				{RoleLine: groupconfig.RoleLine{Name: "ask", Meaning: "write to the agent", Who: "operators and telegram:4211223344; slack:U0AB12CD3", Role: groupconfig.Role{{Who: "telegram:4211223344"}}}, Text: "telegram:4211223344, slack:U0AB12CD3"},
+				{RoleLine: groupconfig.RoleLine{Name: "approve", Meaning: "answer its permission requests", Who: "operators, and in a direct message its user"}},
+			}},
+			{Folder: "main", Roles: []pages.RoleField{{RoleLine: groupconfig.RoleLine{Name: "operate", Meaning: "stop what others asked for", Who: "operators"}}}},
+		},
+		Next: "/access?after=main",
 		Chat: "telegram:-1001234567890", Sender: "telegram:4211223344", Chats: []rows.ChatTitle{{JID: "telegram:-1001234567890", Title: "Engineering"}, {JID: "slack:C0ABC"}},
 		Titles: pages.Titles{"telegram:-1001234567890": "Engineering"},
 		Answer: &routeapi.Access{
@@ -116,8 +126,40 @@ func groupSamples() []sample {
 		{name: "no-groups", template: "groups.html", section: "/groups", data: func(now int64) any { return pages.Groups{Now: now} }},
 		{name: "group", template: "group.html", section: "/groups", data: sampleGroup},
 		{name: "group-new", template: "group.html", section: "/groups", data: func(now int64) any { return pages.Group{Now: now, Folder: "main", Config: "{}"} }},
+		{name: "egress", template: "egress.html", section: "/egress", data: sampleEgress},
+		{name: "no-egress", template: "egress.html", section: "/egress", data: func(now int64) any {
+			return pages.Egress{Now: now, Compared: new(egress.Comparison), Draft: egress.Draft{Rule: egress.Rule{Host: "example.com"}}}
+		}},
+		{name: "egress-refused", template: "egress.html", section: "/egress", data: func(now int64) any {
+			return pages.Egress{Now: now, Problem: "host \"https://x\": want a name as in api.github.com"}
+		}},
 		{name: "settings", template: "settings.html", section: "/settings", data: sampleSettings},
 		{name: "no-settings", template: "settings.html", section: "/settings", data: func(now int64) any { return pages.Settings{Now: now} }},
+	}
+}
+
+func sampleRequests(now int64) []*egress.Receipt {
+	return []*egress.Receipt{
+		{ID: 9, At: now - 5000, TurnID: 411, Folder: "acme/eng", Method: "POST", Host: "api.github.com", Port: 443, Path: "/repos/acme/engineering-builds-and-releases/issues/1733/comments?per_page", BytesOut: 412,
+			State: egress.Sent, Status: 201, By: "telegram:42", Secret: "github"},
+		{ID: 8, At: now - 90_000, Folder: "main", Method: "PUT", Host: "files.example.com", Port: 8443, Path: "/x", State: egress.Refused, Reason: "no rule, and no approver can be reached at night"},
+	}
+}
+
+func sampleEgress(now int64) any {
+	line := func(place int, r egress.Rule) pages.EgressRule {
+		return pages.EgressRule{Rule: &r, Place: place, Up: 3, Down: egress.Last, Top: place == 1, Last: place == 3}
+	}
+	return pages.Egress{
+		Now: now, Draft: egress.Draft{Rule: egress.Rule{Host: "api.github.com", Method: "POST", Path: "/repos/acme/", Folder: "acme/eng", Secret: "github"}},
+		Rules: []pages.EgressRule{
+			line(1, egress.Rule{ID: 33, Folder: "acme/eng", Host: "api.github.com", Method: "POST", Path: "/repos/acme/engineering-builds-and-releases/issues/", Action: egress.Inject, Secret: "github", Author: "telegram:4211223344", CreatedAt: now - 7_200_000}),
+			line(2, egress.Rule{ID: 1, Host: "*.githubusercontent.com", Method: "GET", Action: egress.Pass, Author: "preset"}), line(3, egress.Rule{ID: 2, Host: "*", Action: egress.Deny, Author: "cli"}),
+		},
+		Actions: []pages.Option{{Value: "ask", Text: "ask"}, {Value: "inject", Text: "inject", Selected: true}}, Places: []pages.Option{{Value: "0", Text: "before all others"}, {Value: "33", Text: "before rule 33: POST api.github.com/repos/acme/"}},
+		Compared: &egress.Comparison{Requests: 412, Changed: 60,
+			Examples: []egress.Example{{Was: "ask", Would: "inject github", ID: 9, At: now - 5000, Folder: "acme/eng", Request: "POST api.github.com/repos/acme/engineering-builds-and-releases/issues/1733/comments?per_page"}}},
+		Groups: []string{"acme/eng", "main"}, Group: "acme/eng", States: []pages.Option{{Text: "any"}, {Value: "sent", Text: "sent", Selected: true}}, Requests: sampleRequests(now), Next: "/egress?before=8",
 	}
 }
 
@@ -135,9 +177,9 @@ func sampleGroup(now int64) any {
 	return pages.Group{
 		Now: now, Folder: "acme/eng", Name: "Engineering", Config: "{\n  \"access\": [\"telegram:42\"],\n  \"rates\": 20\n}", Version: "0011223344556677", Problem: "config: unknown setting rates",
 		Choice:   pages.AgentChoice{Agent: "codex", Missing: true, Model: "default", Agents: []string{"default", "claude"}, Models: []string{"gpt-5", "gpt-5-mini"}},
-		Warnings: []string{"route 3 lets any user reach group acme/eng: match a sender or a room, or set access in the group's config"}, Chats: []string{"telegram:-1001234567890"}, MoreChats: 3,
+		Warnings: []string{"route 3 lets any user reach group acme/eng: match a sender or a room, or set roles.ask in the group's config"}, Chats: []string{"telegram:-1001234567890"}, MoreChats: 3,
 		Sessions: []rows.TopicSession{{ID: "3f2a9c01-7741", UpdatedAt: now - 60_000}, {Topic: "#deploy", ID: "77aa0011-9021", UpdatedAt: now - 9e7}}, NextSession: "/groups/acme/eng?session=x",
-		Runs: sampleRuns(now),
+		Runs: sampleRuns(now), Requests: sampleRequests(now),
 		Files: pages.Files{
 			Dir: "notes/2026", Up: "/groups/acme/eng?dir=notes", Next: "/groups/acme/eng?after=x", Cut: true,
 			Lines: []pages.FileLine{{Name: "old", Path: "notes/2026/old", Folder: true, At: now - 9e8}, {Name: "a.md", Path: "notes/2026/a.md", Regular: true, Size: 5_300_000, At: now - 100}, {Name: "link"}},
@@ -188,7 +230,7 @@ func sampleRoutes() pages.Routes {
 			{ID: 4, Place: 3, Match: "chat_jid=telegram:-1001234567890", Words: "everything in “Engineering: builds, releases and everything that breaks at night” (telegram:-1001234567890)",
 				Target: "acme/eng#observe", Folder: "acme/eng", Does: "read along by"},
 			{ID: 9, Place: 4, Match: "platform=slack", Words: "everything on Slack", Target: "acme/ops", Folder: "acme/ops", Does: "answered by",
-				Warnings: []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set access in the group's config"}},
+				Warnings: []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set roles.ask in the group's config"}},
 			{ID: 11, Place: 5, Match: "platfrom=discord", Words: "nothing: it cannot be read", Target: "acme/eng", Folder: "acme/eng", Does: "answered by",
 				Problem: `match: unknown key "platfrom": use platform, account, room, chat_jid, sender, sender_name or verb`},
 			{ID: 2, Place: 6, Words: "everything", Target: "daemon:onbod", Does: "asks you to connect the chat"},
@@ -208,7 +250,7 @@ func sampleEditor(now int64) pages.RouteEditor {
 	bad.New, bad.Open, bad.Match, bad.Problem = true, true, "platfrom=discord", `match: unknown key "platfrom": use platform, account, room, chat_jid, sender, sender_name or verb`
 	raw := row(4, "9", "everything on Slack", "answered by acme/ops")
 	raw.Raw, raw.Open, raw.Waiting = true, true, `{"quiet_ms":"3 s"}`
-	raw.Warnings = []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set access in the group's config"}
+	raw.Warnings = []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set roles.ask in the group's config"}
 	return pages.RouteEditor{
 		Digest: strings.Repeat("0", 64), NextKey: "n2", Now: now, Checked: true, Problems: 1, Last: 200,
 		Rows:    []pages.DraftRow{row(1, "7", "everything from telegram:666", "ignored"), open, bad, raw, row(5, "2", "everything", "asks you to connect the chat")},

@@ -130,7 +130,7 @@ func sampleSteps(connected bool) *pages.Steps {
 
 func sampleFacts(now int64) pages.Overview {
 	report := "route 3 matches nothing: match: sender: \"Ann\" is not an id, which has a platform as in telegram:42: use sender_name for a display name\n" +
-		"route 7 (platform=telegram) lets any user reach group main; direct messages of all of them share its sessions: match a sender or a room, or set access in the group's config"
+		"route 7 (platform=telegram) lets any user reach group main; direct messages of all of them share its sessions: match a sender or a room, or set roles.ask in the group's config"
 	return pages.Overview{
 		Facts: status.Facts{
 			Daemons: []status.Daemon{
@@ -330,8 +330,8 @@ func sampleTurn(now int64) any {
 			Plan: []agentproto.Step{{Content: "Read the log of the build", Status: agentproto.StepCompleted}, {Content: "Find the change", Status: agentproto.StepInProgress},
 				{Content: "Say who can fix it", Status: agentproto.StepPending}},
 			Tools: []agentproto.Tool{{Title: "Read build.log", Status: agentproto.ToolDone}, {Title: "git bisect run go test ./pkg/store -run TestWriteOrder", Status: agentproto.ToolFailed}}},
-		Tools:  []factrows.ToolCall{{Tool: "create_reminder", Result: []byte(`{"id":17}`), CreatedAt: now - 500_000}},
-		Runs:   sampleRuns(now),
+		Tools: []factrows.ToolCall{{Tool: "create_reminder", Result: []byte(`{"id":17}`), CreatedAt: now - 500_000}},
+		Runs:  sampleRuns(now), Requests: sampleRequests(now),
 		LogRun: 89, LogCut: true, Log: strings.Repeat("2026-11-23T04:10:00Z tool: go test ./pkg/store -run TestWriteOrder -count 50 -v | tail -100\n", 12),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/egress"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -89,6 +90,7 @@ type TurnPage struct {
 	Work     *store.Progress // the agent's report on its work, nil for none
 	Used     string          // tokens and dollars in words, "" if the agent does not say
 	Tools    []factrows.ToolCall
+	Requests []*egress.Receipt // the newest ones that left its sandbox, or wanted to
 	Runs     []*factrows.RunResult
 	Log      string // the end of the last run's log
 	LogRun   int64  // that run, 0 if there is no log

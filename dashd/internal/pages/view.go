@@ -63,7 +63,7 @@ func navigation() []navGroup {
 			{"/lost", "Lost and found"}}},
 		{"Chats", []Link{{"/chat/", "Web chat"}, {"/chats", "Chats"}, {"/approvals", "Approvals"},
 			{"/engagement", "Engagement"}, {"/reminders", "Reminders"}, {"/polls", "Polls"}}},
-		{"Setup", []Link{{"/groups", "Groups"}, {"/routes", "Routes"}, {"/access", "Access"}, {"/settings", "Settings"},
-			{"/audit", "Changes"}}},
+		{"Setup", []Link{{"/groups", "Groups"}, {"/routes", "Routes"}, {"/access", "Access"}, {"/egress", "Egress"},
+			{"/settings", "Settings"}, {"/audit", "Changes"}}},
 	}
 }

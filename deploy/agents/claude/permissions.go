@@ -22,6 +22,7 @@ func (r *run) askPermission(l line) error {
 		return r.cli.program.Send(answer(l, refusal(l, agentproto.Answer{Problem: problem(err)})))
 	}
 	question := request.Ask(w.Count(request.Hash), r.cfg.redact)
+	question.Tool = l.Request.ToolName
 	r.log("%s %s: asking", l.Request.Subtype, l.Request.ToolName)
 	c := r.cli
 	w.Ask(func(ask func(agentproto.Ask) agentproto.Answer) func() error {

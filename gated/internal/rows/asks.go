@@ -12,16 +12,20 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
 // AsksDue returns open questions whose time is over, or whose message failed for good, oldest first, at most 100.
 func AsksDue(ctx context.Context, r store.Reader, now int64) ([]*msg.Ask, error) {
-	// Those that were asked over a minute (maxSkew) later than now are due as well: the clock was set back.
+	// Those that were asked over a minute (maxSkew) later than now are due as well: the clock was set back. So are
+	// those about a request that has ended: the agent or its proxy may have been killed.
 	const query = `SELECT ` + store.AskColumns + ` FROM asks a INDEXED BY asks_open
 		WHERE a.state = 'open' AND (a.expires_at <= ?1 OR a.created_at > ?1 + 60000
-			OR EXISTS (SELECT 1 FROM messages m WHERE m.id = a.message_id AND m.out_state = 'failed')) ORDER BY a.id LIMIT 100`
+			OR EXISTS (SELECT 1 FROM messages m WHERE m.id = a.message_id AND m.out_state = 'failed')
+			OR substr(a.ask_id, 1, 7) = 'egress:' AND NOT EXISTS (SELECT 1 FROM egress_receipts e INDEXED BY egress_receipts_open
+				WHERE e.ended_at = 0 AND CAST(e.id AS TEXT) = substr(a.ask_id, 73))) ORDER BY a.id LIMIT 100`
 	return r.ReadAsks(ctx, query, now)
 }
 
@@ -71,7 +75,8 @@ type Question struct {
 	Question    string // one line
 	Detail      string // shown as it is below it, "" for nothing
 	Options     []string
-	PayloadHash string // makes it a permission request
+	PayloadHash string              // makes it a permission request
+	About       groupconfig.Subject // of a permission request, for who may answer it
 	Who         msg.Who
 	Name        string // of the assistant that asks
 	Source      string // of the outbound row; "": msg.SourceTool
@@ -147,7 +152,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // mayAsk returns why a turn may not ask a new question, and makes its id unique.
 func mayAsk(tx *store.Tx, t *msg.Turn, a *msg.Ask, known []*msg.Ask) error {
 	if a.Who.None() {
-		return ErrNoUser
+		return fmt.Errorf("%w here: only %s may", ErrNoUser, a.Who.Label)
 	}
 	if t.ThreadID == "" {
 		if has, err := HasTopLevel(store.Uncancelled(), tx.Reader, t.ChatJID); err != nil || !has {
@@ -211,6 +216,11 @@ func AnswerAsk(tx *store.Tx, id int64, option int, sender, name string, at, now 
 	}
 	if msg.IsBudget(a.AskID) && option == 1 {
 		if err := raiseBudget(tx, a, sender, now); err != nil {
+			return err
+		}
+	}
+	if strings.HasPrefix(a.AskID, msg.AskEgress) && a.Option == msg.EgressAlways {
+		if err := allowAlways(tx, a, sender, now); err != nil {
 			return err
 		}
 	}

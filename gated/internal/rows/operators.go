@@ -165,8 +165,8 @@ func operatorMayAnswer(tx *store.Tx, sender string, may bool) error {
 		return err
 	}
 	for _, a := range asks {
-		if a.Who.Everyone || a.Who.Label != msg.WhoOperators && a.Who.Label != msg.WhoApprovers ||
-			may == a.Who.May(sender) {
+		first, _, _ := strings.Cut(a.Who.Label, " and ")
+		if a.Who.Everyone || first != msg.WhoOperators && first != msg.WhoApprovers || may == a.Who.May(sender) {
 			continue
 		}
 		row, err := tx.Message(store.Uncancelled(), a.MessageID)

@@ -21,6 +21,8 @@ const (
 	stopPage    = 200
 	stopChunk   = 10
 	maxStopTime = 20 * time.Millisecond
+	// maxOwn is how many turns of a chat are looked at for those of one sender, most of which belong to others.
+	maxOwn = 2000
 )
 
 // Stop is a /stop that is carried out in pages: it covers the undecided rows of a
@@ -33,6 +35,7 @@ type Stop struct {
 	Thread        *string // of the command's row, "" for no thread; nil: of all threads
 	By            string  // the command's sender
 	Sender        *string // of the rows; nil: of all senders
+	Own           bool    // of the turns only those that By has asked for, which are all ended at once
 	Turn          int64   // only this turn, and the work of groups for it; 0: those of the conversation
 	BeforeMessage int64
 	ThroughTurn   int64
@@ -73,7 +76,7 @@ func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
 // s.Except, and cancels turns. If s.Topic is not nil, only those of the topic; if s.Thread is not nil, only those of
 // the thread; with each the work of groups on its behalf; if s.Sender is not nil, only rows of that sender, but turns
 // of all. With s.Turn it cancels that turn alone, with the work of groups for it, and drops no row of the chat. The
-// caller sets these fields, By and ChatJID. Running turns are all cancelled at once, their runs take no more
+// caller sets these fields, Own, By and ChatJID. Running turns are all cancelled at once, their runs take no more
 // turns; of the rest this is the first page. more means that the rest is left to ContinueStop; until then it is not
 // started. The cancelled turns are returned as they were.
 func StopChat(tx *store.Tx, s Stop, now int64) (cancelled []*msg.Turn, more bool, err error) {
@@ -96,6 +99,9 @@ func StopChat(tx *store.Tx, s Stop, now int64) (cancelled []*msg.Turn, more bool
 	}
 	queued, more, err := stopSome(tx, &s, now)
 	if err == nil && more {
+		if s.Own { // pages, which do not know it, go on with the rows
+			s.ThroughTurn = 0
+		}
 		err = putStop(tx, s)
 	}
 	return append(cancelled, queued...), more, err
@@ -227,8 +233,12 @@ func stopSome(tx *store.Tx, s *Stop, now int64) (cancelled []*msg.Turn, more boo
 		return nil, false, err
 	}
 	var turns []*msg.Turn
+	limit := stopPage
+	if s.Own {
+		limit = maxOwn
+	}
 	for _, jid := range chats {
-		page, err := tx.ReadTurns(store.Uncancelled(), query, jid, s.AfterTurn, s.ThroughTurn, stopPage+1)
+		page, err := tx.ReadTurns(store.Uncancelled(), query, jid, s.AfterTurn, s.ThroughTurn, limit+1)
 		if err != nil {
 			return nil, false, err
 		}
@@ -236,7 +246,7 @@ func stopSome(tx *store.Tx, s *Stop, now int64) (cancelled []*msg.Turn, more boo
 	}
 	slices.SortFunc(turns, func(a, b *msg.Turn) int { return cmp.Compare(a.ID, b.ID) })
 	left := len(turns)
-	for chunk := range slices.Chunk(turns[:min(left, stopPage)], stopChunk) {
+	for chunk := range slices.Chunk(turns[:min(left, limit)], stopChunk) {
 		some, err := cancelTurns(tx, *s, chunk, now)
 		if err != nil {
 			return nil, false, err
@@ -244,11 +254,11 @@ func stopSome(tx *store.Tx, s *Stop, now int64) (cancelled []*msg.Turn, more boo
 		cancelled = append(cancelled, some...)
 		left -= len(chunk)
 		s.AfterTurn = chunk[len(chunk)-1].ID
-		if time.Since(began) > maxStopTime {
+		if time.Since(began) > maxStopTime && !s.Own {
 			break
 		}
 	}
-	return cancelled, moreRows || left > 0, nil
+	return cancelled, moreRows || left > 0 && !s.Own, nil
 }
 
 func cancelTurns(tx *store.Tx, s Stop, turns []*msg.Turn, now int64) (cancelled []*msg.Turn, err error) {
@@ -390,6 +400,13 @@ func ofConversation(tx *store.Tx, s *Stop, t *msg.Turn) (bool, error) {
 	switch {
 	case err != nil || present != s.ChatJID:
 		return false, err
+	case s.Own:
+		asked, err := tx.Message(store.Uncancelled(), t.TriggerMessageID)
+		if err != nil || asked == nil || asked.Payer() != s.By {
+			return false, err
+		}
+	}
+	switch {
 	case s.Turn != 0:
 		return t.ID == s.Turn, nil
 	case s.Topic != nil:

@@ -232,6 +232,73 @@ func TestStopChat_OneThread_KeepsTheOthers(t *testing.T) {
 	}
 }
 
+// Where others operate a group, a /stop ends what its sender has asked for, however much of others waits before it.
+func TestStopChat_Own_EndsWhatItsSenderAskedFor(t *testing.T) {
+	t.Parallel()
+	const ann, bob = "telegram:1", "telegram:2"
+	s := storetest.Open(t)
+	asked := func(sender string, options ...func(*msg.Turn)) *msg.Turn {
+		m := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Sender: sender})
+		return gatedtest.Queued(t, s, append(options, func(turn *msg.Turn) { turn.TriggerMessageID, turn.ThreadID = m.ID, "" })...)
+	}
+	running := asked(bob)
+	gatedtest.Begun(t, s, running)
+	backlog(t, s, 260, `''`) // more than a page
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.Exec(`UPDATE turns SET thread_id = ''`) })
+	own := asked(ann)
+	var undecided []*msg.Message
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		for range 260 {
+			m := &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Sender: ann}
+			if len(undecided) == 0 {
+				m.Sender = bob
+			}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			undecided = append(undecided, m)
+		}
+		return nil
+	})
+	sender, thread := ann, ""
+	stop := rows.Stop{ChatJID: storetest.Chat, By: ann, Sender: &sender, Thread: &thread, Own: true,
+		BeforeMessage: undecided[259].ID + 1}
+	var cancelled []*msg.Turn
+	storetest.Write(t, s, func(tx *store.Tx) (err error) {
+		cancelled, _, err = rows.StopChat(tx, stop, 500)
+		return err
+	})
+	for _, rest := range storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t) {
+		for more := true; more; {
+			storetest.Write(t, s, func(tx *store.Tx) (err error) {
+				var some []*msg.Turn
+				some, more, err = rows.ContinueStop(tx, rest, 600)
+				cancelled = append(cancelled, some...)
+				return err
+			})
+			if left := storetest.Must(rows.Stops(t.Context(), s.Reader, ""))(t); more {
+				rest = left[0]
+			}
+		}
+	}
+	if got := turnIDs(cancelled); !slices.Equal(got, []int64{own.ID}) {
+		t.Errorf("turns %v were cancelled, want %d alone", got, own.ID)
+	}
+	differ(t, "rows", fates(t, s, undecided[0], undecided[1], undecided[258]), []string{"/", "dropped/stopped", "dropped/stopped"})
+	for _, button := range []struct {
+		by   string
+		want int
+	}{{ann, 0}, {bob, 1}} {
+		storetest.Write(t, s, func(tx *store.Tx) (err error) {
+			cancelled, _, err = rows.StopChat(tx, rows.Stop{ChatJID: storetest.Chat, By: button.by, Turn: running.ID, Own: true}, 700)
+			return err
+		})
+		if len(cancelled) != button.want {
+			t.Errorf("the button of bob's turn, pressed by %s, ends %v", button.by, turnIDs(cancelled))
+		}
+	}
+}
+
 func TestStopParked_DropsOlderRowsOfTheSender(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

@@ -30,7 +30,7 @@ func (c *Caller) barred(ctx context.Context, r store.Reader, folder string) (sen
 		return "", nil
 	}
 	members, err := membersOf(ctx, r, folder)
-	if err != nil || members == nil || members.Access == nil {
+	if err != nil || members == nil || members.Open() {
 		return "", err
 	}
 	if c.origin.May(authority.Use, members) != "" {
@@ -63,7 +63,7 @@ func (c *Caller) checkAccess(ctx context.Context, r store.Reader, folder string)
 	sender, err := c.barred(ctx, r, folder)
 	if err == nil && sender != "" {
 		err = refuse("group %s is only for certain users, and %.100s, for whom you work, is none of them: "+
-			"do without it, and tell the user that an operator can add them to its access", folder, sender)
+			"do without it, and tell the user that an operator can give them its role ask", folder, sender)
 	}
 	return err
 }

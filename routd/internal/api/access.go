@@ -92,7 +92,7 @@ func homeOf(table *routing.Table, folder string, of *routeapi.Access) *routeapi.
 		return nil
 	}
 	h := &routeapi.HomeAccess{
-		Folder: folder, Access: m.Access, Admitted: m.Admits(of.Sender, of.Operator),
+		Folder: folder, Roles: m.Roles, Admitted: m.Admits(of.Sender, of.Operator),
 		Reaches: table.Reachable(folder, of.Sender, of.Operator),
 	}
 	if h.Reaches == nil {

@@ -11,6 +11,7 @@ import (
 	"arizuko/gated/gatedtest"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -23,7 +24,7 @@ type access struct {
 	Pinned   string
 	Home     *struct {
 		Folder         string
-		Access         any
+		Roles          groupconfig.Roles
 		Admitted, Pins bool
 		Reaches        []string
 	}
@@ -92,7 +93,7 @@ func TestAccess_Senders_ByRouteAndConfig(t *testing.T) {
 
 func TestAccess_PinAndEngagement_Decide(t *testing.T) {
 	f := newFixture(t)
-	f.must(t, 201, "POST", "/v1/groups", `{"folder":"acme","config":{"pin":"operators"}}`)
+	f.must(t, 201, "POST", "/v1/groups", `{"folder":"acme","config":{"pin":"operators","access":["telegram:7"],"roles":{"operate":"operators"}}}`)
 	f.must(t, 201, "POST", "/v1/groups", `{"folder":"ops"}`)
 	f.must(t, 201, "POST", "/v1/routes", `{"match":"sender=telegram:42","target":"acme"}`)
 	f.must(t, 200, "POST", "/v1/engagement", `{"jid":"telegram:-1","topic":"","folder":"acme"}`)
@@ -100,8 +101,8 @@ func TestAccess_PinAndEngagement_Decide(t *testing.T) {
 	if got := a.Rows[0].Answer; got.Folder != "acme" || got.Reason != msg.ReasonEngaged || !slices.Contains(got.Trace, "acme is engaged here") {
 		t.Errorf("a member of a chat where a group is engaged: %+v", got)
 	}
-	if a.Home.Pins || a.Home.Access != "everyone" {
-		t.Errorf("%+v: only operators pin, everyone has access", a.Home)
+	if a.Home.Pins || a.Home.Roles.Operate == nil || len(a.Home.Roles.Ask) != 1 {
+		t.Errorf("%+v: only operators pin and operate, one user may ask", a.Home)
 	}
 	err := f.st.Write(t.Context(), func(tx *store.Tx) error {
 		if err := tx.PutChat("telegram:-2", msg.ChatGroup, "", 1); err != nil {

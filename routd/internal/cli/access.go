@@ -36,7 +36,7 @@ func (c *verbs) access(ctx context.Context, args []string, out io.Writer) error 
 func printAccess(a *routeapi.Access, out io.Writer) error {
 	sender := a.Sender + ", no operator"
 	if a.Operator {
-		sender = a.Sender + ", an operator: access, rate, reach and pin of a group do not apply"
+		sender = a.Sender + ", an operator: roles, rate, reach and pin of a group do not apply"
 	}
 	heading := []string{"chat", fmt.Sprintf("%s (%s)", a.ChatJID, a.Kind)}
 	if a.Pinned != "" {
@@ -64,10 +64,16 @@ func homeRows(chatJID string, h *routeapi.HomeAccess) [][]string {
 	if h == nil {
 		return [][]string{{"group", "none: commands of a group, pins and @name do nothing here"}}
 	}
-	group := fmt.Sprintf("%s, access %s", h.Folder, h.Access)
+	group := [][]string{{"group", h.Folder}}
 	if !h.Admitted {
-		return [][]string{{"group", group + ": the sender may do nothing here but " +
-			commands(msg.CommandPing, msg.CommandChatID, msg.CommandHelp)}}
+		group[0][1] += ": the sender may do nothing here but " +
+			commands(msg.CommandPing, msg.CommandChatID, msg.CommandHelp)
+	}
+	for _, role := range h.Roles.Lines(nil) {
+		group = append(group, []string{"role " + role.Name, role.Who})
+	}
+	if !h.Admitted {
+		return group
 	}
 	reaches, pins := "no other group", "may not pin the chat: only operators may"
 	if len(h.Reaches) > 0 {
@@ -76,15 +82,16 @@ func homeRows(chatJID string, h *routeapi.HomeAccess) [][]string {
 	if h.Pins {
 		pins = "may pin the chat"
 	}
-	return [][]string{{"group", group}, {"commands", commands(msg.CommandNew, msg.CommandStop, msg.CommandStatus)},
-		{"@name", reaches}, {"pin", pins}}
+	return append(group,
+		[]string{"commands", commands(msg.CommandNew, msg.CommandStop, msg.CommandStatus, msg.CommandWho)},
+		[]string{"@name", reaches}, []string{"pin", pins})
 }
 
 // outcome words the decision on a message.
 func outcome(a *routeapi.Answer, admitted bool) string {
 	switch {
 	case !admitted:
-		return fmt.Sprintf("is dropped (no_access), since the access of %s does not list the sender", a.Folder)
+		return fmt.Sprintf("is dropped (no_access), since the role ask of %s does not list the sender", a.Folder)
 	case a.Action == routeapi.Trigger:
 		return "starts a turn of " + a.Folder
 	case a.Action == routeapi.Observe:

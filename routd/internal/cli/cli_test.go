@@ -115,10 +115,10 @@ func TestCommands_Output(t *testing.T) {
 			"message is observed by acme: route 2 (everything) leads to acme#observe\n" +
 			"mention starts a turn of acme/eng (at most 60 an hour): route 1 (platform=telegram verb=mention) leads to acme/eng\n" +
 			"reply is observed by acme: route 2 (everything) leads to acme#observe\n" +
-			"group acme, access \"everyone\"\ncommands /new, /stop, /status\n@name acme/eng\npin may pin the chat\n"},
+			"group acme\nrole ask everyone\nrole approve operators, and in a direct message its user\nrole operate operators; until it is set, everyone may stop\ncommands /new, /stop, /status, /who\n@name acme/eng\npin may pin the chat\n"},
 		{[]string{"groups", "set", "acme", "--config", `{"access":["telegram:42"],"pin":"operators","reach":"none"}`}, "changed"},
-		{[]string{"access", "telegram:-1", "telegram:7"}, "message is dropped (no_access), since the access of acme does not list the sender: route 2"},
-		{[]string{"access", "telegram:-1", "telegram:7"}, "group acme, access [\"telegram:42\"]: the sender may do nothing here but /ping"},
+		{[]string{"access", "telegram:-1", "telegram:7"}, "message is dropped (no_access), since the role ask of acme does not list the sender: route 2"},
+		{[]string{"access", "telegram:-1", "telegram:7"}, "group acme: the sender may do nothing here but /ping, /chatid, /help\nrole ask operators and telegram:42\n"},
 		{[]string{"access", "telegram:-1", "telegram:42"}, "@name no other group\npin may not pin the chat: only operators may\n"},
 		{[]string{"groups", "set", "acme", "--config", `{}`}, "go by that\nwarning: route 2 (everything) only observes, but"},
 		{[]string{"routes", "rm", "1", "2"}, "removed route 1\nremoved route 2\n"},

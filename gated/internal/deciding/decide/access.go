@@ -113,8 +113,13 @@ func (w *step) refuse(r *Row) {
 	case r.Pin != nil && r.admitted(r.Home):
 		folder = r.Pin.Folder
 	}
-	w.drop(r, msg.ReasonNoAccess, fmt.Sprintf("the config of group %s has access, which does not list %s", folder,
+	w.drop(r, msg.ReasonNoAccess, fmt.Sprintf("the role ask of group %s does not list %s", folder,
 		r.origin().Sender))
+}
+
+// operates reports whether the row's sender operates the chat's group.
+func (r *Row) operates() bool {
+	return r.Operator || r.Home != nil && r.Home.Roles.Operate.Has(r.Sender)
 }
 
 // pins reports whether the row's origin may pin the chat as the row asks for.

@@ -35,7 +35,9 @@ func delegated(kind msg.ReturnKind) func(*Row) {
 // TestStep_OfAnAgent_ActsWithTheAuthorityOfItsOrigin: as a group's access and rate say of the sender who caused it.
 func TestStep_OfAnAgent_ActsWithTheAuthorityOfItsOrigin(t *testing.T) {
 	t.Parallel()
-	closed := func(r *Row) { r.Group = &groupconfig.Members{Access: groupconfig.Access{"telegram:1"}} }
+	closed := func(r *Row) {
+		r.Group = &groupconfig.Members{Roles: groupconfig.Roles{Ask: groupconfig.Role{{Who: "telegram:1"}}}}
+	}
 	forOperator := func(r *Row) { r.ForOperator = true }
 	for name, tc := range map[string]struct {
 		row  Row
@@ -173,11 +175,11 @@ func TestStep_DroppedBySetting_SaysWhich(t *testing.T) {
 	byRoute := func(r *Row) { ignored(r); r.Answer.RouteID = 3 }
 	pinned := func(r *Row) { r.Home, r.Group = nil, nil }
 	for want, f := range map[string]*Facts{
-		"the config of group main has access, which does not list telegram:7": facts(row(1, "hi", to(closed))),
-		"the config of group main has access, which does not list telegram:8": facts(row(1, "hi", to(closed), func(r *Row) { r.Sender = "telegram:8" })),
-		"the config of group main has rate 2, for telegram:7; the next turn":  facts(row(1, "hi", left(0))),
-		"route 3 leads to builtin:drop":                                       facts(row(1, "hi", byRoute)),
-		"the config of group main/eng has access, which does not":             facts(row(1, "@eng", pinned)),
+		"the role ask of group main does not list telegram:7":                facts(row(1, "hi", to(closed))),
+		"the role ask of group main does not list telegram:8":                facts(row(1, "hi", to(closed), func(r *Row) { r.Sender = "telegram:8" })),
+		"the config of group main has rate 2, for telegram:7; the next turn": facts(row(1, "hi", left(0))),
+		"route 3 leads to builtin:drop":                                      facts(row(1, "hi", byRoute)),
+		"the role ask of group main/eng does not":                            facts(row(1, "@eng", pinned)),
 	} {
 		for i := range f.Rows {
 			if p := f.Rows[i].Pin; p != nil {

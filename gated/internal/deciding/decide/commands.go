@@ -20,6 +20,7 @@ const (
 		"soon as routing (routd) answers."
 	textRejected = "This chat is not connected to a group: an operator rejected request %s. " +
 		"What you write is not kept. You can ask again in %d h."
+	textStoppedOwn = "stopped what you asked for; only %s can stop what others asked for"
 	textFileUnread = ". The file that came with it was not read: send it again if it matters."
 	textReserved   = "Topics of d and a number, such as #d9, are for delegated work: choose another name. " +
 		"Nothing has changed."
@@ -42,7 +43,7 @@ func (w *step) command(r *Row) bool {
 		return true
 	case r.Foreign && !r.Known:
 		return false // routd says whether the chat's group admits its sender
-	case (name == msg.CommandAgent || name == msg.CommandModel) && !r.Known:
+	case (name == msg.CommandAgent || name == msg.CommandModel || name == msg.CommandWho) && !r.Known:
 		return false // they are about the chat's group
 	case name == msg.CommandNew && (w.f.Routd != RoutdAnswers || !r.Known):
 		return false // the text before it belongs to the session that it ends, too
@@ -78,7 +79,7 @@ func (w *step) command(r *Row) bool {
 		w.stop(r) // whatever the chat's group: its route may be gone while its turns run
 	default:
 		w.calls = append(w.calls, r.ID)
-		ask := AskService{Row: r.ID, Service: serviceOf(name), Operator: r.Operator}
+		ask := AskService{Row: r.ID, Service: serviceOf(name), Operator: r.operates()}
 		if r.Known {
 			ask.Folder = r.Answer.Home
 		}
@@ -205,16 +206,22 @@ const noSender = "?"
 // stop cancels the turns of the conversation in which it is written, and drops the rows that it holds. In the web chat
 // that is a topic, elsewhere a thread, or everything outside of threads. Other turns of the chat, and those of the
 // group's other chats, go on. In a chat without a group, where any stranger may write the command, the messages of
-// others go on waiting, unless an operator writes it. The button under an answer ends that turn alone.
+// others go on waiting, unless an operator writes it. The button under an answer ends that turn alone. Where a group
+// says who operates it, other users end only what they have asked for, unless the chat is theirs alone.
 func (w *step) stop(r *Row) {
+	text, only := "stopped", r.Home != nil && r.Home.Roles.Operate != nil && !r.operates() &&
+		w.f.Chat.Kind != msg.ChatDM
+	if only {
+		text = fmt.Sprintf(textStoppedOwn, msg.EscapeLine(r.Home.Roles.Operate.Words(msg.WhoOperate, nil)))
+	}
 	if r.StopsTurn != 0 {
-		w.add(StopTurn{Row: r.ID, Turn: r.StopsTurn, Sender: r.Sender})
-		w.answer(r, "stopped")
+		w.add(StopTurn{Row: r.ID, Turn: r.StopsTurn, Sender: r.Sender, Own: only})
+		w.answer(r, text)
 		w.ended = true
 		return
 	}
 	e := StopChat{
-		Row: r.ID, By: r.Sender, ThreadID: r.ThreadID,
+		Row: r.ID, By: r.Sender, ThreadID: r.ThreadID, Own: only,
 		Except: append(slices.Concat(w.f.InCall, w.calls), r.ID), // services decide these
 	}
 	own := cmp.Or(r.Sender, noSender)
@@ -223,7 +230,7 @@ func (w *step) stop(r *Row) {
 	}
 	folder := ""
 	if r.Known && r.Answer.Error == "" {
-		if folder = r.Answer.Home; folder == "" {
+		if folder = r.Answer.Home; folder == "" || only {
 			e.Only = own
 		}
 	}
@@ -234,7 +241,6 @@ func (w *step) stop(r *Row) {
 		w.add(e)
 		w.add(StopParked{Row: r.ID, ThreadID: r.ThreadID, Sender: own})
 	}
-	text := "stopped"
 	if hasFiles(r.Message) {
 		text += textFileUnread
 	}

@@ -66,15 +66,33 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"new that routd refused", facts(row(2, "/new", command, answer(routeapi.Answer{Error: "odd"}))),
 			"2 command/command; Reply{Row:2 Source:command Text:" + textRefused + "}"},
 		{"stop where no group is left", facts(row(2, "/stop", command, func(r *Row) { r.Answer.Home = "" })),
-			"StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only:telegram:7 Except:[2]}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+			"StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only:telegram:7 Except:[2] Own:false}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
 		{"stop of an ignored sender", facts(row(2, "/stop", command, ignored)), "2 dropped/builtin_drop"},
 		{"no group", requested(Request{}, row(2, "/new", command, func(r *Row) { r.Answer.Home = "" })), "2 command/command; Reply{Row:2 Source:command Text:" + textNoGroup + "}"},
 		{"new with text", facts(row(1, "a", quiet), row(2, "/new go", command), row(3, "b")),
 			"turn main [1]; 2 command/command main; ResetSession{Row:2 Folder:main Topic:}; turn main [2=go]"},
 		{"stop", facts(row(1, "a"), row(2, "/stop", command), row(3, "b")),
-			"StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[2]}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+			"StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[2] Own:false}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+		{"stop where others operate", func() *Facts {
+			f := facts(row(2, "/stop", command, to(operated)))
+			f.Chat.Kind = msg.ChatGroup
+			return f
+		}(),
+			"StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only:telegram:7 Except:[2] Own:true}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:" +
+				"stopped what you asked for; only operators and the users who operate this group (telegram:42) can stop what others asked for}"},
+		{"stop by the one who operates", facts(row(2, "/stop", command, to(operated), func(r *Row) { r.Sender = "telegram:42" })),
+			"StopChat{Row:2 By:telegram:42 ThreadID: Topic: OneTopic:false Only: Except:[2] Own:false}; StopParked{Row:2 ThreadID: Sender:telegram:42}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+		{"stop in a direct chat where others operate", facts(row(2, "/stop", command, to(operated))),
+			"StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[2] Own:false}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+		{"model by a member", facts(row(2, "/model big", command, to(operated))), "AskService{Row:2 Service:gated RouteID:0 Folder:main Operator:false}"},
+		{"model by the one who operates", facts(row(2, "/model big", command, to(operated), func(r *Row) { r.Sender = "telegram:42" })),
+			"AskService{Row:2 Service:gated RouteID:0 Folder:main Operator:true}"},
+		{"who", facts(row(2, "/who", command)), "AskService{Row:2 Service:gated RouteID:0 Folder:main Operator:false}"},
+		{"who, not admitted", facts(row(2, "/who", command, to(closed))), "2 dropped/no_access"},
+		{"approve by the one who operates", facts(row(2, "/approve X", command, to(operated), func(r *Row) { r.Sender = "telegram:42" })),
+			"2 command/command; Reply{Row:2 Source:command Text:Only operators can do that.}"},
 		{"stop leaves the rows of services alone", facts(row(1, "/status", command), row(2, "/stop", command)),
-			"AskService{Row:1 Service:dashd RouteID:0 Folder:main Operator:false}; StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[1 2]}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+			"AskService{Row:1 Service:dashd RouteID:0 Folder:main Operator:false}; StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[1 2] Own:false}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
 		{"a command that came too late", facts(row(2, "/stop", func(r *Row) { r.Timestamp -= 3 * 86_400_000 }, command)),
 			"Reply{Row:2 Source:notice Text:" + OfflineNotice + "}; 2 observed/stale main"},
 
@@ -173,7 +191,7 @@ func TestStep_RoutdSlowOrAway_OnlyCommandsThatNeedNoAnswer(t *testing.T) {
 	f := facts(row(1, "a", unanswered), row(2, "/stop", command, unanswered))
 	for _, f.Routd = range []Routd{RoutdSlow, RoutdAway} { // in whatever group the chat is
 		next, effects := Step(State{}, f)
-		diff(t, "stop acts on the chat alone", said(effects[1:3]), "StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[2]}; StopParked{Row:2 ThreadID: Sender:telegram:7}")
+		diff(t, "stop acts on the chat alone", said(effects[1:3]), "StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[2] Own:false}; StopParked{Row:2 ThreadID: Sender:telegram:7}")
 		if !next.Again {
 			t.Errorf("state %+v", next)
 		}

@@ -93,6 +93,7 @@ type StopChat struct {
 	OneTopic bool   // of a web chat: only Topic is stopped, in any thread
 	Only     string // of the undecided rows those of this sender alone are dropped, "" for all
 	Except   []int64
+	Own      bool // only the turns that By has asked for
 }
 
 // StopParked drops the parked rows before Row of a thread of the chat: those of a sender, "" for all.
@@ -106,6 +107,7 @@ type StopParked struct {
 type StopTurn struct {
 	Row, Turn int64
 	Sender    string
+	Own       bool // only if Sender has asked for it
 }
 
 // ReplaceContent applies an edit to its undecided target.
@@ -143,7 +145,7 @@ type AskService struct {
 	Service  string // one of those below, or daemon:NAME
 	RouteID  int64  // of a daemon
 	Folder   string // the chat's group, for commands about it
-	Operator bool   // an operator wrote the command
+	Operator bool   // one who operates that group wrote the command
 }
 
 // Services that answer commands. gated itself answers those that take many reads.
@@ -157,7 +159,7 @@ func serviceOf(command string) string {
 	switch command {
 	case msg.CommandStatus:
 		return Dashd
-	case msg.CommandWhy, msg.CommandAgent, msg.CommandModel:
+	case msg.CommandWhy, msg.CommandWho, msg.CommandAgent, msg.CommandModel:
 		return Gated
 	}
 	return Onbod

@@ -67,11 +67,12 @@ func answer(a routeapi.Answer) func(*Row) {
 	return func(r *Row) { a.Impulse = impulse(); r.Answer = a }
 }
 
-// closed is a group that admits another sender than the rows', noPins one that only
-// operators pin.
+// closed is a group that admits another sender than the rows', operated one that another one operates, noPins one that
+// only operators pin.
 var (
-	closed = &groupconfig.Members{Access: groupconfig.Access{"telegram:42"}}
-	noPins = &groupconfig.Members{NoPins: true}
+	closed   = &groupconfig.Members{Roles: groupconfig.Roles{Ask: groupconfig.Role{{Who: "telegram:42"}}}}
+	operated = &groupconfig.Members{Roles: groupconfig.Roles{Operate: groupconfig.Role{{Who: "telegram:42"}}}}
+	noPins   = &groupconfig.Members{NoPins: true}
 )
 
 func to(m *groupconfig.Members) func(*Row) { return func(r *Row) { r.Home, r.Group = m, m } }

@@ -86,13 +86,13 @@ func TestStep_ChatWithoutGroup_AsksOnce(t *testing.T) {
 			"1 command/command; Reply{Row:1 Source:command Text:" + textNoGroup + "}"},
 		{"ping", requested(pending, row(1, "/ping", command, alone)), "1 command/command; Reply{Row:1 Source:command Text:pong}"},
 		{"stop", requested(pending, row(1, "/stop", command, alone)),
-			"StopChat{Row:1 By:telegram:7 ThreadID: Topic: OneTopic:false Only:telegram:7 Except:[1]}; StopParked{Row:1 ThreadID: Sender:telegram:7}; 1 command/command; Reply{Row:1 Source:command Text:stopped}"},
+			"StopChat{Row:1 By:telegram:7 ThreadID: Topic: OneTopic:false Only:telegram:7 Except:[1] Own:false}; StopParked{Row:1 ThreadID: Sender:telegram:7}; 1 command/command; Reply{Row:1 Source:command Text:stopped}"},
 		{"stop without a sender drops the messages of none", requested(pending, row(1, "/stop", command, alone, func(r *Row) { r.Sender = "" })),
-			"StopChat{Row:1 By: ThreadID: Topic: OneTopic:false Only:? Except:[1]}; StopParked{Row:1 ThreadID: Sender:?}; 1 command/command; Reply{Row:1 Source:command Text:stopped}"},
+			"StopChat{Row:1 By: ThreadID: Topic: OneTopic:false Only:? Except:[1] Own:false}; StopParked{Row:1 ThreadID: Sender:?}; 1 command/command; Reply{Row:1 Source:command Text:stopped}"},
 		{"stop, onbod is called", requested(out, row(1, "a", alone), row(2, "/stop", command, alone)),
-			"StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only:telegram:7 Except:[2]}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+			"StopChat{Row:2 By:telegram:7 ThreadID: Topic: OneTopic:false Only:telegram:7 Except:[2] Own:false}; StopParked{Row:2 ThreadID: Sender:telegram:7}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
 		{"stop of an operator", requested(pending, row(1, "/stop", command, alone, operator)),
-			"StopChat{Row:1 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[1]}; StopParked{Row:1 ThreadID: Sender:}; 1 command/command; Reply{Row:1 Source:command Text:stopped}"},
+			"StopChat{Row:1 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[1] Own:false}; StopParked{Row:1 ThreadID: Sender:}; 1 command/command; Reply{Row:1 Source:command Text:stopped}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

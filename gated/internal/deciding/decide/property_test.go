@@ -64,7 +64,7 @@ func drawMembers(t *rapid.T, r *Row) {
 			Rate: rapid.IntRange(0, 2).Draw(t, "rate"), OwnGroup: rapid.Bool().Draw(t, "reach"), NoPins: rapid.Bool().Draw(t, "pin"),
 		}
 		if rapid.Bool().Draw(t, "access") {
-			m.Access = closed.Access
+			m.Roles.Ask = closed.Roles.Ask
 		}
 		return m
 	})

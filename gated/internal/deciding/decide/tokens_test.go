@@ -90,7 +90,7 @@ func TestStep_CommandOrToken_IsOursAlone(t *testing.T) {
 		pinned = "1 sticky/sticky_topic; PinTopic{Row:1 Topic:#trip}; Reply{Row:1 Source:command Text:topic → trip}"
 		inTrip = "1 prefix/prefix_topic main; turn main#trip [1=]"
 		reset  = "1 command/command main; ResetSession{Row:1 Folder:main Topic:}; "
-		stops  = "StopChat{Row:1 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[1]}; StopParked{Row:1 ThreadID: Sender:telegram:7}; " +
+		stops  = "StopChat{Row:1 By:telegram:7 ThreadID: Topic: OneTopic:false Only: Except:[1] Own:false}; StopParked{Row:1 ThreadID: Sender:telegram:7}; " +
 			"1 command/command; Reply{Row:1 Source:command Text:stopped"
 	)
 	for i, tt := range []struct {

@@ -113,7 +113,7 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) error {
 	case decide.StopChat:
 		return p.stopChat(tx, &e)
 	case decide.StopTurn:
-		return p.stop(tx, rows.Stop{ChatJID: chat, By: e.Sender, Turn: e.Turn})
+		return p.stop(tx, rows.Stop{ChatJID: chat, By: e.Sender, Turn: e.Turn, Own: e.Own})
 	case decide.StopParked:
 		return rows.StopParked(tx, chat, e.ThreadID, some(e.Sender), e.Row, now)
 	case decide.CountVote:
@@ -393,7 +393,8 @@ func (g *Gateway) act(p *plan) {
 
 // stopChat ends the open turns and rows of a conversation, a page of them; agents.Run ends the rest.
 func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
-	s := rows.Stop{ChatJID: p.batch.Chat.JID, By: e.By, BeforeMessage: e.Row, Sender: some(e.Only), Except: e.Except}
+	s := rows.Stop{ChatJID: p.batch.Chat.JID, By: e.By, BeforeMessage: e.Row, Sender: some(e.Only), Own: e.Own,
+		Except: e.Except}
 	if e.OneTopic {
 		s.Topic = &e.Topic
 	} else {

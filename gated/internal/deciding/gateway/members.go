@@ -59,7 +59,7 @@ func (m *members) reportInvalid(group *msg.Group, err error) {
 		return
 	}
 	m.invalid[group.Folder] = string(group.Config)
-	m.log.Error("group has an invalid configuration: only operators may do what its unreadable access, "+
+	m.log.Error("group has an invalid configuration: only operators may do what its unreadable roles, "+
 		"reach and pin would say",
 		"folder", group.Folder, "err", err)
 }

@@ -40,7 +40,7 @@ type choice struct {
 
 	folder   string
 	chat     string // in which it was written
-	operator bool
+	operator bool   // the sender operates the group
 	by       string // the sender
 	wanted   string // "" to show
 
@@ -76,12 +76,11 @@ func (c *choice) read(ctx context.Context, command func(context.Context) (string
 			"the config of the group is invalid: %w; correct it in the dashboard or with `routd groups set`", err)
 	}
 	if c.wanted != "" && !c.operator {
-		return textOperatorsOnly, nil
+		return fmt.Sprintf("Only %s can do that.",
+			msg.EscapeLine(c.own.Roles.Operate.Words(msg.WhoOperate, c.nameOf(ctx)))), nil
 	}
 	return command(ctx)
 }
-
-const textOperatorsOnly = "Only operators can do that."
 
 // agent shows the agents, or switches the group to one of them.
 func (c *choice) agent(ctx context.Context) (string, error) {

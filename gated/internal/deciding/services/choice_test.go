@@ -16,6 +16,7 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // withAgents makes the gateway one with the agents codex and gemini, whose routd stores the choice of main as it would.
@@ -95,6 +96,31 @@ func TestAgent_Member_SeesAndDoesNotSwitch(t *testing.T) {
 		if got := h.asks(text, "", member); got != "Only operators can do that." || len(*calls) != 0 {
 			t.Errorf("%s: %q, %v", text, got, *calls)
 		}
+	}
+}
+
+func TestWho_ListsRoles_AndARefusalNamesWhoMay(t *testing.T) {
+	h := parallel(t)
+	h.withAgents()
+	ann := storetest.Inbound(t, h.st, storetest.Chat, "hi")
+	h.write(func(tx *store.Tx) error {
+		return tx.Exec(`UPDATE messages SET sender = 'telegram:42', sender_name = 'Ann_*' WHERE id = ?`, ann.ID)
+	})
+	h.setConfig(json.RawMessage(`{"roles":{"ask":["telegram:7"],"operate":["telegram:42"]}}`))
+	member := func(m *msg.Message) { m.Sender = "telegram:7" }
+	const list = "In the group main, where operators may do everything:\n- ask (write to the agent): operators and telegram:7\n" +
+		"- approve (answer its permission requests): operators, and in a direct message its user\n" +
+		"- operate (stop what others asked for, choose agent and model, raise budgets): operators and Ann\\_\\*, telegram:42"
+	if got := h.asks("/who", "", member); got != list {
+		t.Errorf("who:\n%s\nwant\n%s", got, list)
+	}
+	const refused = "Only operators and the users who operate this group (Ann\\_\\*, telegram:42) can do that."
+	if got := h.asks("/agent codex", "", member); got != refused {
+		t.Errorf("refused: %s", got)
+	}
+	h.setConfig(json.RawMessage(`{"roles":{"ask":["Dan"]},"model":"m"}`))
+	if got := h.asks("/who", "", member); !strings.Contains(got, "(write to the agent): operators\n") {
+		t.Errorf("of an invalid configuration: %s", got)
 	}
 }
 

@@ -238,6 +238,8 @@ func (s *Services) answerCommand(ctx context.Context, p decide.AskService, m *ms
 		return c.answer(ctx, c.agent)
 	case msg.CommandModel:
 		return c.answer(ctx, c.model)
+	case msg.CommandWho:
+		return s.who(ctx, p.Folder)
 	}
 	return s.explain(ctx, m, args)
 }

@@ -31,7 +31,7 @@ type Agents interface {
 	Revived()
 }
 
-// API serves /v1/turns, /v1/asks, /v1/messages, /v1/operators and /v1/spend.
+// API serves /v1/turns, /v1/asks, /v1/messages, /v1/operators, /v1/spend and /v1/egress.
 type API struct {
 	Store  *store.Store
 	Agents Agents
@@ -58,6 +58,7 @@ func (a API) Mount(r chi.Router) {
 	r.Post("/v1/operators/code", endpoint.Handler(http.StatusCreated, a.makeOperatorCode))
 	r.Post("/v1/operators/remove", endpoint.Handler(http.StatusOK, a.removeOperator))
 	r.Get("/v1/spend", endpoint.Handler(http.StatusOK, a.spend))
+	a.mountEgress(r)
 }
 
 func (a API) list(r *http.Request) (any, error) {

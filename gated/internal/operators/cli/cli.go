@@ -30,8 +30,9 @@ const localOperator = "local:operator"
 func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 	c := &verbs{cli.Daemon{Name: "gated", Connect: connect}}
 	return map[string]cli.Func{
-		"broadcast": c.broadcast, "cancel": c.changeTurn("cancel"), "lost": c.lost, "reminders": c.reminders,
-		"replay": c.replay, "retry": c.changeTurn("retry"), "spend": c.spend,
+		"broadcast": c.broadcast, "cancel": c.changeTurn("cancel"), "egress": c.egress, "lost": c.lost,
+		"reminders": c.reminders,
+		"replay":    c.replay, "retry": c.changeTurn("retry"), "spend": c.spend,
 	}
 }
 

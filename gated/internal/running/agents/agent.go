@@ -46,6 +46,7 @@ type agent struct {
 	queue    *queue.GroupQueue
 	inbox    *mailbox // of its run
 	access   Access
+	egress   Egress
 	proc     *runtime.Proc
 	piped    atomic.Bool  // it has several unanswered turns
 	holds    atomic.Value // the ids of its unanswered turns, as in rows.RunState
@@ -87,7 +88,8 @@ func (a *agent) spec() (s runtime.Spec, err error) {
 	dir, user, err := a.groups.dir(a.row.Folder)
 	return runtime.Spec{
 		RunID: a.row.ID, Dir: dir, Folder: a.row.Folder, User: user,
-		Command: a.setup.Agent.Command, Image: a.setup.Agent.Image, Env: a.setup.env,
+		Command: a.setup.Agent.Command, Image: a.setup.Agent.Image, Env: slices.Concat(a.setup.env, a.egress.Env),
+		Network: runtime.Network(a.setup.Agent.Network), Proxy: a.egress.Proxy, Bundle: a.egress.Bundle,
 		Limits: a.setup.Limits, Required: a.setup.required, OutputGrace: a.env.cfg.Graces.EOF,
 		Data: a.env.cfg.Data, Redact: a.setup.redact,
 		LogPath: filepath.Join(a.env.cfg.Logs, filepath.FromSlash(a.row.Folder), fmt.Sprintf("run-%d.log", a.row.ID)),

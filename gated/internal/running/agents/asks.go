@@ -72,10 +72,14 @@ func (r *run) ask(e *agentproto.Event) {
 		return
 	}
 	a := asking{turn: t.ID, id: e.Ask.ID, hash: e.Ask.PayloadHash}
+	id := e.Ask.ID
+	if msg.IsBudget(id) || strings.HasPrefix(id, msg.AskEgress) { // an id of gated's own questions
+		id = "agent-" + id
+	}
 	r.guard(t, func() {
 		stored, err := r.m.asks.Ask(t, &rows.Question{
-			AskID: e.Ask.ID, Question: e.Ask.Question, Detail: e.Ask.Detail, Options: e.Ask.Options,
-			PayloadHash: e.Ask.PayloadHash,
+			AskID: id, Question: e.Ask.Question, Detail: e.Ask.Detail, Options: e.Ask.Options,
+			PayloadHash: e.Ask.PayloadHash, About: groupconfig.Subject{Tool: e.Ask.Tool},
 		}, e.Ask.Check(), r.setup.redact)
 		switch {
 		case err == nil:
@@ -228,10 +232,7 @@ func (a *Asks) Ask(t *msg.Turn, q *rows.Question, problem error, redact func(str
 	if err := show(q, redact); err != nil {
 		return nil, err
 	}
-	if msg.IsBudget(q.AskID) { // an id of gated's own questions
-		q.AskID = "agent-" + q.AskID
-	}
-	if q.Who, q.Name, err = a.whoMay(t, q.PayloadHash != ""); err != nil {
+	if q.Who, q.Name, err = a.whoMay(t, q.PayloadHash != "", q.About); err != nil {
 		return nil, err
 	}
 	var refused error
@@ -281,30 +282,37 @@ func shorten(text string, limit int) string {
 	return kept
 }
 
-// whoMay resolves who may answer a question of a turn, and by which name its agent asks.
-func (a *Asks) whoMay(t *msg.Turn, permission bool) (who msg.Who, name string, err error) {
+// whoMay resolves who may answer a question of a turn, and by which name its agent asks. about is what a permission
+// request is about: of those whose role is limited, only some may answer it.
+func (a *Asks) whoMay(t *msg.Turn, permission bool, about groupconfig.Subject) (who msg.Who, name string, err error) {
 	config, problems, err := a.groups.config(t.Folder)
 	if err != nil {
 		return who, "", err
 	}
 	name = cmp.Or(config.AssistantName, a.env.cfg.Defaults.AssistantName)
-	approvers := config.Approvers
+	approvers := config.Roles.Approve.For(about)
 	if problems != nil { // then operators alone
-		approvers = groupconfig.Approvers{}
+		approvers = groupconfig.Role{}
 	}
 	kind, err := rows.ChatKind(a.env.ctx, a.env.st.Reader, t.ChatJID)
 	if err != nil {
 		return who, "", err
 	}
-	if permission {
-		return a.approvers(t.ChatJID, approvers, kind), name, nil
-	}
-	if kind == msg.ChatDM {
-		return msg.Who{Everyone: true}, name, nil
-	}
 	asker, err := a.env.st.Message(a.env.ctx, t.TriggerMessageID)
 	switch {
-	case err != nil || asker == nil || asker.Direction != msg.In:
+	case err != nil:
+		return who, "", err
+	case about.Host != "" && asker != nil && asker.Source == msg.SourceReminder:
+		return who, "", fmt.Errorf("a reminder began this turn, and users may not be there: %w", rows.ErrNoUser)
+	case permission && (approvers != nil || kind != msg.ChatDM):
+		who = a.env.holders(t.ChatJID, approvers, msg.WhoApprovers)
+		if about.Host != "" && kind == msg.ChatDM && asker != nil && !asker.IsBot && !who.May(asker.Sender) {
+			who.Senders = nil // they would not see it
+		}
+		return who, name, nil
+	case kind == msg.ChatDM:
+		return msg.Who{Everyone: true}, name, nil
+	case asker == nil || asker.Direction != msg.In:
 	case asker.Sender == msg.WebOperator: // which is each user of the web chat
 		return msg.Who{Everyone: true}, name, nil
 	case !asker.IsBot && asker.Sender != "":
@@ -312,18 +320,23 @@ func (a *Asks) whoMay(t *msg.Turn, permission bool) (who msg.Who, name string, e
 	case asker.Source == msg.SourceReminder && msg.FamilyOf(asker.OnBehalfOf) == msg.FamilyOf(t.ChatJID):
 		return msg.Who{Senders: []string{asker.OnBehalfOf}, Label: msg.WhoReminds}, name, nil
 	}
-	return a.approvers(t.ChatJID, groupconfig.Approvers{}, kind), name, err
+	return OperatorsOf(a.env.operators(), t.ChatJID), name, err
 }
 
-// approvers are operators and those whom a group's configuration names. In a direct message the default is its user.
-func (a *Asks) approvers(chatJID string, approvers groupconfig.Approvers, kind msg.ChatKind) msg.Who {
-	if approvers.Everyone() || approvers == nil && kind == msg.ChatDM {
+// holders are operators, and those who have a role of a chat's group. title is what those are called.
+func (e *env) holders(chatJID string, role groupconfig.Role, title string) msg.Who {
+	if role.Everyone() {
 		return msg.Who{Everyone: true}
 	}
-	who := OperatorsOf(a.env.operators(), chatJID)
-	if len(approvers) > 0 {
-		who.Label = msg.WhoApprovers
-		who.Senders = append(who.Senders, approvers...)
+	who := OperatorsOf(e.operators(), chatJID)
+	who.Label = role.Words(title, func(sender string) string {
+		name, _ := e.st.SenderName(e.ctx, sender) // the id stands beside it
+		return name
+	})
+	for _, sender := range role.Senders() {
+		if msg.FamilyOf(sender) == msg.FamilyOf(chatJID) { // others cannot answer there
+			who.Senders = append(who.Senders, sender)
+		}
 	}
 	return who
 }

@@ -9,6 +9,7 @@ import (
 
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -69,7 +70,7 @@ func TestAsk_CannotBeAsked_IsRefusedAtOnce(t *testing.T) {
 	}
 	for ask, want := range map[string]string{
 		`!ask "askId":"q","question":"Which?","options":["one"]`:                      `q: "" refused by "" for "" a question has 2 to 10 options, not 1`,
-		`!ask "askId":"q","question":"Which?","options":["a","b"],"payload_hash":"h"`: `q: "" refused by "" for "h" no user may answer`,
+		`!ask "askId":"q","question":"Which?","options":["a","b"],"payload_hash":"h"`: `q: "" refused by "" for "h" no user may answer here: only operators may`,
 		`!ask "turnId":"999","askId":"q","question":"Which?","options":["a","b"]`:     `q: "" refused by "" for "" it is of no open turn`,
 	} {
 		if got := r.answered(r.ask(ask, chat("telegram:-5")))[0]; got != want {
@@ -158,14 +159,16 @@ func TestAsk_TurnIsCancelled_EndsIt(t *testing.T) {
 func TestAsk_IdOfGatedsOwn_IsAnotherQuestion(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
-	turn := r.ask(strings.Replace(question, `"q"`, `"budget"`, 1))
-	a := r.asks(turn, 1)[0]
-	if a.AskID != "agent-budget" {
-		t.Errorf("stored as %q", a.AskID)
-	}
-	r.choose(a, 1)
-	if got := r.answered(turn)[0]; !strings.Contains(got, `budget: "one" answered`) {
-		t.Errorf("the turn said %q", got)
+	for _, id := range []string{"budget", "egress:0123:7"} {
+		turn := r.ask(strings.Replace(question, `"q"`, `"`+id+`"`, 1))
+		a := r.asks(turn, 1)[0]
+		if a.AskID != "agent-"+id {
+			t.Errorf("stored as %q", a.AskID)
+		}
+		r.choose(a, 1)
+		if got := r.answered(turn)[0]; !strings.Contains(got, id+`: "one" answered`) {
+			t.Errorf("the turn said %q", got)
+		}
 	}
 }
 
@@ -203,18 +206,38 @@ func TestAsk_Permission_IsShownWholeOrRefused(t *testing.T) {
 	}
 }
 
+// A user whose role is limited to a tool may answer about the tool that the agent names.
+func TestAsk_Tool_IsWhatALimitedApproverMayAllow(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, operators)
+	r.configure("main", `{"roles":{"approve":[{"who":"telegram:8","tools":["Bash"]}]}}`)
+	for tool, want := range map[string]bool{"Bash": true, "Write": false, "": false} {
+		turn := r.ask(`!ask "askId":"q","question":"Run it?","options":["one","two"],"payload_hash":"h","tool":"` + tool + `"`)
+		a := r.asks(turn, 1)[0]
+		if a.Who.May("telegram:8") != want || !a.Who.May("telegram:77") {
+			t.Errorf("%q may be allowed by %+v", tool, a.Who)
+		}
+		r.choose(a, 1)
+		r.answered(turn)
+	}
+}
+
 func TestWhoMay_ByChatAndConfiguration(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, operators)
 	ops := msg.Who{Label: "operators", Senders: []string{"telegram:77"}}
+	const limited = `{"roles":{"approve":[{"who":"telegram:8","hosts":["api.github.com"],"tools":["Bash"]}]}} ` // and a host
 	for i, tt := range []struct {
 		chat, config string
 		permission   bool
 		want         msg.Who
 	}{
+		{"telegram:-5", limited + "api.github.com", true, msg.Who{Label: "operators and the approvers of this group (ann, telegram:8 (api.github.com, Bash))", Senders: []string{"telegram:77", "telegram:8"}}},
+		{"telegram:-5", limited + "example.com", true, ops},
+		{"telegram:5", limited + "example.com", true, ops},
 		{"telegram:5", `{}`, true, msg.Who{Everyone: true}},
 		{"telegram:5", `{"approvers":"operators"}`, true, ops},
-		{"telegram:5", `{"approvers":["telegram:8"]}`, true, msg.Who{Label: "the approvers of this group", Senders: []string{"telegram:77", "telegram:8"}}},
+		{"telegram:5", `{"approvers":["telegram:8"]}`, true, msg.Who{Label: "operators and the approvers of this group (ann, telegram:8)", Senders: []string{"telegram:77", "telegram:8"}}},
 		{"telegram:-5", `{}`, true, ops},
 		{"telegram:-5", `{"approvers":"everyone"}`, true, msg.Who{Everyone: true}},
 		{"telegram:-5", `{"approvers":"all"}`, true, ops},
@@ -226,7 +249,11 @@ func TestWhoMay_ByChatAndConfiguration(t *testing.T) {
 		{"telegram:-5", "discord:8", false, ops},
 		{"telegram:-5", "telegram:8", true, ops},
 	} {
-		row, config := &msg.Message{Content: "x"}, tt.config
+		row, config, about := &msg.Message{Content: "x"}, tt.config, groupconfig.Subject{}
+		if host, is := strings.CutPrefix(config, limited); is {
+			config, about.Host = strings.TrimSpace(limited), host
+			r.store(newTurn(chat("telegram:8")), &msg.Message{Content: "x", Sender: "telegram:8", SenderName: "ann"})
+		}
 		switch {
 		case config != "" && config[0] != '{': // of a reminder's payer
 			row, config = &msg.Message{ChatJID: "group:main", Sender: "reminder:1", SenderName: "reminder", IsBot: true, OnBehalfOf: config, Source: msg.SourceReminder}, `{}`
@@ -240,10 +267,42 @@ func TestWhoMay_ByChatAndConfiguration(t *testing.T) {
 		})
 		turn := newTurn(chat(tt.chat), group(folder))
 		r.store(turn, row)
-		got, _, err := r.m.asks.whoMay(turn, tt.permission)
+		got, _, err := r.m.asks.whoMay(turn, tt.permission, about)
 		if err != nil {
 			t.Fatal(err)
 		}
 		diff(t, tt.chat+" "+tt.config, got, tt.want)
+	}
+}
+
+// A request of an agent is asked about only where a user can answer now.
+func TestAsk_Request_NeedsAUserWhoIsThere(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	const approvers = `{"roles":{"approve":["telegram:8"]}}`
+	for i, tt := range []struct{ chat, config, sender, source, want string }{
+		{"telegram:5", `{}`, "telegram:5", "", ""},
+		{"telegram:5", `{}`, "telegram:5", msg.SourceReminder, "a reminder began this turn"},
+		{"telegram:5", approvers, "telegram:5", "", "no user may answer here: only operators and the approvers of this group (telegram:8) may"},
+		{"telegram:8", approvers, "telegram:8", "", ""},
+		{"telegram:-5", approvers, "telegram:5", "", ""},
+		{"discord:900", approvers, "discord:5", "", "no user may answer here"},
+		{"telegram:-5", `{}`, "telegram:5", "", "no user may answer here: only operators may"},
+	} {
+		folder := fmt.Sprint("g", i)
+		r.write(func(tx *store.Tx) error {
+			_, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(tt.config)})
+			return err
+		})
+		turn := newTurn(chat(tt.chat), group(folder))
+		r.store(turn, &msg.Message{Content: "slow 9", Sender: tt.sender, Source: tt.source})
+		r.m.Dispatch(turn)
+		r.await(turn, msg.TurnRunning)
+		_, err := r.m.asks.Ask(turn, &rows.Question{AskID: "egress:0", Question: "Allow it?", Options: []string{"Once", "No"}, PayloadHash: "h",
+			About: groupconfig.Subject{Host: "example.com"}}, nil, strings.Clone)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		r.cancelChat(tt.chat)
 	}
 }

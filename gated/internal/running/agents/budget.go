@@ -115,20 +115,18 @@ func (b *budgets) refuse(t *msg.Turn, limit groupconfig.Budget) bool {
 }
 
 // end ends a turn whose budget is used up, with the text of its agent so far, nil if it has not begun, and notifies
-// the chat, where an operator can raise the budget. It reports whether it did.
+// the chat, where those who operate the group can raise the budget. It reports whether it did.
 func (b *budgets) end(t *msg.Turn, over *overBudget, said *rows.Reply) bool {
 	words := over.words(said != nil)
 	question := &rows.Question{
 		AskID:    over.scope.AskID(over.by),
 		Question: fmt.Sprintf("%s Raise it to %s and go on?", words, dollars(over.budget+over.by)),
 		Options:  []string{"Raise it", "No"},
-		Who:      OperatorsOf(b.env.operators(), t.ChatJID),
-		Name:     b.env.cfg.Defaults.AssistantName,
 		Source:   msg.SourceNotice,
 	}
-	if own, _, err := b.groups.config(t.Folder); err == nil {
-		question.Name = cmp.Or(own.AssistantName, question.Name)
-	}
+	own, _, _ := b.groups.config(t.Folder) // without it, operators alone
+	question.Who = b.env.holders(t.ChatJID, own.Roles.Operate, msg.WhoOperate)
+	question.Name = cmp.Or(own.AssistantName, b.env.cfg.Defaults.AssistantName)
 	err := b.env.persist(b.env.ctx, func(tx *store.Tx) error {
 		now := b.env.now()
 		if said != nil && said.Text != "" {

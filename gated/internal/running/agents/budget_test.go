@@ -73,7 +73,7 @@ func TestBudget_TurnUsesItUp_EndsWithWhatItHasAndGoesOnIfRaised(t *testing.T) {
 func TestBudget_DayIsUsedUp_TurnsAreAskedIfRaised(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, withOperator)
-	r.configure("main", `{"budget":{"day_usd":1}}`)
+	r.configure("main", `{"budget":{"day_usd":1},"roles":{"operate":["telegram:8"]}}`)
 	diff(t, "within it", r.answered(r.ask("!"+spends("1.25")+"say one")), []string{"one"})
 	second, third := r.ask("two"), r.ask("three")
 	elsewhere := r.ask("four", chat("telegram:2"))
@@ -87,6 +87,9 @@ func TestBudget_DayIsUsedUp_TurnsAreAskedIfRaised(t *testing.T) {
 		t.Errorf("it reads again %q", got)
 	}
 	diff(t, "another group", r.answered(r.ask("hi", group("other"), chat("telegram:3"))), []string{"re: hi"})
+	if who := r.questions(second)[0].Who; !who.May("telegram:8") || !who.May("telegram:77") || who.May("telegram:9") {
+		t.Errorf("the budget may be raised by %+v", who)
+	}
 	r.answerBudget(second, 1)
 	for _, asked := range []*msg.Turn{second, third, elsewhere} {
 		r.await(asked, msg.TurnDone)

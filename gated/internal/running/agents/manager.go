@@ -91,6 +91,7 @@ type Config struct {
 	// Tools gives a run its access to the tools; nil: none. redact hides the run's secrets in the tools' texts. The
 	// manager closes the access with the run.
 	Tools     func(run msg.Run, redact func(string) string) Access
+	Egress    OpenEgress                       // nil: no run may have the network ask
 	ToolsURL  func(groupconfig.Runtime) string // where a runtime's agents reach the tools, "" if they cannot
 	Operators map[string]bool                  // of OPERATORS
 	Now       func() time.Time

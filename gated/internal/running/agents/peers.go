@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"arizuko/gated/internal/rows"
 	"arizuko/gated/internal/running/runtime"
+	egressrows "arizuko/pkg/egress/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
@@ -103,7 +105,9 @@ func (f *former) endOrphan(r *msg.Run) (found bool, err error) {
 func (f *former) requeue(ctx context.Context, left []*msg.Run) error {
 	for _, r := range left {
 		failpoint.At(failpoint.Recovering)
-		end := func(tx *store.Tx) error { return f.env.endRun(tx, r.ID, "gated stopped") }
+		end := func(tx *store.Tx) error {
+			return cmp.Or(f.env.endRun(tx, r.ID, "gated stopped"), egressrows.EndFormer(tx, r.ID, f.env.now()))
+		}
 		if err := f.env.persist(ctx, end); err != nil {
 			return fmt.Errorf("recover run %d: %w", r.ID, err)
 		}

@@ -98,13 +98,18 @@ func (r *run) serve(turn *msg.Turn) {
 	r.agent.resetDeadline()
 	defer r.agent.deadline.Stop()
 	defer r.progress.timer.Stop()
+	err := r.agent.openEgress()
 	if url := r.env.toolsURL(r.row.Runtime); url != "" {
 		r.agent.access = r.env.cfg.Tools(r.row, func(text string) string { return r.setup.redact(text) })
-		r.setup.redact, r.setup.growing = r.m.groups.redactors(r.setup.env, r.agent.access.Token())
 		r.agent.access.BeforeCalls(r.agent.awaitFrames)
 		defer r.agent.access.Close()
 	}
-	if err := r.agent.launch(); err != nil {
+	r.setup.redact, r.setup.growing = r.m.groups.redactors(r.setup.env,
+		append(r.agent.egress.Hidden, r.agent.access.Token())...)
+	if err == nil {
+		err = r.agent.launch()
+	}
+	if err != nil {
 		r.finalize(runtime.Exit{Err: err})
 		return
 	}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/csv"
@@ -22,7 +23,9 @@ type Docker struct {
 	Client   string   // the client's command line, its words separated by spaces
 	Environ  []string // gated's environment; the client gets the variables that it needs
 	Instance string   // marks the containers of this instance, see InstanceOf
-	Network  string   // as docker run --network takes it
+	Network  string   // as docker run --network takes it, or NetworkAsk
+	// AskNetwork is the engine's network for agents with NetworkAsk. It must be internal.
+	AskNetwork string
 }
 
 const (
@@ -67,6 +70,11 @@ func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	client, err := d.client()
 	if err := errors.Join(err, spec.checkUser()); err != nil {
 		return nil, err
+	}
+	if d.asks(spec) {
+		if err := d.checkAskNetwork(ctx); err != nil {
+			return nil, err
+		}
 	}
 	labels := d.labels(spec.RunID)
 	p, err := start(ctx, spec, job{
@@ -118,11 +126,17 @@ func (d Docker) runArgs(spec Spec, u User) []string {
 	args := []string{
 		"run", "--interactive", "--rm", "--init", "--pull", "never", "--log-driver", "none",
 		"--user", u.String(), "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
-		"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777", "--network", d.Network,
+		"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777", "--network", d.networkOf(spec),
 		"--mount", mount("type=bind", "source="+spec.Dir, "destination="+workspace), "--workdir", workspace,
+	}
+	if d.asks(spec) { // some versions of docker ask other name servers from outside: this address leads nowhere
+		args = append(args, "--dns", "192.0.2.1")
 	}
 	for _, label := range d.labels(spec.RunID) {
 		args = append(args, "--label", label)
+	}
+	if spec.Bundle != "" {
+		args = append(args, "--mount", mount("type=bind", "source="+spec.Bundle, "destination="+BundlePath, "readonly"))
 	}
 	args = append(args, limitArgs(spec.Limits)...)
 	args = append(args, "--env", "HOME="+workspace, "--env", "TMPDIR=/tmp")
@@ -134,6 +148,33 @@ func (d Docker) runArgs(spec Spec, u User) []string {
 		return append(args, "--entrypoint", shell, "--", spec.Image, "-c", spec.Command)
 	}
 	return append(args, "--", spec.Image)
+}
+
+// asks reports whether an agent has no network but the one of the egress proxy.
+func (d Docker) asks(spec Spec) bool { return cmp.Or(spec.Network, Network(d.Network)) == NetworkAsk }
+
+func (d Docker) networkOf(spec Spec) string {
+	if d.asks(spec) {
+		return d.AskNetwork
+	}
+	return cmp.Or(string(spec.Network), d.Network)
+}
+
+// checkAskNetwork refuses a network that leads outside. It is not made here: what listens at its gateway's address, as
+// the proxy does, needs it before.
+func (d Docker) checkAskNetwork(ctx context.Context) error {
+	internal, err := d.call(ctx, "network", "inspect", "--format", "{{.Internal}}", d.AskNetwork)
+	switch {
+	case ClassOf(err) == ClassMachine:
+		return err
+	case err != nil:
+		return setupError("docker has no network %s, in which agents reach only the egress proxy and this machine: "+
+			"make it with docker network create --internal %[1]s: %w", d.AskNetwork, err)
+	case strings.TrimSpace(internal) != "true":
+		return setupError("docker's network %s leads outside: remove it, and make it again with --internal",
+			d.AskNetwork)
+	}
+	return nil
 }
 
 func limitArgs(l groupconfig.Limits) (args []string) {

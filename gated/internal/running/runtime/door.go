@@ -38,9 +38,6 @@ func newDoor(l net.Listener, target string) *door {
 
 // close ends the connections, too.
 func (d *door) close() {
-	if d == nil {
-		return
-	}
 	d.cancel()
 	_ = d.listener.Close()
 	d.wg.Wait()

@@ -22,10 +22,10 @@ import (
 // errGone means that the sandbox ended while it was set up; its own exit says why.
 var errGone = errors.New("the sandbox has ended")
 
-// connect gives a sandbox that bubblewrap holds its network. up and d are nil where the
+// connect gives a sandbox that bubblewrap holds its network. up and doors are nil where the
 // plan has none.
-func (p networkPlan) connect(ctx context.Context, init process) (up *uplink, d *door, err error) {
-	if p.network == NetworkHost || p.network == NetworkNone && p.forward == "" {
+func (p networkPlan) connect(ctx context.Context, init process) (up *uplink, doors []*door, err error) {
+	if p.network == NetworkHost || p.network != NetworkOwn && p.forwards == nil {
 		return nil, nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
@@ -51,31 +51,32 @@ func (p networkPlan) connect(ctx context.Context, init process) (up *uplink, d *
 			return nil, nil, err
 		}
 	}
-	if ns.listener != nil {
-		d, ns.listener = newDoor(ns.listener, p.forward), nil
+	for i, l := range ns.listeners {
+		doors = append(doors, newDoor(l, p.forwards[i]))
 	}
-	return up, d, nil
+	ns.listeners = nil
+	return up, doors, nil
 }
 
 // namespace is a sandbox's network as other programs find it, by a process of ours that
 // has no privileges: they may not look at bubblewrap.
 type namespace struct {
-	userns   string   // the namespace of users that it belongs to, "" if it is gated's own
-	owner    *os.File // userns leads to it; nil without
-	inside   []string // the command line up to the arguments of gated's own program
-	program  *os.File // that program: its path may be closed to the namespace's users
-	marks    []string // see networkPlan
-	holder   *exec.Cmd
-	conn     *net.UnixConn // the holder's stdin and stdout; its end ends the holder
-	listener net.Listener
+	userns    string   // the namespace of users that it belongs to, "" if it is gated's own
+	owner     *os.File // userns leads to it; nil without
+	inside    []string // the command line up to the arguments of gated's own program
+	program   *os.File // that program: its path may be closed to the namespace's users
+	marks     []string // see networkPlan
+	holder    *exec.Cmd
+	conn      *net.UnixConn // the holder's stdin and stdout; its end ends the holder
+	listeners []net.Listener
 }
 
 func (n *namespace) path() string { return procPath(n.holder.Process.Pid, "ns/net") }
 
 func (n *namespace) close() {
 	n.endHolder()
-	if n.listener != nil {
-		_ = n.listener.Close()
+	for _, l := range n.listeners {
+		_ = l.Close()
 	}
 	closeAll([]*os.File{n.owner, n.program})
 }
@@ -88,7 +89,7 @@ func (n *namespace) endHolder() {
 	}
 }
 
-// enter starts the holder, which opens the listener of the door.
+// enter starts the holder, which opens the listeners of the doors.
 func (p networkPlan) enter(ctx context.Context, init process) (n *namespace, err error) {
 	n = &namespace{marks: p.marks}
 	defer func() {
@@ -109,20 +110,20 @@ func (p networkPlan) enter(ctx context.Context, init process) (n *namespace, err
 		n.userns = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.owner.Fd())
 		args = append(args, "--preserve-credentials", "--user="+n.userns)
 	}
-	listen := ""
-	if p.forward != "" {
-		_, port, err := net.SplitHostPort(p.forward)
+	var listen []string
+	for _, address := range p.forwards {
+		_, port, err := net.SplitHostPort(address)
 		if err != nil {
 			return n, err
 		}
-		listen = net.JoinHostPort("127.0.0.1", port)
+		listen = append(listen, net.JoinHostPort("127.0.0.1", port))
 	}
 	if n.program, err = os.Open(self); err != nil {
 		return n, err
 	}
 	n.inside = append([]string{nsenter}, append(args, "--", "/proc/self/fd/3")...)
 	n.holder = n.command(ctx, netsetup.Hold(listen))
-	return n, n.start(listen != "")
+	return n, n.start(len(listen))
 }
 
 // command is gated's own program inside the namespace.
@@ -145,7 +146,7 @@ func (n *namespace) shield(ctx context.Context, servers, own []netip.Addr) error
 }
 
 // start starts the holder and returns when it has set the network up.
-func (n *namespace) start(listens bool) error {
+func (n *namespace) start(listeners int) error {
 	conn, theirs, err := socketpair()
 	if err != nil {
 		return err
@@ -158,8 +159,11 @@ func (n *namespace) start(listens bool) error {
 	}
 	n.conn = conn
 	_ = theirs.Close() // its end is seen when the holder ends
-	if listens {
-		n.listener, err = receiveListener(conn)
+	for len(n.listeners) < listeners && err == nil {
+		var l net.Listener
+		if l, err = receiveListener(conn); err == nil {
+			n.listeners = append(n.listeners, l)
+		}
 	}
 	if err == nil {
 		_, err = io.ReadFull(conn, make([]byte, len(netsetup.Done)))
@@ -186,7 +190,7 @@ func socketpair() (ours *net.UnixConn, theirs *os.File, err error) {
 	return conn.(*net.UnixConn), theirs, nil
 }
 
-// receiveListener takes the listener, which the holder passes before it is done.
+// receiveListener takes a listener, which the holder passes before it is done.
 func receiveListener(from *net.UnixConn) (net.Listener, error) {
 	rights := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := from.ReadMsgUnix(make([]byte, 1), rights)

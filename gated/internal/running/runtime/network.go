@@ -21,6 +21,8 @@ const (
 	NetworkOwn  Network = "bridge"
 	NetworkNone Network = "none"
 	NetworkHost Network = "host" // this machine's, loopback included
+	// NetworkAsk has no way out but the egress proxy, which asks users about what no rule allows.
+	NetworkAsk Network = "ask"
 )
 
 const (
@@ -33,10 +35,10 @@ const (
 // Check returns an error if there is no such network for sandboxes.
 func (n Network) Check() error {
 	switch n {
-	case NetworkOwn, NetworkNone, NetworkHost:
+	case NetworkOwn, NetworkNone, NetworkHost, NetworkAsk:
 		return nil
 	}
-	return setupError("AGENT_NETWORK: bubblewrap has bridge, none and host, not %q", string(n))
+	return setupError("AGENT_NETWORK: bubblewrap has bridge, none, ask and host, not %q", string(n))
 }
 
 // networkPlan is how a sandbox gets its network.
@@ -51,17 +53,23 @@ type networkPlan struct {
 	forwarded netip.Addr
 	// own are this machine's addresses, which the sandbox must not reach.
 	own []netip.Addr
-	// forward is an address of this machine that the agent reaches at the same port of
-	// its own loopback; "" is none.
-	forward string
-	timeout time.Duration
-	marks   []string // environment entries by which the next gated finds the programs
+	// forwards are addresses of this machine that the agent reaches at the same ports of its own loopback.
+	forwards []string
+	timeout  time.Duration
+	marks    []string // environment entries by which the next gated finds the programs
 }
 
 // planNetwork finds the program that connects a sandbox.
-func (s Sandbox) planNetwork() (plan networkPlan, err error) {
-	plan.network, plan.forward, plan.timeout = cmp.Or(s.Network, NetworkOwn), s.Forward,
-		cmp.Or(s.NetworkTimeout, networkTimeout)
+func (s Sandbox) planNetwork(spec Spec) (plan networkPlan, err error) {
+	plan.network, plan.timeout = cmp.Or(spec.Network, s.Network, NetworkOwn), cmp.Or(s.NetworkTimeout, networkTimeout)
+	for _, address := range []string{s.Forward, spec.Proxy} {
+		if address != "" {
+			plan.forwards = append(plan.forwards, address)
+		}
+	}
+	if plan.network == NetworkAsk && spec.Proxy == "" {
+		return plan, setupError("a network of the kind ask needs the egress proxy, which does not run")
+	}
 	if err := plan.network.Check(); err != nil || plan.network != NetworkOwn {
 		return plan, err
 	}

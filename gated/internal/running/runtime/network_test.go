@@ -57,7 +57,7 @@ func TestSandbox_OwnNetwork_ReachesTheWorldButNotThisMachine(t *testing.T) {
 			if name != "slirp4netns" { // which is taken where both are there
 				need.Verify(t)
 			}
-			n.notThisMachine()
+			n.notThisMachine("ok nameserver 198.51.100.1\nsearch example\n")
 			n.Run("other agents", func(t *testing.T) { network{t, e, n.s}.otherAgents() })
 			n.Run("outside", func(t *testing.T) { network{t, e, n.s}.outside() })
 		})
@@ -90,7 +90,8 @@ func (n *network) resolver(addrs ...string) {
 	n.s.ResolvConfs = []string{path}
 }
 
-func (n network) notThisMachine() {
+// notThisMachine checks that nothing that listens here is reached, and how names are resolved.
+func (n network) notThisMachine(resolvConf string) {
 	loopback := serveText(n.T, listenOn(n.T, "tcp4", "127.0.0.1:0"), "loopback")
 	everywhere := serveText(n.T, listenOn(n.T, "tcp", ":0"), "everywhere")
 	socket := "arizuko-test-" + strconv.Itoa(os.Getpid())
@@ -112,7 +113,7 @@ func (n network) notThisMachine() {
 	}
 	c := n.start()
 	c.refused(order)
-	if answer := c.ask("read /etc/resolv.conf"); answer != "ok nameserver 198.51.100.1\nsearch example\n" {
+	if answer := c.ask("read /etc/resolv.conf"); !strings.HasPrefix(answer, resolvConf) {
 		n.Errorf("resolv.conf: %q", answer)
 	}
 	if exit := c.finish(); exit.Code != 0 || exit.Err != nil {
@@ -230,6 +231,68 @@ func (n network) outside() {
 			if reached := answer == "ok hello"; reached != (network == NetworkHost) {
 				n.Errorf("%s, %s: %q", network, addr, answer)
 			}
+		}
+	}
+}
+
+// TestSandbox_Ask_ReachesTheDoorsAlone: with the network ask there is no way but the doors to the tools and the proxy.
+func TestSandbox_Ask_ReachesTheDoorsAlone(t *testing.T) {
+	needBwrap(t)
+	attacker := buildAttacker(t)
+	onlyUplink(t) // none is needed
+	e := newFixture(t, attacker)
+	s := sandboxOf(e, attacker)
+	s.Network = NetworkAsk
+	if _, err := s.Start(t.Context(), e.spec); !isSetup(err) || !strings.Contains(err.Error(), "egress proxy") {
+		t.Errorf("without a proxy: %v", err)
+	}
+	tools, proxy := listenOn(t, "tcp4", "127.0.0.1:0"), listenOn(t, "tcp4", "127.0.0.1:0")
+	s.Forward, e.spec.Proxy = tools.Addr().String(), proxy.Addr().String()
+	n := network{t, e, s}
+	n.start().allowed(map[string]string{
+		"dial 127.0.0.1:" + serveText(t, tools, "tools"): "tools", "dial 127.0.0.1:" + serveText(t, proxy, "proxy"): "proxy",
+	})
+	n.notThisMachine("no ")
+	n.boundSockets()
+	n.Run("outside", func(t *testing.T) { network{t, e, s}.nowhere() })
+}
+
+// nowhere checks that nothing is sent to another host or to this one, by whatever kind of socket, and that it would be
+// with this machine's network.
+func (n network) nowhere() {
+	o := newOutside(n.T)
+	here, err := net.ListenPacket("udp", ":0")
+	if err != nil {
+		n.Fatal(err)
+	}
+	repeat(n.T, here)
+	_, port, _ := net.SplitHostPort(here.LocalAddr().String())
+	to := []string{"udp:127.0.0.1:" + port, "udp:" + o.near + ":" + port}
+	o.in(n.T, func() error {
+		for _, addr := range []string{o.addr, o.metadata} {
+			l, err := net.Listen("tcp4", addr+":0")
+			if err != nil {
+				return err
+			}
+			names, err := net.ListenPacket("udp", addr+":53")
+			if err != nil {
+				return err
+			}
+			repeat(n.T, names)
+			to = append(to, addr+":"+serveText(n.T, l, "hello"), "udp:"+addr+":53")
+		}
+		return nil
+	})
+	c := n.start()
+	for _, addr := range append(to, "192.0.2.1:443", "[2001:db8::1]:443", "udp:192.0.2.1:443", "udp:[::1]:"+port, "vsock:1024") {
+		c.refused("dial " + addr)
+	}
+	c.refused("raw "+o.addr, "raw 192.0.2.1", "resolve host.example.org")
+	n.s.Network = NetworkHost
+	c = n.start()
+	for _, addr := range to {
+		if answer := c.ask("dial " + addr); !strings.HasPrefix(answer, "ok ") {
+			n.Errorf("with this machine's network, %s: %.200q", addr, answer)
 		}
 	}
 }

@@ -49,6 +49,7 @@ func listenOn(t *testing.T, network, addr string) net.Listener {
 // outside is another host: a network namespace at the other end of a link.
 type outside struct {
 	name     string
+	near     string // this machine's address there
 	addr     string
 	metadata string // one more address of it, link-local, as those of clouds' services for machines
 }
@@ -60,7 +61,7 @@ func newOutside(t *testing.T) outside {
 	need.Program(t, "ip", "iproute2")
 	// Addresses for tests of network devices (RFC 2544), other ones for each process.
 	subnet := fmt.Sprintf("198.18.%d.", os.Getpid()%250)
-	o := outside{name: fmt.Sprintf("out%d", os.Getpid()), addr: subnet + "2", metadata: fmt.Sprintf("169.254.%d.9", os.Getpid()%250+1)}
+	o := outside{name: fmt.Sprintf("out%d", os.Getpid()), near: subnet + "1", addr: subnet + "2", metadata: fmt.Sprintf("169.254.%d.9", os.Getpid()%250+1)}
 	ip := func(args ...string) {
 		t.Helper()
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
@@ -103,8 +104,19 @@ func (o outside) in(t *testing.T, f func() error) {
 	}
 }
 
+// repeat sends each datagram back.
+func repeat(t *testing.T, conn net.PacketConn) {
+	t.Helper()
+	servePackets(t, conn, func(sent []byte) []byte { return sent })
+}
+
 // serveNames answers every query for an address with 192.0.2.99.
 func serveNames(t *testing.T, conn net.PacketConn) {
+	t.Helper()
+	servePackets(t, conn, answerName)
+}
+
+func servePackets(t *testing.T, conn net.PacketConn, answerTo func([]byte) []byte) {
 	t.Helper()
 	done := make(chan struct{})
 	t.Cleanup(func() {
@@ -118,7 +130,7 @@ func serveNames(t *testing.T, conn net.PacketConn) {
 			if err != nil {
 				return
 			}
-			if answer := answerName(b[:n]); answer != nil {
+			if answer := answerTo(b[:n]); answer != nil {
 				_, _ = conn.WriteTo(answer, from)
 			}
 		}

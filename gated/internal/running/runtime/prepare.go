@@ -24,7 +24,7 @@ type preparation struct {
 	release *os.File // a write lets the agent start; its end ends the sandbox
 	init    process  // the first of the sandbox, once it is known
 	up      *uplink
-	door    *door
+	doors   []*door
 	group   *runGroup
 }
 
@@ -44,7 +44,7 @@ func (s Sandbox) prepare(spec Spec, v *view) (p *preparation, err error) {
 			err = errors.Join(err, p.end())
 		}
 	}()
-	if p.network, err = s.planNetwork(); err != nil {
+	if p.network, err = s.planNetwork(spec); err != nil {
 		return p, err
 	}
 	p.network.marks = []string{runMarker(spec.RunID), s.ownerMarker()}
@@ -58,6 +58,14 @@ func (s Sandbox) prepare(spec Spec, v *view) (p *preparation, err error) {
 		}
 	}
 	v.network = p.network.args(strconv.Itoa(resolvFD))
+	if p.network.network == NetworkAsk {
+		filter, err := vsockFilter()
+		fd, addErr := p.add(filter)
+		if err := errors.Join(err, addErr); err != nil {
+			return p, err
+		}
+		v.network = append(v.network, "--seccomp", strconv.Itoa(fd))
+	}
 	if err := v.addAccounts(p); err != nil {
 		return p, err
 	}
@@ -132,7 +140,7 @@ func (p *preparation) run(ctx context.Context) error {
 	}
 	err := p.group.add(p.init.pid)
 	if err == nil {
-		p.up, p.door, err = p.network.connect(ctx, p.init)
+		p.up, p.doors, err = p.network.connect(ctx, p.init)
 	}
 	if !p.init.alive() || errors.Is(err, errGone) {
 		return nil
@@ -147,7 +155,9 @@ func (p *preparation) run(ctx context.Context) error {
 // end ends the sandbox, its network and its limits, after bubblewrap's end, and closes all files.
 func (p *preparation) end() error {
 	closeAll(append(p.files, p.info, p.release))
-	p.door.close()
+	for _, d := range p.doors {
+		d.close()
+	}
 	return errors.Join(p.up.close(), p.init.endInit(), p.group.remove())
 }
 

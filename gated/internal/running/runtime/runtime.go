@@ -41,6 +41,10 @@ type Spec struct {
 	Command string             // for sh -c
 	Image   string             // docker's; its own program runs if there is no Command
 	Limits  groupconfig.Limits // not for processes without a sandbox
+	Network Network            // of the sandbox or container; "" is the runtime's
+	Proxy   string             // with NetworkAsk: the egress proxy's address on this machine, host:port
+	// Bundle is a file with the certificates that the agent's programs trust, shown at BundlePath; "" for none.
+	Bundle string
 	// Required are those of Limits without which the agent must not run: a *SetupError
 	// if bubblewrap cannot keep them on this machine. It leaves out others.
 	Required groupconfig.Limits
@@ -63,11 +67,23 @@ type Spec struct {
 	OutputGrace time.Duration
 }
 
+// BundlePath is where sandboxes and containers show Spec.Bundle.
+const BundlePath = "/run/arizuko/certificates.pem"
+
 func (s Spec) checkUser() error {
 	if s.User.IsZero() && os.Getuid() == 0 {
 		return setupError("gated is root, and an agent without a user of its own would be root too")
 	}
 	return nil
+}
+
+// checkUnconfined refuses a network that a process of the machine cannot be kept to.
+func (s Spec) checkUnconfined() error {
+	if s.Network != NetworkAsk {
+		return nil
+	}
+	return setupError("agent.network: ask needs a sandbox, since a process of this machine reaches whatever it " +
+		"likes: set AGENT_SANDBOX=bwrap, or the group's agent.runtime to bwrap or docker")
 }
 
 // user is whom the agent runs as.
@@ -96,7 +112,7 @@ type Process struct {
 
 // Check makes the shell look for the agent's program.
 func (p Process) Check(ctx context.Context, spec Spec) error {
-	if err := p.checkUser(spec); err != nil {
+	if err := errors.Join(p.checkUser(spec), spec.checkUnconfined()); err != nil {
 		return err
 	}
 	where := ""
@@ -116,7 +132,7 @@ func (p Process) checkUser(spec Spec) error {
 
 // Start runs spec.Command by sh -c.
 func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
-	if err := p.checkUser(spec); err != nil {
+	if err := errors.Join(p.checkUser(spec), spec.checkUnconfined()); err != nil {
 		return nil, err
 	}
 	return tempDir{p.Temp, spec.RunID}.use(ctx, spec, p.start)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,9 @@ type Sandbox struct {
 func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 	if err := spec.checkUser(); err != nil {
 		return err
+	}
+	if cmp.Or(spec.Network, s.Network) == NetworkAsk { // nothing is sent
+		spec.Network = NetworkNone
 	}
 	where := " in the sandbox, where only the system, this program's folder and AGENT_READABLE are"
 	return check(ctx, spec, s.Temp, where, s.start)
@@ -120,6 +124,7 @@ type view struct {
 	network  []string // bubblewrap's arguments for the network
 	accounts []string // bubblewrap's arguments for the tables that name the user
 	readable []string
+	bundle   string // shown at BundlePath, "" for none
 	data     string
 	temp     string
 	dir      string // the group's folder
@@ -127,7 +132,7 @@ type view struct {
 }
 
 func (s Sandbox) view(spec Spec, temp string) (v view, err error) {
-	v.user, v.system = spec.User, systemArgs()
+	v.user, v.bundle, v.system = spec.User, spec.Bundle, systemArgs()
 	resolve := func(path string) string {
 		real, e := filepath.EvalSymlinks(path)
 		err = errors.Join(err, e)
@@ -216,6 +221,9 @@ func (v view) args() []string {
 	// Bubblewrap's own /dev/shm belongs to gated's user.
 	args = append(args, "--dev", "/dev", "--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm")
 	args = append(args, "--bind", v.temp, "/tmp")
+	if v.bundle != "" {
+		args = append(append(args, v.parents(BundlePath)...), "--ro-bind", v.bundle, BundlePath)
+	}
 	for _, path := range v.folders {
 		args = append(args, "--perms", "0755", "--tmpfs", path)
 	}
@@ -266,6 +274,10 @@ func systemArgs() []string {
 		"/etc/protocols", "/etc/services", "/etc/ssl", "/etc/terminfo", "/etc/timezone",
 	} {
 		args = append(args, "--ro-bind-try", path, path)
+	}
+	const builder = "/nix/var/nix/daemon-socket" // which fetches and builds for everyone
+	if _, err := os.Stat(builder); err == nil {
+		args = append(args, "--tmpfs", builder)
 	}
 	return args
 }

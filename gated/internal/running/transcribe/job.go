@@ -169,8 +169,12 @@ func (j *job) execute(ctx context.Context, rt runtime.Runtime, user runtime.User
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	network := runtime.Network(j.settings.Agent.Network)
+	if network == runtime.NetworkAsk { // there is no turn yet in which a user could be asked
+		network = runtime.NetworkNone
+	}
 	proc, err := rt.Start(ctx, runtime.Spec{
-		RunID: runID(j.ID), Command: script, Image: j.settings.Agent.Image, Limits: limits,
+		RunID: runID(j.ID), Command: script, Image: j.settings.Agent.Image, Limits: limits, Network: network,
 		Dir: dir, User: user, Env: runtime.Environ(j.w.cfg.Environ, nil), LogPath: os.DevNull, Redact: j.w.cfg.Redact,
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ func excluded(by authority.Origin, members *groupconfig.Members, r *msg.Reminder
 		return ""
 	}
 	if by.May(authority.Use, members) != "" {
-		return fmt.Sprintf("%s, who asked for it, may not use group %s any more, by its access", by.Sender, r.Folder)
+		return fmt.Sprintf("%s, who asked for it, may not use group %s any more, by its role ask", by.Sender, r.Folder)
 	}
 	return ""
 }

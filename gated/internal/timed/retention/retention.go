@@ -12,6 +12,7 @@ import (
 
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/chatmove"
+	egressrows "arizuko/pkg/egress/rows"
 	"arizuko/pkg/store"
 )
 
@@ -58,7 +59,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, reg prometheus.Registere
 	j := &Job{cfg: cfg, st: st, log: log, pause: pause, purged: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "arizuko_purged_total", Help: "Rows and files deleted because of their age or their number, by kind.",
 	}, []string{"kind"})}
-	for _, kind := range []string{"turns", "messages", "runs", "broadcasts", "audit", "logs", "media"} {
+	for _, kind := range []string{"turns", "messages", "runs", "broadcasts", "receipts", "audit", "logs", "media"} {
 		j.purged.WithLabelValues(kind)
 	}
 	reg.MustRegister(j.purged)
@@ -107,11 +108,12 @@ func (j *Job) finishMoves(ctx context.Context) {
 }
 
 // Counts are the numbers of rows and files that a purge deleted.
-type Counts struct{ Turns, Messages, Runs, Broadcasts, Audit, Logs, Media int }
+type Counts struct{ Turns, Messages, Runs, Broadcasts, Receipts, Audit, Logs, Media int }
 
 func (c Counts) String() string {
-	return fmt.Sprintf("%d turns, %d messages, %d runs, %d broadcasts, %d changes, %d logs, %d media files",
-		c.Turns, c.Messages, c.Runs, c.Broadcasts, c.Audit, c.Logs, c.Media)
+	return fmt.Sprintf("%d turns, %d messages, %d runs, %d broadcasts, %d requests, %d changes, %d logs, "+
+		"%d media files",
+		c.Turns, c.Messages, c.Runs, c.Broadcasts, c.Receipts, c.Audit, c.Logs, c.Media)
 }
 
 // Purge deletes once all rows older than Config.Days, changes beyond a bound, and files that no row names. It may be
@@ -148,6 +150,11 @@ func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
 		{"messages", &c.Messages, func() (int, error) { return j.purgeRows(ctx, rows.HistoryMessages, cutoff) }},
 		{"runs", &c.Runs, func() (int, error) { return j.purgeRows(ctx, rows.HistoryRuns, cutoff) }},
 		{"broadcasts", &c.Broadcasts, func() (int, error) { return j.purgeRows(ctx, rows.HistoryBroadcasts, cutoff) }},
+		{"receipts", &c.Receipts, func() (int, error) {
+			return j.purgePages(ctx, func(tx *store.Tx) (int, error) {
+				return egressrows.DeleteReceiptsBefore(tx, cutoff.UnixMilli(), pageRows)
+			})
+		}},
 		{"logs", &c.Logs, func() (int, error) { return j.purgeLogs(ctx, cutoff) }},
 		{"media", &c.Media, func() (int, error) { return j.purgeMedia(ctx, start.Add(-minOrphanAge)) }},
 	} {
@@ -211,10 +218,15 @@ func (j *Job) purgeAudit(ctx context.Context, now time.Time) (total int, err err
 	if j.cfg.Days > 0 {
 		before = now.AddDate(0, 0, -max(j.cfg.Days, rows.MinAuditDays)).UnixMilli()
 	}
+	return j.purgePages(ctx, func(tx *store.Tx) (int, error) { return rows.PurgeAudit(tx, before, pageRows) })
+}
+
+// purgePages deletes rows, page by page, until there are none left.
+func (j *Job) purgePages(ctx context.Context, purge func(*store.Tx) (int, error)) (total int, err error) {
 	for {
 		deleted := 0
 		err := j.st.Write(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = rows.PurgeAudit(tx, before, pageRows)
+			deleted, err = purge(tx)
 			return err
 		})
 		total += deleted

@@ -19,6 +19,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/chatmove"
+	"arizuko/pkg/egress"
+	egressrows "arizuko/pkg/egress/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -123,7 +125,7 @@ func TestPurge_OldAndYoungRows_DeletesOld(t *testing.T) {
 	if got := h.stored(ids...); len(got) != 500 || got[0] != ids[1000] {
 		t.Errorf("%d rows are left", len(got))
 	}
-	if !strings.Contains(h.log.String(), `msg="history purged" count="0 turns, 1000 messages, 0 runs, 0 broadcasts, 0 changes, 0 logs, 0 media files"`) {
+	if !strings.Contains(h.log.String(), `msg="history purged" count="0 turns, 1000 messages, 0 runs, 0 broadcasts, 0 requests, 0 changes, 0 logs, 0 media files"`) {
 		t.Errorf("log: %s", h.log)
 	}
 }
@@ -183,6 +185,26 @@ func TestPurge_OldTurn_DeletesItsRunAndLog(t *testing.T) {
 	}
 	if past, err := rows.PastSessions(t.Context(), h.st.Reader, "main", "0", 100, 10); err != nil || len(past) != 0 {
 		t.Errorf("session log: %v, %v", past, err)
+	}
+}
+
+func TestPurge_Receipts_GoWithTheirAge(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 30)
+	h.write(func(tx *store.Tx) error {
+		for i := range 2*pageRows + 3 {
+			r := &egress.Receipt{At: (time.Duration(1+i/(2*pageRows)*98) * day).Milliseconds(), Folder: "main", Method: "GET", Host: "x", Port: 443, State: egress.Refused}
+			if err := egressrows.PutReceipt(tx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if got := h.purge(); got != (Counts{Receipts: 2 * pageRows}) {
+		t.Errorf("%s", got)
+	}
+	if left := storetest.Must(egressrows.ListReceipts(t.Context(), h.st.Reader, egressrows.Filter{Limit: 10}))(t); len(left) != 3 {
+		t.Errorf("%d are left", len(left))
 	}
 }
 

@@ -4,6 +4,7 @@
 package netsetup
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -24,10 +25,9 @@ const (
 	shield = "shield"
 )
 
-// Hold are the arguments of a process that listens on a TCP address, "" for none,
-// passes the listener over its stdin, a Unix socket, and waits for the end of that, without
-// capabilities, so that other programs may find the namespace by it.
-func Hold(listen string) []string { return []string{Name, hold, listen} }
+// Hold are the arguments of a process that listens on TCP addresses, passes each listener over its stdin, a Unix
+// socket, and waits for the end of that, without capabilities, so that other programs may find the namespace by it.
+func Hold(listen []string) []string { return []string{Name, hold, strings.Join(listen, ",")} }
 
 // Shield are the arguments of a process that makes hosts and metadata services unreachable, and the
 // namespace's gateway the only host to which it sends anything. gatewayMAC is the address
@@ -54,7 +54,10 @@ func Intercept() {
 	var err error
 	switch os.Args[2] {
 	case hold:
-		if err = listen(os.Args[3]); err == nil {
+		for addr := range strings.SplitSeq(os.Args[3], ",") {
+			err = errors.Join(err, listen(addr))
+		}
+		if err == nil {
 			err = wait()
 		}
 	case shield:
@@ -93,7 +96,7 @@ func DropBounding() error {
 	}
 }
 
-// listen opens the listener and passes it on.
+// listen opens a listener and passes it on; "" is none.
 func listen(addr string) error {
 	if addr == "" {
 		return nil

@@ -11,8 +11,11 @@
 //	env NAME      the variable
 //	signal PID    whether there is such a process to be signalled
 //	trace PID     attaches to the process as a debugger, and lets it go
-//	dial ADDR     connects by TCP and reads; unix:NAME connects to an abstract socket
+//	dial ADDR     connects by TCP and reads; unix:NAME connects to an abstract socket, udp:ADDR sends a datagram first,
+//	              vsock:PORT connects to the hypervisor and to this machine itself
 //	dial-any ADDR…  the same with all at once: the addresses that can be reached, with what was read
+//	talk ADDR TEXT  sends a text by TCP, with escapes as \r and with AUTH for how it logs in at its proxy, and reads
+//	raw ADDR      sends to an IPv4 address by raw sockets, frames and echo requests: those that were sent
 //	bound ADDR…   connects and sends a datagram to each, by sockets that are bound to a device other than
 //	              loopback: what was answered
 //	listen ADDR   accepts connections and writes "agent" to each
@@ -27,11 +30,13 @@ package main
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -40,6 +45,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/agentproto"
 )
@@ -103,6 +110,11 @@ func obey(order, what string) (string, error) {
 		return dialAny(strings.Fields(what))
 	case "bound":
 		return bound(strings.Fields(what))
+	case "talk":
+		addr, text, _ := strings.Cut(what, " ")
+		return talk(addr, text)
+	case "raw":
+		return raw(what)
 	case "listen":
 		return "", listen(what)
 	case "resolve":
@@ -186,8 +198,13 @@ func files() (string, error) {
 
 func dial(addr string) (string, error) {
 	network := "tcp"
-	if name, ok := strings.CutPrefix(addr, "unix:"); ok {
-		network, addr = "unix", "@"+name
+	switch kind, rest, _ := strings.Cut(addr, ":"); kind {
+	case "unix":
+		network, addr = kind, "@"+rest
+	case "udp":
+		network, addr = kind, rest
+	case "vsock":
+		return dialVsock(rest)
 	}
 	conn, err := net.DialTimeout(network, addr, time.Second)
 	if err != nil {
@@ -195,8 +212,92 @@ func dial(addr string) (string, error) {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if network == "udp" {
+		said := make([]byte, 100)
+		n, err := conn.Write([]byte("agent"))
+		if err == nil {
+			n, err = conn.Read(said)
+		}
+		return string(said[:n]), err
+	}
 	said, err := io.ReadAll(conn)
 	return string(said), err
+}
+
+// dialVsock tries the sockets between virtual machines, which belong to no network namespace. That there are any is
+// enough: what listens behind them differs.
+func dialVsock(port string) (string, error) {
+	number, err := strconv.ParseUint(port, 10, 32)
+	if err != nil {
+		return "", err
+	}
+	fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	said := "a socket"
+	for _, cid := range []uint32{unix.VMADDR_CID_HOST, unix.VMADDR_CID_LOCAL} {
+		err := unix.Connect(fd, &unix.SockaddrVM{CID: cid, Port: uint32(number)})
+		said += fmt.Sprintf(", to %d: %v", cid, err)
+	}
+	return said, nil
+}
+
+func talk(addr, text string) (string, error) {
+	text, err := strconv.Unquote(`"` + text + `"`)
+	if err != nil {
+		return "", err
+	}
+	proxy, err := url.Parse(os.Getenv("HTTPS_PROXY"))
+	if err != nil {
+		return "", err
+	}
+	password, _ := proxy.User.Password()
+	auth := base64.StdEncoding.EncodeToString([]byte(proxy.User.Username() + ":" + password))
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.WriteString(conn, strings.ReplaceAll(text, "AUTH", "Proxy-Authorization: Basic "+auth)); err != nil {
+		return "", err
+	}
+	said, err := io.ReadAll(conn)
+	return string(said), err
+}
+
+// raw tries what is sent past TCP and UDP.
+func raw(addr string) (string, error) {
+	to := &unix.SockaddrInet4{}
+	copy(to.Addr[:], net.ParseIP(addr).To4())
+	echo := []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0}
+	var sent []string
+	for _, s := range []struct {
+		name               string
+		domain, kind, what int
+		to                 unix.Sockaddr
+	}{
+		{"IPv4", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP, to},
+		{"any protocol", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_RAW, to},
+		{"IPv6", unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_ICMPV6, &unix.SockaddrInet6{Addr: [16]byte{0: 0xff, 1: 2, 15: 1}}},
+		{"frame", unix.AF_PACKET, unix.SOCK_RAW, 0x300, &unix.SockaddrLinklayer{Ifindex: 1, Halen: 6}},
+		{"echo", unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, to},
+	} {
+		fd, err := unix.Socket(s.domain, s.kind|unix.SOCK_CLOEXEC, s.what)
+		if err != nil {
+			continue
+		}
+		if unix.Sendto(fd, echo, 0, s.to) == nil {
+			sent = append(sent, s.name)
+		}
+		unix.Close(fd)
+	}
+	if sent == nil {
+		return "", errors.New("nothing was sent")
+	}
+	return strings.Join(sent, ", "), nil
 }
 
 func dialAny(addrs []string) (string, error) {

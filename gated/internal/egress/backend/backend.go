@@ -1,0 +1,135 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"arizuko/gated/internal/egress/proxy"
+	"arizuko/gated/internal/egress/questions"
+	"arizuko/gated/internal/egress/secrets"
+	"arizuko/gated/internal/rows"
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/egress"
+	egressrows "arizuko/pkg/egress/rows"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
+)
+
+// maxExcerpt is how much of a body a question shows, in bytes.
+const maxExcerpt = 600
+
+// Backend implements proxy.Backend. Set all fields.
+type Backend struct {
+	Store   *store.Store
+	Gated   *httpx.Client
+	Secrets *secrets.Store
+	Key     string             // the instance's secret
+	Ended   func(egress.State) // counts requests
+
+	mu      sync.Mutex
+	rules   egress.Rules
+	version int64 // of rules
+}
+
+var _ proxy.Backend = (*Backend)(nil)
+
+// Run implements proxy.Backend.
+func (b *Backend) Run(ctx context.Context, token string) (run proxy.Run, err error) {
+	id, err := parseToken(b.Key, token)
+	if err != nil {
+		return run, err
+	}
+	folder, turn, err := rows.RunAtWork(ctx, b.Store.Reader, id)
+	switch {
+	case err != nil:
+		return run, err
+	case folder == "":
+		return run, fmt.Errorf("run %d has ended", id)
+	}
+	return proxy.Run{ID: id, Turn: turn, Folder: folder}, nil
+}
+
+// Rules implements proxy.Backend.
+func (b *Backend) Rules(ctx context.Context) (egress.Rules, error) {
+	version, err := egressrows.Version(ctx, b.Store.Reader)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if version == b.version && b.rules != nil {
+		return b.rules, nil
+	}
+	rules, err := egressrows.Rules(ctx, b.Store.Reader)
+	if err == nil {
+		b.rules, b.version = rules, version
+	}
+	return rules, err
+}
+
+// Begin implements proxy.Backend.
+func (b *Backend) Begin(ctx context.Context, r *egress.Receipt) error {
+	if r.ID != 0 {
+		return b.put(ctx, r)
+	}
+	if r.EndedAt != 0 {
+		b.Ended(r.State)
+	}
+	return b.Store.WriteIn(ctx, scope(r), func(tx *store.Tx) error { return egressrows.PutReceipt(tx, r) })
+}
+
+// End implements proxy.Backend.
+func (b *Backend) End(ctx context.Context, r *egress.Receipt) error {
+	b.Ended(r.State)
+	return b.put(ctx, r)
+}
+
+func (b *Backend) put(ctx context.Context, r *egress.Receipt) error {
+	return b.Store.WriteIn(ctx, scope(r), func(tx *store.Tx) error { return egressrows.EndReceipt(tx, r) })
+}
+
+// scope is what a receipt's writes touch.
+func scope(r *egress.Receipt) store.Scope { return store.Scope{fmt.Sprintf("egress/%d", r.RunID)} }
+
+// Ask implements proxy.Backend.
+func (b *Backend) Ask(ctx context.Context, run proxy.Run, r *egress.Receipt, query string, body []byte) (allowed bool,
+	reason string, err error) {
+	in := questions.Request{
+		Receipt: r.ID, Turn: run.Turn, Query: query, Secret: r.Secret, BodyHash: r.BodyHash,
+		BodyBytes: int64(len(body)), Excerpt: excerpt(body), Request: *r.ForRules(),
+	}
+	for {
+		var answer questions.Answer
+		if err := b.Gated.Do(ctx, http.MethodPost, questions.Path, in, &answer); err != nil {
+			return false, "", err // gated ends the question once the receipt has ended
+		}
+		if !answer.Pending {
+			r.By = answer.By
+			return answer.Allowed, answer.Reason, nil
+		}
+		r.AskID, in.Waits = answer.Ask, answer.Ask
+	}
+}
+
+// excerpt is the beginning of a body that is a text, "" for another one.
+func excerpt(body []byte) string {
+	text := agentproto.Truncate(string(body[:min(len(body), maxExcerpt)]), maxExcerpt)
+	for _, c := range text {
+		if c == utf8.RuneError || unicode.IsControl(c) && !unicode.IsSpace(c) {
+			return ""
+		}
+	}
+	return text
+}
+
+// Secret implements proxy.Backend.
+func (b *Backend) Secret(name string) (string, error) { return b.Secrets.Get(name) }
+
+// Token implements proxy.Backend.
+func (b *Backend) Token(folder, name string) string {
+	return secrets.Token(TokenKey(b.Key), folder, name)
+}
