@@ -29,11 +29,14 @@ need busybox busybox-static
 need systemd-analyze systemd
 need jq jq
 need python3 python3
+need curl curl
+need pip3 python3-pip
 need ssh openssh-client
 need setpriv util-linux
 need sqlite3 sqlite3
 npm_folders=(deploy/agents/claude)
 if [ -n "${VERIFY-}${DB-}" ]; then
+  need gh gh
   need promtool prometheus
   need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross
   need psql postgresql

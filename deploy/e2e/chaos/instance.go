@@ -200,7 +200,7 @@ func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client, 
 	config := map[string]string{}
 	for _, folder := range groups {
 		// so that groups have previews too, and permissions
-		config[folder] = `{"rate":0,"progress":"live","approvers":"everyone"}`
+		config[folder] = `{"rate":0,"progress":"live","roles":{"approve":"everyone"}}`
 	}
 	for _, folder := range []string{toolsGroup, toolsChild, provokedTools} {
 		config[folder] = fmt.Sprintf(`{"rate":0,"agent":{"command":%q}}`, "exec "+l.instance.Program("caller"))

@@ -65,6 +65,10 @@ func TestPlan_DependsOnSeed(t *testing.T) {
 // deploy/e2e/scenarios kills gated at each of them.
 var transcriptPoints = append(around(fp.HoldTranscript, fp.EndTranscript), fp.Transcribing, fp.Transcribed)
 
+// receiptPoints are those of the egress proxy, a process of gated. TestEgress_KilledAtEachStep in deploy/e2e/runtimes kills
+// it and gated at each of them.
+var receiptPoints = around(fp.PutReceipt, fp.EndReceipt)
+
 func TestPathPoints_HaveEveryFailpoint(t *testing.T) {
 	on := map[fp.Point]bool{}
 	for daemon, points := range pathPoints {
@@ -82,7 +86,7 @@ func TestPathPoints_HaveEveryFailpoint(t *testing.T) {
 		}
 	}
 	for _, p := range fp.All() {
-		if !on[p] && !slices.Contains(transcriptPoints, p) {
+		if !on[p] && !slices.Contains(slices.Concat(transcriptPoints, receiptPoints), p) {
 			t.Errorf("failpoint %s is on no path", p)
 		}
 	}

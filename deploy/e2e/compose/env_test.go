@@ -83,7 +83,8 @@ func documented(t *testing.T) map[string][]setting {
 }
 
 // ofAgentsFile are defaults that deploy/compose/agents.yml changes: containers of agents have a network with gated.
-var ofAgentsFile = map[string]string{"AGENT_NETWORK": "arizuko-agents", "AGENT_MCP_URL": "http://gated:8084/mcp"}
+var ofAgentsFile = map[string]string{"AGENT_NETWORK": "arizuko-agents", "AGENT_MCP_URL": "http://gated:8084/mcp",
+	"AGENT_PROXY_URL": "http://gated:8085"}
 
 // ofCompose are the variables that the files of Compose read, with their default there, but for those of ofAgentsFile.
 func ofCompose(t *testing.T) map[string]string {

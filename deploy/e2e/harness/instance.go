@@ -72,7 +72,8 @@ func NewIn(parent, bin string) (*Instance, error) {
 	i.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + data, "TZ=UTC", "ARIZUKO_DATA=" + data}
 	// Messages get no mark for waiting, unless a test is about it: the messages of a chat would depend on how busy the
 	// machine is.
-	i.Env = append(i.Env, "GATED_MCP_ADDR="+i.Host+":8084", "WAIT_MARK=0")
+	i.Env = append(i.Env, "GATED_MCP_ADDR="+i.Host+":8084", "EGRESS_ADDR="+i.Host+":8086",
+		"EGRESS_PROXY_ADDR="+i.Host+":8085", "WAIT_MARK=0")
 	for name, port := range ports {
 		i.Env = append(i.Env, strings.ToUpper(name)+"_ADDR="+i.Host+":"+port)
 	}

@@ -128,7 +128,7 @@ func TestStart_Daemon_HasInstanceEnvironmentOnly(t *testing.T) {
 	start(t, i, "gated", "FAILPOINT=read:1", "POLL=2")
 	log := logged(t, i, "gated")
 	for _, want := range []string{
-		i.Data, "ARIZUKO_DATA=" + i.Data, "HOME=" + i.Data, "TZ=UTC", "GATED_ADDR=" + i.Host + ":8080", "GATED_MCP_ADDR=" + i.Host + ":8084", "ROUTD_ADDR=" + i.Host + ":8081",
+		i.Data, "ARIZUKO_DATA=" + i.Data, "HOME=" + i.Data, "TZ=UTC", "GATED_ADDR=" + i.Host + ":8080", "GATED_MCP_ADDR=" + i.Host + ":8084", "EGRESS_ADDR=" + i.Host + ":8086", "EGRESS_PROXY_ADDR=" + i.Host + ":8085", "ROUTD_ADDR=" + i.Host + ":8081",
 		"DASHD_ADDR=" + i.Host + ":8083", "TELED_ADDR=" + i.Host + ":8091", "MORE=1", "FAILPOINT=read:1", "POLL=2",
 	} {
 		if !strings.Contains(log, want+"\n") {

@@ -15,7 +15,7 @@ import (
 // Each command of the gateway is written on each platform, by a user who becomes an operator by a code, and answered there.
 func TestCommands_EachOne_IsAnsweredOnEachPlatform(t *testing.T) {
 	answers := map[string][2]string{ // command → what is written behind it, and what the answer contains
-		msg.CommandNew: {"", "new session"}, msg.CommandStop: {"", "stopped"}, msg.CommandStatus: {"", "main"},
+		msg.CommandNew: {"", "new session"}, msg.CommandStop: {"", "stopped"}, msg.CommandStatus: {"", "main"}, msg.CommandWho: {"", "everyone"},
 		msg.CommandAgent: {"", "agent"}, msg.CommandModel: {"", "model"}, msg.CommandPing: {"", "pong"},
 		msg.CommandChatID: {"", ":"}, msg.CommandHelp: {"", "start a new session"}, msg.CommandOperator: {" ", "you are an operator"},
 		msg.CommandApprove: {" ABCD-1234", "ABCD-1234"}, msg.CommandReject: {" ABCD-1234 no", "ABCD-1234"}, msg.CommandWhy: {"", "routed"},

@@ -18,14 +18,14 @@ import (
 
 // arguments of subcommands that take some. A subcommand that is not here has none.
 var arguments = map[string][]string{
-	"gated broadcast": {"--folder", "main", "hello"}, "gated cancel": {"1"}, "gated context": {"show", "1"}, "gated replay": {"1"}, "gated retry": {"1"},
+	"gated broadcast": {"--folder", "main", "hello"}, "gated cancel": {"1"}, "gated context": {"show", "1"}, "gated egress": {"log"}, "gated replay": {"1"}, "gated retry": {"1"},
 	"gated why": {"1"}, "routd access": {"telegram:1", "telegram:1"}, "routd groups": {"list"}, "routd routes": {"list"},
 	"onbod approve": {"ABC", "main"}, "onbod reject": {"ABC"}, "onbod reopen": {"ABC"},
 	"dashd backup": {"-"},
 }
 
 // aside are the subcommands that do not look at the database of the data folder.
-var aside = []string{"gated agent", "dashd restore"}
+var aside = []string{"gated agent", "gated secret", "dashd restore"}
 
 // subcommands are those that a program's help names.
 func subcommands(t *testing.T, f *harness.Fixture, program string) []string {
