@@ -31,6 +31,11 @@ const (
 // of its buttons does: if the question has ended, they are taken away then.
 func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, err error) {
 	var copied *msg.Ask
+	if err := s.Retry(ctx, "storing admins failed; retrying", func() error {
+		return s.storeAdmins(ctx, in.Admins)
+	}); err != nil {
+		return "", err
+	}
 	for _, m := range in.Messages {
 		if err := s.Retry(ctx, "reading question failed; retrying", func() (err error) {
 			if notice, copied, err = s.examinePress(ctx, m); err == nil && notice == "" {
@@ -70,6 +75,9 @@ func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string
 	a, option, err := factrows.Pressed(ctx, s.Store.Reader, m)
 	if err == nil && a == nil {
 		return s.examineCopy(ctx, m, press)
+	}
+	if err == nil {
+		err = factrows.AddAdmin(ctx, s.Store.Reader, m.ChatJID, m.Sender, a)
 	}
 	reason := a.Judge(m.Sender, m.IsBot, option, s.Now().UnixMilli())
 	if err != nil || reason == msg.ReasonChoiceUnknown {

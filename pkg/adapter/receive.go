@@ -27,6 +27,7 @@ type Inbound struct {
 	// rows that start nothing: observed, with the reason quoted. A bot's post is stored whatever Options.Bots says,
 	// with IsBot; the bot's own too.
 	Quoted  []*msg.Message
+	Admins  []Admin    // of the chats, as far as the platform has said so with the events
 	Chats   []msg.Chat // their pins are not changed
 	Threads []msg.Thread
 	Moved   *Moved  // a chat has another address now
@@ -60,6 +61,9 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	s.Heartbeat.Event()
 	failpoint.At(failpoint.Received)
 
+	if err := s.storeAdmins(ctx, in.Admins); err != nil {
+		return err
+	}
 	fresh := make([]bool, len(in.Messages))
 	write := func(tx *store.Tx) error { return in.write(ctx, tx, s.Daemon, now, fresh) }
 	err := s.Store.WriteIn(ctx, in.scope(s.Daemon), write)

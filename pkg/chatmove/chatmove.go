@@ -42,6 +42,7 @@ var moved = []struct{ table, column, single string }{
 	{"chat_reply_state", "jid", "o.topic = chat_reply_state.topic"},
 	{"context_objects", "chat_id", "o.object_id = context_objects.object_id"},
 	{"onboarding_requests", "chat_jid", "o.state = 'pending' AND onboarding_requests.state = 'pending'"},
+	{"chat_admins", "chat_jid", "o.sender = chat_admins.sender"},
 	{"reminders", "chat_jid", "FALSE"},
 	{"polls", "chat_jid", "FALSE"},
 	{"stops", "chat_jid", "FALSE"},

@@ -90,6 +90,19 @@ func (m Members) Admits(sender string, operator bool) bool {
 	return operator || m.Roles.Ask == nil || m.Roles.Ask.Has(sender)
 }
 
+// NameAdmins reports whether a role names the users who administer a chat.
+func (m Members) NameAdmins() bool {
+	return m.Roles.Ask.Admins() || m.Roles.Approve.Admins() || m.Roles.Operate.Admins()
+}
+
+// WithAdmin returns the rights in a chat that a sender administers, for decisions about that sender alone.
+func (m Members) WithAdmin(sender string) Members {
+	for _, role := range []*Role{&m.Roles.Ask, &m.Roles.Approve, &m.Roles.Operate} {
+		*role = role.withAdmin(sender)
+	}
+	return m
+}
+
 // Open reports whether the group admits each sender.
 func (m Members) Open() bool { return m.Roles.Ask == nil || m.Roles.Ask.Everyone() }
 

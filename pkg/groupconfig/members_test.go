@@ -92,3 +92,23 @@ func TestMembers_Admits(t *testing.T) {
 		}
 	}
 }
+
+func TestMembers_WithAdmin(t *testing.T) {
+	c, err := Parse(json.RawMessage(`{"roles":{"ask":"platform admins","approve":["telegram:1",{"who":"platform admins","hosts":["a.test"]}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.Members()
+	if m.Admits("telegram:7", false) || !m.NameAdmins() || m.Roles.Operate.Admins() {
+		t.Errorf("before: %+v", m)
+	}
+	own := m.WithAdmin("telegram:7")
+	want := Roles{Ask: only("telegram:7"), Approve: Role{{Who: "telegram:1"}, {Who: "telegram:7", Hosts: []string{"a.test"}}}}
+	if diff := cmp.Diff(want, own.Roles); diff != "" || !own.Admits("telegram:7", false) || own.NameAdmins() {
+		t.Errorf("with the admin (-want +got):\n%s", diff)
+	}
+	if got := m.Roles.Approve.Words("the approvers", func(string) string { return "Ann" }); got !=
+		"operators and the approvers (Ann, telegram:1; platform admins (a.test))" {
+		t.Error(got)
+	}
+}

@@ -12,8 +12,8 @@ import (
 const (
 	// Operators is the value of a role that operators alone have.
 	Operators = "operators"
-	// platformAdmins is reserved for a role of the admins of a chat, whom adapters do not know yet.
-	platformAdmins = "platform admins"
+	// PlatformAdmins stands for the users who administer a chat on its platform.
+	PlatformAdmins = "platform admins"
 	// maxListed is how many users of a role are named in a chat.
 	maxListed = 10
 )
@@ -29,8 +29,8 @@ type Roles struct {
 // and one entry [Everyone], a word in JSON as well, is each user of the group's chats.
 type Role []Grant
 
-// Grant is an entry of a role: in JSON the id of a sender, or an object for one whose role is limited. Without Hosts
-// and Tools it is not. Limited, it covers permission requests about one of them alone.
+// Grant is an entry of a role: in JSON the id of a sender or [PlatformAdmins], or an object for one whose role is
+// limited. Without Hosts and Tools it is not. Limited, it covers permission requests about one of them alone.
 type Grant struct {
 	Who   string   `json:"who"`
 	Hosts []string `json:"hosts,omitzero"` // to which an agent sends requests: "api.github.com" or "*.github.com"
@@ -56,6 +56,20 @@ func (r Role) Senders() (ids []string) {
 		ids = append(ids, g.Who)
 	}
 	return ids
+}
+
+// Admins reports whether the users who administer a chat have the role there.
+func (r Role) Admins() bool { return slices.Contains(r.Senders(), PlatformAdmins) }
+
+// withAdmin returns the role with a sender in the place of PlatformAdmins.
+func (r Role) withAdmin(sender string) Role {
+	r = slices.Clone(r)
+	for i := range r {
+		if r[i].Who == PlatformAdmins {
+			r[i].Who = sender
+		}
+	}
+	return r
 }
 
 // For returns the role without those who may not answer a permission request.
@@ -87,7 +101,7 @@ func (r Role) Listed(name func(sender string) string) string {
 			break
 		}
 		text := g.Who
-		if name != nil && name(g.Who) != "" {
+		if name != nil && g.Who != PlatformAdmins && name(g.Who) != "" {
 			text = name(g.Who) + ", " + text
 		}
 		if g.limited() {
@@ -153,7 +167,7 @@ func (r *Role) UnmarshalJSON(raw []byte) error {
 	var word string
 	var grants []Grant
 	switch err := json.Unmarshal(raw, &grants); {
-	case json.Unmarshal(raw, &word) == nil && (word == Everyone || word == platformAdmins):
+	case json.Unmarshal(raw, &word) == nil && (word == Everyone || word == PlatformAdmins):
 		*r = Role{{Who: word}}
 		return nil
 	case word == Operators:
@@ -190,16 +204,15 @@ func (g *Grant) UnmarshalJSON(raw []byte) error {
 // role finds the problems with a role.
 func (r *reader) role(path string, role Role) {
 	switch {
-	case !r.ok(path, `"everyone", "operators" or a list of sender ids, as in ["telegram:42"]`), role.Everyone():
+	case !r.ok(path, `"everyone", "operators", "platform admins" or a list of sender ids, as in ["telegram:42"]`),
+		role.Everyone():
 		return
 	case len(role) > maxSenders:
 		r.problem(path, "must have at most %d entries", maxSenders)
 		return
 	}
 	for _, g := range role {
-		if g.Who == platformAdmins {
-			r.problem(path, "%q is not supported yet: name each sender", platformAdmins)
-		} else if err := checkSender(g.Who); err != nil {
+		if err := checkSender(g.Who); err != nil && g.Who != PlatformAdmins {
 			r.problem(path, "%v", err)
 		}
 		if !g.limited() {

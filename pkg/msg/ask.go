@@ -59,7 +59,8 @@ func IsOwn(askID string) bool { return IsBudget(askID) || strings.HasPrefix(askI
 type Who struct {
 	Everyone bool     `json:"everyone,omitempty"` // each user of the chat
 	Senders  []string `json:"senders,omitempty"`
-	Label    string   `json:"label,omitempty"` // for users, as in "Only operators may answer this."
+	Admins   bool     `json:"admins,omitempty"` // those who administer the chat when they answer; see facts/rows.AddAdmin
+	Label    string   `json:"label,omitempty"`  // for users, as in "Only operators may answer this."
 }
 
 // Labels of those who are not one user. A question to operators takes answers of those who became one since.
@@ -74,7 +75,7 @@ const (
 func (w Who) May(sender string) bool { return w.Everyone || slices.Contains(w.Senders, sender) }
 
 // None reports whether no sender may answer.
-func (w Who) None() bool { return !w.Everyone && len(w.Senders) == 0 }
+func (w Who) None() bool { return !w.Everyone && !w.Admins && len(w.Senders) == 0 }
 
 // JSON returns the value of the column.
 func (w Who) JSON() string { return toJSON(w) }

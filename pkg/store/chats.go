@@ -132,6 +132,24 @@ func (tx *Tx) aliasesExist() (exist bool, err error) {
 	return *tx.aliases, nil
 }
 
+// PutAdmin stores whether a sender administers a chat.
+func (tx *Tx) PutAdmin(chatJID, sender string, is bool) error {
+	present, err := tx.Address(Uncancelled(), chatJID)
+	if err != nil {
+		return err
+	}
+	query := `DELETE FROM chat_admins WHERE chat_jid = ? AND sender = ?`
+	if is {
+		query = `INSERT INTO chat_admins (chat_jid, sender) VALUES (?,?) ON CONFLICT DO NOTHING`
+	}
+	return tx.Exec(query, present, sender)
+}
+
+// IsAdmin reports whether a sender administers a chat, as far as its platform has said so.
+func (r Reader) IsAdmin(ctx context.Context, chatJID, sender string) (bool, error) {
+	return Value[bool](ctx, r, `SELECT EXISTS (SELECT 1 FROM chat_admins WHERE chat_jid = ? AND sender = ?)`, chatJID, sender)
+}
+
 // PutAlias stores that a chat has another address from now on. Its rows are still to be moved.
 func (tx *Tx) PutAlias(from, to string) error {
 	tx.aliases = nil

@@ -182,6 +182,7 @@ type Overwrite struct {
 // Permissions, as bits.
 const (
 	Administrator      = 1 << 3
+	ManageGuild        = 1 << 5
 	ViewChannel        = 1 << 10
 	SendMessages       = 1 << 11
 	ReadMessageHistory = 1 << 16
@@ -201,6 +202,7 @@ type Role struct {
 type Guild struct {
 	ID              string    `json:"id"`
 	Name            string    `json:"name"`
+	OwnerID         string    `json:"owner_id"`
 	Unavailable     bool      `json:"unavailable"` // only the id is set
 	JoinedAt        time.Time `json:"joined_at"`   // of the bot
 	SystemChannelID string    `json:"system_channel_id"`

@@ -62,7 +62,9 @@ func interaction(i *discordapi.Interaction, me Self, known *Guilds) (in adapter.
 		row.Verb, row.Content, row.Addressed = msg.VerbMention, commandText(i), true
 	}
 	p.with(row)
-	return p.of(row), nil
+	in = p.of(row)
+	in.Admins = known.admins(p.guild, row, i.Member)
+	return in, nil
 }
 
 // commandText is a slash command as it is written elsewhere. Other commands of the application have arguments with

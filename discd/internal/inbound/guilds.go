@@ -21,6 +21,7 @@ type Guilds struct {
 
 type guild struct {
 	name    string
+	owner   string
 	system  string // its system channel, "" for none
 	roles   map[string]discordapi.Role
 	ourRole string   // the managed role of the bot, "" for none
@@ -119,7 +120,7 @@ func (g *Guilds) learnGuild(from *discordapi.Guild, me Self) {
 		known.lacks = true
 		return
 	}
-	known.name, known.system, known.lacks = from.Name, from.SystemChannelID, false
+	known.name, known.owner, known.system, known.lacks = from.Name, from.OwnerID, from.SystemChannelID, false
 	for i := range from.Members {
 		g.learnOurRoles(from.ID, &from.Members[i], me)
 	}

@@ -35,11 +35,12 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 	}
 	row := post(m, &p, me, known)
 	p.with(row)
+	in := p.of(row)
+	in.Admins = known.admins(p.guild, row, m.Member)
 	if edited && m.EditedTimestamp != nil {
 		edit(row, m)
-		return p.of(row), nil
+		return in, nil
 	}
-	in := p.of(row)
 	in.Quoted = quoted(m, &p, me, known)
 	return in, nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"arizuko/discd/internal/discordapi"
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
 )
 
 // Hidden is the result of Permissions for a channel whose messages the bot may not read.
@@ -98,4 +100,26 @@ func (g *Guilds) Complete() bool {
 		}
 	}
 	return true
+}
+
+// admins says whether the sender of a row in a guild's channel administers the guild: owns it, or has a role that may
+// manage it. Without m, the sender's member, that is only known of the owner.
+func (g *Guilds) admins(guildID string, row *msg.Message, m *discordapi.Member) []adapter.Admin {
+	known := g.guilds[guildID]
+	if known == nil || known.lacks || row.IsBot {
+		return nil
+	}
+	_, user := msg.SplitJID(row.Sender)
+	is := user == known.owner && user != ""
+	if m == nil && !is {
+		return nil
+	}
+	if m != nil {
+		may := known.roles[guildID].Permissions
+		for _, role := range m.Roles {
+			may |= known.roles[role].Permissions
+		}
+		is = is || may&(discordapi.Administrator|discordapi.ManageGuild) != 0
+	}
+	return []adapter.Admin{{ChatJID: row.ChatJID, Sender: row.Sender, Is: is}}
 }

@@ -169,6 +169,7 @@ func (l *Listener) probe(ctx context.Context, s *adapter.Shell) error {
 	if date, err := http.ParseTime(me.Header.Get("Date")); err == nil {
 		l.missed.SetSlackTime(date)
 	}
+	l.names.SetTeam(me.TeamID)
 	l.me.Store(&inbound.Self{Platform: l.Platform, User: me.UserID, Bot: me.BotID, UserApps: l.UserApps})
 	if err := l.RemoveStaleMarks(ctx); err != nil {
 		s.Log.Warn("stale marks not removed; the next probe retries", "err", err)

@@ -40,6 +40,7 @@ type Names struct {
 	lookups  singleflight.Group
 
 	mu      sync.Mutex
+	team    string               // the bot's workspace: users of others are no admins of it
 	known   map[string]named     // by id
 	refused map[string]time.Time // until when Slack refuses a method for its rate
 }
@@ -48,12 +49,20 @@ type named struct {
 	name   string       // "" if unknown
 	kind   msg.ChatKind // of a channel
 	person bool         // a user who is no bot
+	admin  bool         // of the workspace, or its owner
 	until  time.Time
 }
 
 // NewNames makes a cache that asks Slack for unknown names.
 func NewNames(api *slack.Client, now func() time.Time) *Names {
 	return &Names{api: api, now: now, known: map[string]named{}, refused: map[string]time.Time{}}
+}
+
+// SetTeam sets the id of the bot's workspace.
+func (n *Names) SetTeam(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.team = id
 }
 
 // For returns the names of one event that waits for an acknowledgement. A name that Slack does not return
@@ -192,6 +201,9 @@ func (n *EventNames) User(id string) string {
 // Person reports whether a user is known to be no bot.
 func (n *EventNames) Person(id string) bool { return n.of(id, n.cache.users()).person }
 
+// Admin reports whether a user is known to administer the workspace.
+func (n *EventNames) Admin(id string) bool { return n.of(id, n.cache.users()).admin }
+
 // Chat is the kind and title of a channel; the kind is "" if unknown.
 func (n *EventNames) Chat(channel string) (msg.ChatKind, string) {
 	found := n.of(channel, n.cache.chats())
@@ -203,7 +215,12 @@ func (n *Names) askUser(ctx context.Context, id string) (named, error) {
 	if err != nil {
 		return named{}, err
 	}
-	return named{name: cmp.Or(u.Profile.DisplayName, u.RealName, u.Profile.RealName, u.Name), person: !u.IsBot}, nil
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return named{
+		name:   cmp.Or(u.Profile.DisplayName, u.RealName, u.Profile.RealName, u.Name),
+		person: !u.IsBot, admin: u.TeamID == n.team && (u.IsAdmin || u.IsOwner || u.IsPrimaryOwner),
+	}, nil
 }
 
 func (n *Names) askBot(ctx context.Context, id string) (named, error) {

@@ -33,6 +33,7 @@ func Command(c *slack.SlashCommand, me Self, names Names) (adapter.Inbound, erro
 		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: msg.VerbMessage, Content: "/" + strings.TrimPrefix(text, "/"), Addressed: true,
 	}}
+	r.Admins = Admins(r.Messages, names)
 	return r, nil
 }
 

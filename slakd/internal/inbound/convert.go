@@ -46,6 +46,8 @@ type Names interface {
 	User(id string) string
 	// Person reports whether a user is known to be no bot.
 	Person(id string) bool
+	// Admin reports whether a user is known to administer the workspace.
+	Admin(id string) bool
 	// Chat is the kind and title of a channel; the kind is "" if unknown.
 	Chat(channel string) (kind msg.ChatKind, title string)
 }
@@ -87,7 +89,18 @@ func Convert(e *Event, me Self, names Names) (r adapter.Inbound, err error) {
 	if err != nil {
 		return adapter.Inbound{}, fmt.Errorf("event %s: %w", e.ID, err)
 	}
+	r.Admins = Admins(r.Messages, names)
 	return r, nil
+}
+
+// Admins says which senders of rows administer the workspace, as far as that is known.
+func Admins(rows []*msg.Message, names Names) (all []adapter.Admin) {
+	for _, m := range rows {
+		if _, user := msg.SplitJID(m.Sender); msg.KindOfJID(m.ChatJID) != msg.ChatDM && !m.IsBot && names.Person(user) {
+			all = append(all, adapter.Admin{ChatJID: m.ChatJID, Sender: m.Sender, Is: names.Admin(user)})
+		}
+	}
+	return all
 }
 
 // of makes a result about a chat, without rows.

@@ -26,6 +26,8 @@ func (names) User(id string) string {
 
 func (names) Person(id string) bool { return id == "U1" || id == "U2" }
 
+func (names) Admin(id string) bool { return id == "U1" }
+
 func (names) Chat(channel string) (msg.ChatKind, string) {
 	switch channel {
 	case "C1":
@@ -201,4 +203,15 @@ func FuzzConvert(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAdmins(t *testing.T) {
+	rows := []*msg.Message{
+		{ChatJID: "slack:C1", Sender: "slack:U1"}, {ChatJID: "slack:C1", Sender: "slack:U2"},
+		{ChatJID: "slack:C1", Sender: "slack:U9"}, {ChatJID: "slack:C1", Sender: "slack:U1", IsBot: true}, {ChatJID: "slack:D1", Sender: "slack:U1"},
+	}
+	want := []adapter.Admin{{ChatJID: "slack:C1", Sender: "slack:U1", Is: true}, {ChatJID: "slack:C1", Sender: "slack:U2"}}
+	if diff := cmp.Diff(want, Admins(rows, names{})); diff != "" {
+		t.Errorf("admins, of those who are known and no bots, in channels (-want +got):\n%s", diff)
+	}
 }

@@ -61,5 +61,6 @@ func Press(payload []byte, me Self, names Names) (in adapter.Inbound, err error)
 		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: msg.VerbAnswer, Content: pressed.JSON(), Timestamp: millis(c.Actions[0].Time),
 	}}
+	in.Admins = Admins(in.Messages, names)
 	return in, nil
 }

@@ -56,6 +56,7 @@ type Listener struct {
 
 	convert func(*telegramapi.Update, inbound.Self) (adapter.Inbound, error) // nil: inbound.Convert
 	ballots *adapter.Ballots                                                 // set by Listen
+	admins  admins
 
 	contested bool // another program read the bot's updates when the last connection ended
 }
@@ -213,6 +214,7 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, me inbound.Sel
 			return offset, err
 		}
 	}
+	in.Admins = l.adminsOf(ctx, s, &u, in.Messages)
 	in.Cursor = after
 	if u.CallbackQuery != nil {
 		return next, l.receivePress(ctx, s, u.CallbackQuery, in)

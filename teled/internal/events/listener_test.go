@@ -51,6 +51,8 @@ type fixture struct {
 	batches  []string // results of getUpdates
 	refuse   string   // the answer after them, "" to stop the listener
 	username string   // of the bot
+	admins   []string // answers to getChatAdministrators; the last one stays
+	asked    int      // how often that was called
 	offsets  []string // that getUpdates was called with
 	answers  []string // to presses of buttons
 	cursors  []string // that were stored when they came
@@ -66,7 +68,8 @@ type fixture struct {
 
 func newFixture(t *testing.T, batches ...string) *fixture {
 	path := storetest.Path(t)
-	return &fixture{t: t, path: path, store: storetest.OpenAt(t, path, nil), me: 99, batches: batches, username: "arizuko_bot", now: time.Now}
+	return &fixture{t: t, path: path, store: storetest.OpenAt(t, path, nil), me: 99, batches: batches, username: "arizuko_bot", now: time.Now,
+		admins: []string{`{"ok":true,"result":[]}`}}
 }
 
 // ServeHTTP is the Bot API.
@@ -86,6 +89,9 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.cursors = append(f.cursors, value)
 		f.answers = append(f.answers, r.FormValue("callback_query_id")+" "+r.FormValue("text")+" "+r.FormValue("show_alert"))
 		fmt.Fprint(w, `{"ok":false,"error_code":400,"description":"Bad Request: query is too old and response timeout expired or query ID is invalid"}`)
+	case strings.HasSuffix(r.URL.Path, "/getChatAdministrators"):
+		fmt.Fprint(w, f.admins[0])
+		f.admins, f.asked = f.admins[min(1, len(f.admins)-1):], f.asked+1
 	case !strings.HasSuffix(r.URL.Path, "/getUpdates"):
 		f.t.Errorf("unexpected call of %s", r.URL.Path)
 	case len(f.batches) > 0:

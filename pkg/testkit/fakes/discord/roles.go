@@ -14,6 +14,18 @@ func (g Guild) Role(name string) Role {
 	return role
 }
 
+// Appoint gives a member a role that may manage the guild. Without the intent for members, the bot gets no event.
+func (g Guild) Appoint(user User) {
+	in := g.lock()
+	defer g.unlock()
+	m := in.member(user.ID)
+	require(m != nil, "%s is not in guild %s", user.Name(), g.ID)
+	role := Role{ID: g.s.newID(), Name: "admins", Position: len(in.roles), Permissions: ManageGuild.String()}
+	g.s.addRole(in, role)
+	m.Roles = append(m.Roles, role.ID)
+	g.s.toBot(in, GuildMembers, "GUILD_MEMBER_UPDATE", memberEvent{g.ID, *m})
+}
+
 // BotRole is the managed role of the bot.
 func (g Guild) BotRole() Role {
 	in := g.lock()
@@ -40,6 +52,7 @@ type Permission uint64
 
 // The permissions that the fake knows. Everyone has them in a guild; Deny revokes any for the bot in a channel.
 const (
+	ManageGuild           Permission = 1 << 5
 	AddReactions          Permission = 1 << 6
 	ViewChannel           Permission = 1 << 10
 	SendMessages          Permission = 1 << 11

@@ -115,13 +115,22 @@ func (p Place) DeleteChannel() {
 
 // RenameUser renames a user, and returns the renamed user.
 func (s *Server) RenameUser(u User, name string) User {
+	return s.changeUser(u, func(u *User) { u.RealName, u.DisplayName = name, name })
+}
+
+// Appoint makes a user an admin of the workspace, or no longer one.
+func (s *Server) Appoint(u User, admin bool) User {
+	return s.changeUser(u, func(u *User) { u.Admin = admin })
+}
+
+func (s *Server) changeUser(u User, change func(*User)) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed, known := s.users[u.ID]
 	if !known {
 		must(fmt.Errorf("no user %s", u.ID))
 	}
-	changed.RealName, changed.DisplayName = name, name
+	change(&changed)
 	s.users[u.ID] = changed
 	s.emit("users:read", fields{
 		"type": "user_change", "user": userObject(changed), "cache_ts": s.lastTS / 1_000_000, "event_ts": s.nextTS(),

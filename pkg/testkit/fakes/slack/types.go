@@ -10,6 +10,7 @@ type User struct {
 	DisplayName string
 	BotID       string // of bots
 	AppID       string // of bots that are apps
+	Admin       bool   // of the workspace
 }
 
 // IsBot reports whether the user is a bot.

@@ -12,6 +12,7 @@ func userObject(u User) fields {
 	}
 	return fields{"id": u.ID, "team_id": teamID, "name": u.Name, "deleted": false, "real_name": u.RealName,
 		"tz": "Europe/Prague", "profile": profile, "is_bot": u.IsBot(), "is_app_user": false,
+		"is_admin": u.Admin, "is_owner": false, "is_primary_owner": false,
 		"updated": time.Now().Unix()}
 }
 

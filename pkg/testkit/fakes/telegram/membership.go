@@ -44,13 +44,16 @@ func (p Place) changeMember(by, user User, status string, m Message) Message {
 }
 
 // Promote makes the bot an administrator, or an ordinary member again.
-func (p Place) Promote(by User, admin bool) {
+func (p Place) Promote(by User, admin bool) { p.Appoint(by, p.s.me, admin) }
+
+// Appoint makes a user an administrator, or an ordinary member again.
+func (p Place) Appoint(by, user User, admin bool) {
 	status := Member
 	if admin {
 		status = Administrator
 	}
 	p.act(func(r *room) error {
-		p.s.setStatus(r, by, p.s.me, status)
+		p.s.setStatus(r, by, user, status)
 		return nil
 	})
 }

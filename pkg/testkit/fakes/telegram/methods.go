@@ -1,6 +1,10 @@
 package telegram
 
-import "context"
+import (
+	"context"
+	"maps"
+	"slices"
+)
 
 // method is one method of the Bot API. do runs under the server's lock; poll, which only getUpdates
 // has, does not.
@@ -36,6 +40,8 @@ func (s *Server) methodTable() map[string]method {
 		"setmessagereaction":  {name: "setMessageReaction", do: s.setMessageReaction},
 		"getfile":             {name: "getFile", do: s.getFile},
 		"getchat":             {name: "getChat", do: s.getChat},
+
+		"getchatadministrators": {name: "getChatAdministrators", do: s.getChatAdministrators},
 	}
 }
 
@@ -53,4 +59,21 @@ func (s *Server) getChat(p params) (any, error) {
 		Chat
 		NoVoices bool `json:"has_restricted_voice_and_video_messages,omitempty"`
 	}{r.chat, r.voiceless}, nil
+}
+
+func (s *Server) getChatAdministrators(p params) (any, error) {
+	r, err := s.readable(p)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.chat.Type == Private:
+		return nil, badRequest("there are no administrators in the private chat")
+	}
+	all := []any{}
+	for _, id := range slices.Sorted(maps.Keys(r.statuses)) {
+		if u := s.users[id]; r.admin(u) && (!u.IsBot || u.ID == s.me.ID) {
+			all = append(all, r.member(u))
+		}
+	}
+	return all, nil
 }
