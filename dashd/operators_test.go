@@ -50,6 +50,7 @@ func TestAccess_Roles_AreShownAndSaved(t *testing.T) {
 		`value="[{&#34;who&#34;:&#34;telegram:7&#34;,&#34;hosts&#34;:[&#34;a.example&#34;]}]"`, `placeholder="operators; until it is set, everyone may stop"`)
 	for typed, want := range map[string]string{
 		"": "null", " everyone ": `"everyone"`, "operators": `"operators"`, "telegram:1, slack:U2\n slack:U3": `["telegram:1","slack:U2","slack:U3"]`,
+		"platform admins, telegram:1,":     `["platform admins","telegram:1"]`,
 		`[{"who":"a:1","tools":["Bash"]}]`: `[{"tools":["Bash"],"who":"a:1"}]`,
 	} {
 		d.calls = nil

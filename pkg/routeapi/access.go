@@ -15,9 +15,18 @@ type Access struct {
 	Kind     msg.ChatKind `json:"kind"`
 	Sender   string       `json:"sender"`
 	Operator bool         `json:"operator"` // may do everything
+	Admin    bool         `json:"admin"`    // administers the chat, as far as its platform has said so
 	Pinned   string       `json:"pinned"`   // the group that the chat is pinned to, "" for none
 	Home     *HomeAccess  `json:"home"`     // the chat's group; null if it has none
 	Rows     []RowAccess  `json:"rows"`     // by verb
+}
+
+// Members returns the rights of a group's members as they are for the sender.
+func (a *Access) Members(m groupconfig.Members) groupconfig.Members {
+	if a.Admin {
+		return m.WithAdmin(a.Sender)
+	}
+	return m
 }
 
 // HomeAccess are the sender's rights on the chat's group besides writing to it.

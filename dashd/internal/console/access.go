@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
@@ -98,7 +98,11 @@ func parseRole(text string) (any, error) {
 	case text == groupconfig.Everyone || text == groupconfig.Operators:
 		return text, nil
 	case text[0] != '[':
-		return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }), nil
+		var list []string // an entry may have a space: platform admins
+		for entry := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == '\n' }) {
+			list = append(list, strings.TrimSpace(entry))
+		}
+		return slices.DeleteFunc(list, func(entry string) bool { return entry == "" }), nil
 	}
 	var list []any
 	if err := json.Unmarshal([]byte(text), &list); err != nil {

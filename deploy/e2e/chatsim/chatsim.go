@@ -47,6 +47,8 @@ type ConversationMaker interface {
 	NewGroup(title string) Conversation
 	// NewThread creates a thread or a topic in a new group.
 	NewThread(title string) Conversation
+	// Appoint makes the user of a conversation an administrator. Where users own groups and guilds, they are that.
+	Appoint(c Conversation)
 }
 
 // markRoom is the room that adapters leave in each part for the mark of a copy, in characters.

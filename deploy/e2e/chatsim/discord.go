@@ -54,6 +54,9 @@ func (d *Discord) NewThread(title string) Conversation {
 	return d.thread(d.guild.Channel("about-"+title), title)
 }
 
+// Appoint implements ConversationMaker.
+func (*Discord) Appoint(Conversation) {}
+
 func (d *Discord) channel(in discord.Guild, name string) Conversation {
 	id := in.Channel(name).ChannelID
 	return d.add(id, d.bob, Conversation{Chat: "discord:" + id, NeedsMention: true})

@@ -50,6 +50,9 @@ func (s *Slack) NewThread(title string) Conversation {
 	return s.add(talk.Thread(talk.Say(u, "what about this?").TS), u, true)
 }
 
+// Appoint implements ConversationMaker.
+func (s *Slack) Appoint(c Conversation) { s.Server.Appoint(s.users[c.Chat], true) }
+
 func (s *Slack) add(at slack.Place, user slack.User, needsMention bool) Conversation {
 	c := Conversation{Chat: slackChat(at.ChannelID), Thread: at.ThreadTS, NeedsMention: needsMention}
 	s.users[c.Chat] = user

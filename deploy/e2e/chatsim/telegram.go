@@ -50,6 +50,9 @@ func (t *Telegram) NewGroup(title string) Conversation {
 	return t.add(t.Supergroup(title, u), u)
 }
 
+// Appoint implements ConversationMaker.
+func (*Telegram) Appoint(Conversation) {}
+
 // NewThread implements ConversationMaker.
 func (t *Telegram) NewThread(title string) Conversation {
 	u := t.User("Bob", "bob")

@@ -23,13 +23,26 @@ func membersOf(ctx context.Context, r store.Reader, folder string) (*groupconfig
 	return &m, nil
 }
 
+// members are the rules for the members of a group as they are for the caller's origin, in the chat where that asked.
+func (c *Caller) members(ctx context.Context, r store.Reader, folder string) (*groupconfig.Members, error) {
+	all, err := membersOf(ctx, r, folder)
+	if err != nil || all == nil || !all.NameAdmins() {
+		return all, err
+	}
+	root, err := r.Turn(ctx, c.Turn.RootOfWork())
+	if err != nil || root == nil {
+		return all, err
+	}
+	return factrows.MembersFor(ctx, r, all, root.ChatJID, c.origin.Sender)
+}
+
 // barred is a sender of the messages that the turn answers who may not use a group, "" for none. The turn's own group
 // was checked before the turn began. Any of the senders may have caused what the agent does in a turn.
 func (c *Caller) barred(ctx context.Context, r store.Reader, folder string) (sender string, err error) {
 	if folder == c.Turn.Folder {
 		return "", nil
 	}
-	members, err := membersOf(ctx, r, folder)
+	members, err := c.members(ctx, r, folder)
 	if err != nil || members == nil || members.Open() {
 		return "", err
 	}
@@ -40,9 +53,17 @@ func (c *Caller) barred(ctx context.Context, r store.Reader, folder string) (sen
 	if err != nil {
 		return "", err
 	}
+	all, err := membersOf(ctx, r, folder)
+	if err != nil {
+		return "", err
+	}
 	rows, err := factrows.TurnMessages(ctx, r, c.Turn.ID)
 	for _, m := range rows {
-		if o := authority.OriginOf(m, operators); o.May(authority.Use, members) != "" {
+		o := authority.OriginOf(m, operators)
+		if members, err = factrows.MembersForRow(ctx, r, all, m); err != nil {
+			return "", err
+		}
+		if o.May(authority.Use, members) != "" {
 			return o.Sender, nil
 		}
 	}
@@ -73,7 +94,7 @@ func (c *Caller) checkWork(ctx context.Context, tx *store.Tx, folder string) err
 	if err := c.checkAccess(ctx, tx.Reader, folder); err != nil {
 		return err
 	}
-	members, err := membersOf(ctx, tx.Reader, folder)
+	members, err := c.members(ctx, tx.Reader, folder)
 	if err != nil || !c.origin.Pays(members) {
 		return err
 	}
@@ -94,7 +115,7 @@ func (c *Caller) checkPin(ctx context.Context, r store.Reader, jid, text string)
 	if err != nil {
 		return err
 	}
-	members, err := membersOf(ctx, r, home)
+	members, err := c.members(ctx, r, home)
 	if err != nil {
 		return err
 	}

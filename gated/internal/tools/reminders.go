@@ -129,7 +129,7 @@ func (c *Caller) plan(ctx context.Context, tx *store.Tx, r *msg.Reminder, spec r
 	if r.Cron != "" || r.NextSlot == was.NextSlot && r.Kind == was.Kind {
 		return nil
 	}
-	members, err := membersOf(ctx, tx.Reader, r.Folder)
+	members, err := c.members(ctx, tx.Reader, r.Folder)
 	if err != nil {
 		return err
 	}

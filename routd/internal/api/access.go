@@ -37,9 +37,12 @@ func (a *API) getAccess(r *http.Request) (*httpx.Answer, error) {
 		ChatJID: item.ChatJID, Kind: item.Kind, Sender: item.Sender, Pinned: item.StickyGroup,
 		Operator: msg.IsOperator(operators, item.ChatJID, item.Sender),
 	}
+	if result.Admin, err = a.Store.IsAdmin(r.Context(), item.ChatJID, item.Sender); err != nil {
+		return nil, a.unreadable(err)
+	}
 	for i, verb := range match.WrittenVerbs() {
 		item.ID, item.Verb = int64(i+1), verb
-		row, err := a.rowAccess(r, table, &item, result.Operator)
+		row, err := a.rowAccess(r, table, &item, &result)
 		if err != nil {
 			return nil, err
 		}
@@ -66,8 +69,8 @@ func (a *API) loadChat(r *http.Request, item *routeapi.Item) (err error) {
 }
 
 // rowAccess decides on one message alone: its claims don't count for others.
-func (a *API) rowAccess(r *http.Request, table *routing.Table, item *routeapi.Item, operator bool) (routeapi.RowAccess,
-	error) {
+func (a *API) rowAccess(r *http.Request, table *routing.Table, item *routeapi.Item, of *routeapi.Access) (
+	routeapi.RowAccess, error) {
 	engaged := a.Engagement.Snapshot()
 	row := routeapi.RowAccess{Verb: item.Verb, Answer: decideOne(r.Context(), table, item, engaged), Admitted: true}
 	if err := engaged.Err(); err != nil {
@@ -77,9 +80,9 @@ func (a *API) rowAccess(r *http.Request, table *routing.Table, item *routeapi.It
 		return routeapi.RowAccess{}, apierr.New(apierr.BadRequest, "%s", row.Answer.Error)
 	}
 	if m, ok := table.Members(row.Answer.Folder); ok {
-		row.Admitted, row.Rate = m.Admits(item.Sender, operator), m.Rate
+		row.Admitted, row.Rate = of.Members(m).Admits(of.Sender, of.Operator), m.Rate
 	}
-	if operator {
+	if of.Operator {
 		row.Rate = 0
 	}
 	return row, nil
@@ -92,8 +95,8 @@ func homeOf(table *routing.Table, folder string, of *routeapi.Access) *routeapi.
 		return nil
 	}
 	h := &routeapi.HomeAccess{
-		Folder: folder, Roles: m.Roles, Admitted: m.Admits(of.Sender, of.Operator),
-		Reaches: table.Reachable(folder, of.Sender, of.Operator),
+		Folder: folder, Roles: m.Roles, Admitted: of.Members(m).Admits(of.Sender, of.Operator),
+		Reaches: table.Reachable(folder, of.Sender, of.Operator, of.Members),
 	}
 	if h.Reaches == nil {
 		h.Reaches = []string{} // [] rather than null

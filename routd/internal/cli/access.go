@@ -35,6 +35,9 @@ func (c *verbs) access(ctx context.Context, args []string, out io.Writer) error 
 
 func printAccess(a *routeapi.Access, out io.Writer) error {
 	sender := a.Sender + ", no operator"
+	if a.Admin {
+		sender += ", but an admin of the chat"
+	}
 	if a.Operator {
 		sender = a.Sender + ", an operator: roles, rate, reach and pin of a group do not apply"
 	}

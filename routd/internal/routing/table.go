@@ -108,10 +108,11 @@ func (t *Table) Members(folder string) (groupconfig.Members, bool) {
 }
 
 // Reachable returns the groups that the sender of a chat's rows may address by @name, besides the
-// chat's own.
-func (t *Table) Reachable(home, sender string, operator bool) (folders []string) {
+// chat's own. as returns members as they are for the sender.
+func (t *Table) Reachable(home, sender string, operator bool, as func(groupconfig.Members) groupconfig.Members) (
+	folders []string) {
 	own, ok := t.Members(home)
-	if !ok || !own.Admits(sender, operator) {
+	if !ok || !as(own).Admits(sender, operator) {
 		return nil
 	}
 	for _, g := range t.groups {
@@ -119,7 +120,7 @@ func (t *Table) Reachable(home, sender string, operator bool) (folders []string)
 			(own.OwnGroup || msg.World(g.Folder) != msg.World(home)) {
 			continue
 		}
-		if m, _ := groupconfig.ReadMembers(g.Config); m.Admits(sender, operator) {
+		if m, _ := groupconfig.ReadMembers(g.Config); as(m).Admits(sender, operator) {
 			folders = append(folders, g.Folder)
 		}
 	}

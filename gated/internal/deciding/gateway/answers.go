@@ -20,6 +20,9 @@ func (f *reader) loadPress(ctx context.Context, r *decide.Row) (err error) {
 	press, _ := msg.ParsePress(r.Content)
 	if press.Stop == 0 {
 		a, option, err := factrows.Pressed(ctx, f.st.Reader, r.Message)
+		if err == nil {
+			err = factrows.AddAdmin(ctx, f.st.Reader, r.ChatJID, r.Sender, a)
+		}
 		r.Choice = &decide.Choice{Ask: a, Option: option}
 		return err
 	}
@@ -43,6 +46,9 @@ func (f *reader) typed(ctx context.Context, r *decide.Row) (*decide.Choice, erro
 		return nil, nil
 	}
 	asks, open, err := f.asksFor(ctx, r.Message)
+	if err == nil {
+		err = factrows.AddAdmin(ctx, f.st.Reader, r.ChatJID, r.Sender, asks...)
+	}
 	for _, a := range asks {
 		option, ok := a.Typed(r.Content)
 		if !ok || a.State != msg.AskOpen {

@@ -366,7 +366,7 @@ func (f *reader) completeRow(ctx context.Context, b *batch, r *decide.Row) (err 
 			return err
 		}
 		if r.Pin != nil {
-			if r.Pin.Members, err = f.members.of(ctx, r.Pin.Folder); err != nil {
+			if r.Pin.Members, err = f.members.forRow(ctx, r.Pin.Folder, r); err != nil {
 				return err
 			}
 		}
@@ -396,7 +396,7 @@ func (f *reader) findPrefixes(ctx context.Context, b *batch) (found bool) {
 		r := &b.Rows[i]
 		var err error
 		_ = f.ofRow(r, func() error {
-			if r.Home, err = f.members.of(ctx, r.Answer.Home); err == nil {
+			if r.Home, err = f.members.forRow(ctx, r.Answer.Home, r); err == nil {
 				r.Prefix = decide.FindPrefix(r, func(folder string) bool { return f.isGroup(ctx, folder, &err) })
 			}
 			return nil

@@ -6,6 +6,7 @@ import (
 
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -48,6 +49,15 @@ func (m *members) of(ctx context.Context, folder string) (*groupconfig.Members, 
 	return &read, nil
 }
 
+// forRow returns the rights of a group's members as they are for a row's origin, nil for no group.
+func (m *members) forRow(ctx context.Context, folder string, r *decide.Row) (*groupconfig.Members, error) {
+	all, err := m.of(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	return factrows.MembersForRow(ctx, m.st.Reader, all, r.Message)
+}
+
 // reportInvalid logs that a group's configuration is invalid, once until the text changes:
 // any sender can make gated read it again.
 func (m *members) reportInvalid(group *msg.Group, err error) {
@@ -66,14 +76,14 @@ func (m *members) reportInvalid(group *msg.Group, err error) {
 
 // readMembers reads the rights and the quota of a row's sender in the groups that it concerns.
 func (f *reader) readMembers(ctx context.Context, b *batch, r *decide.Row) (err error) {
-	if r.Home, err = f.members.of(ctx, r.Answer.Home); err != nil {
+	if r.Home, err = f.members.forRow(ctx, r.Answer.Home, r); err != nil {
 		return err
 	}
 	folder := groupOf(r)
 	if r.Kind == decide.KindChange || r.Kind == decide.KindForwarded {
 		f.members.forget(folder) // routd is not asked about it
 	}
-	if r.Group, err = f.members.of(ctx, folder); err != nil {
+	if r.Group, err = f.members.forRow(ctx, folder, r); err != nil {
 		return err
 	}
 	if r.Kind == decide.KindCommand && !r.Operator && (!r.Known || r.Answer.Home == "") {
@@ -137,7 +147,7 @@ func (f *reader) foreign(ctx context.Context, r *decide.Row) (bool, error) {
 	}
 	for _, folder := range own {
 		f.members.forget(folder)
-		m, err := f.members.of(ctx, folder)
+		m, err := f.members.forRow(ctx, folder, r)
 		if err != nil || m == nil || m.Admits(r.Sender, false) {
 			return false, err
 		}

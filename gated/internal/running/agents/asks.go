@@ -329,6 +329,10 @@ func (e *env) holders(chatJID string, role groupconfig.Role, title string) msg.W
 		return msg.Who{Everyone: true}
 	}
 	who := OperatorsOf(e.operators(), chatJID)
+	if role.Admins() {
+		kind, err := rows.ChatKind(e.ctx, e.st.Reader, chatJID)
+		who.Admins = err == nil && (kind == msg.ChatGroup || kind == msg.ChatChannel)
+	}
 	who.Label = role.Words(title, func(sender string) string {
 		name, _ := e.st.SenderName(e.ctx, sender) // the id stands beside it
 		return name

@@ -8,6 +8,7 @@ import (
 
 	"arizuko/gated/internal/authority"
 	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -19,14 +20,14 @@ func (s *Scheduler) origin(ctx context.Context, st store.Reader, r *msg.Reminder
 	return authority.OriginOf(&msg.Message{OnBehalfOf: r.Payer()}, operators), err
 }
 
-// members are the rights of the members of the reminder's group, nil for no group.
-func (s *Scheduler) members(ctx context.Context, r store.Reader, folder string) (*groupconfig.Members, error) {
-	group, err := r.Group(ctx, folder)
+// members are the rights of the members of the reminder's group as they are for whom it fires, nil for no group.
+func (s *Scheduler) members(ctx context.Context, r store.Reader, of *msg.Reminder) (*groupconfig.Members, error) {
+	group, err := r.Group(ctx, of.Folder)
 	if err != nil || group == nil {
 		return nil, err
 	}
 	m, _ := groupconfig.ReadMembers(group.Config) // gated's log has the error once the group gets a message
-	return &m, nil
+	return factrows.MembersFor(ctx, r, &m, of.ChatJID, of.Payer())
 }
 
 // excluded says why a reminder ends whose sender may not use the group any more, "" if it goes on. Of those made before

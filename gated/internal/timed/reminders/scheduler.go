@@ -262,7 +262,7 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 		f.problem = "the chat is not the group's any more, by its routes"
 		return f, nil
 	}
-	if f.members, err = s.members(ctx, s.st.Reader, r.Folder); err != nil {
+	if f.members, err = s.members(ctx, s.st.Reader, r); err != nil {
 		return nil, err
 	}
 	by, err := s.origin(ctx, s.st.Reader, r)
