@@ -74,7 +74,7 @@ func badDayActions() map[string]string {
 		"/lost/replay": "gated /lost/replay?ids=2&reason=failed.permanent", "/routes/edit": "routd /routes/edit?do=save",
 		"/access/roles":   "routd /access/roles?folder=main&ask=everyone",
 		"/operators/code": "gated /operators/code", "/operators/remove": "gated /operators/remove?sender=telegram:42",
-		"/egress/rules": "gated /egress/rules?host=x", "/egress/rules/{id}/move": "gated /egress/rules/1/move?before=0", "/egress/rules/{id}/remove": "gated /egress/rules/1/remove",
+		"/egress/rules": "gated /egress/rules?host=x", "/egress/rules/{id}/remove": "gated /egress/rules/1/remove",
 		"/login": "", "/logout": "", "/v1/login-link": "", "/chat/*": "", "/assets/*": "", "/connect/{daemon}": "",
 	}
 }

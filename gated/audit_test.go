@@ -69,7 +69,6 @@ func TestAudit_EachChange_IsARow(t *testing.T) {
 		{"POST /v1/egress/rules", "/v1/egress/rules", `{"host":"example.com","action":"deny"}`, []string{"web:op: add egress rule: 33: example.com → deny"}},
 		{"POST /v1/egress/questions", "/v1/egress/questions", `{"Receipt":1,"Turn":1}`, nil}, // its rows are those of asks
 		{"POST /v1/egress/test", "/v1/egress/test", `{"host":"x","action":"pass"}`, nil},
-		{"POST /v1/egress/rules/{id}/move", "/v1/egress/rules/33/move", `{"before":2}`, []string{"web:op: move egress rule: 33: example.com → deny"}},
 		{"DELETE /v1/egress/rules/{id}", "/v1/egress/rules/33", "", []string{"web:op: remove egress rule: 33: example.com → deny"}},
 		// The last one: its run stores messages, whose ids the changes above would see.
 		{"POST /v1/turns/{id}/retry", "/v1/turns/1/retry", "", []string{"web:op: retry turn: 1 of main in telegram:-1"}},

@@ -5,36 +5,13 @@ import (
 	"strings"
 )
 
-// Last is a place in the order of rules: after all others. 0 is the place before all others, and the ID of a rule that
-// directly before it.
-const Last = -1
-
-// Place returns the rules with one of them, or a further one, at a place, as Last describes. ok is false if no other
-// rule has the ID before.
-func (all Rules) Place(rule *Rule, before int64) (placed Rules, ok bool) {
-	for _, r := range all {
-		if rule.ID == 0 || r.ID != rule.ID {
-			placed = append(placed, r)
-		}
-	}
-	at := 0
-	switch before {
-	case 0:
-	case Last:
-		at = len(placed)
-	default:
-		at = slices.IndexFunc(placed, func(r *Rule) bool { return r.ID == before })
-	}
+// With returns the rules with a further one at the place that its Seq says: before those with the same, or a greater one.
+func (all Rules) With(rule *Rule) Rules {
+	at := slices.IndexFunc(all, func(r *Rule) bool { return r.Seq >= rule.Seq })
 	if at < 0 {
-		return nil, false
+		at = len(all)
 	}
-	return slices.Insert(placed, at, rule), true
-}
-
-// Draft is a rule that an operator adds or tries.
-type Draft struct {
-	Rule
-	Before int64 `json:"before,omitempty"` // its place, see Last
+	return slices.Insert(slices.Clone(all), at, rule)
 }
 
 // Comparison is what other rules would have decided about recorded requests.

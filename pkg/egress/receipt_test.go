@@ -36,23 +36,16 @@ func TestReceipt_String_SaysWhatHasBecomeOfIt(t *testing.T) {
 	}
 }
 
-func TestPlace(t *testing.T) {
+func TestWith(t *testing.T) {
 	t.Parallel()
-	all := Rules{{ID: 1}, {ID: 2}, {ID: 3}}
-	for _, tt := range []struct {
-		id, before int64
-		want       []int64 // nil: refused
-	}{
-		{9, 0, []int64{9, 1, 2, 3}}, {9, 2, []int64{1, 9, 2, 3}}, {9, Last, []int64{1, 2, 3, 9}}, {0, Last, []int64{1, 2, 3, 0}},
-		{3, 0, []int64{3, 1, 2}}, {1, 3, []int64{2, 1, 3}}, {1, Last, []int64{2, 3, 1}}, {2, 3, []int64{1, 2, 3}}, {2, 2, nil}, {9, 7, nil},
-	} {
-		placed, ok := all.Place(&Rule{ID: tt.id}, tt.before)
+	all := Rules{{ID: 1, Seq: 10}, {ID: 2, Seq: 20}, {ID: 3, Seq: 20}}
+	for seq, want := range map[int64][]int64{0: {9, 1, 2, 3}, 10: {9, 1, 2, 3}, 11: {1, 9, 2, 3}, 20: {1, 9, 2, 3}, 21: {1, 2, 3, 9}} {
 		var ids []int64
-		for _, r := range placed {
+		for _, r := range all.With(&Rule{ID: 9, Seq: seq}) {
 			ids = append(ids, r.ID)
 		}
-		if diff := cmp.Diff(tt.want, ids); diff != "" || ok != (tt.want != nil) {
-			t.Errorf("%d before %d: %v %s", tt.id, tt.before, ok, diff)
+		if diff := cmp.Diff(want, ids); diff != "" || len(all) != 3 {
+			t.Errorf("at %d: %s", seq, diff)
 		}
 	}
 }
@@ -60,7 +53,7 @@ func TestPlace(t *testing.T) {
 func TestCompare_DraftRule_CountsRequestsDecidedOtherwise(t *testing.T) {
 	t.Parallel()
 	now := Rules{{ID: 1, Host: "github.com", Method: "GET", Action: Pass}, {ID: 2, Host: "pypi.org", Action: Pass}}
-	draft, _ := now.Place(&Rule{Host: "github.com", Path: "/acme/", Action: Inject, Secret: "gh"}, 0)
+	draft := now.With(&Rule{Host: "github.com", Path: "/acme/", Action: Inject, Secret: "gh"})
 	got := now.Compare(draft, []*Receipt{
 		{ID: 6, Host: "github.com", Port: 443, Method: "POST", Path: "/acme/x?token", Folder: "main", At: 60},
 		{ID: 5, Host: "github.com", Port: 443, Method: "GET", Path: "/acme/x"},

@@ -3,7 +3,6 @@
 package egress
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -31,7 +30,7 @@ const (
 // Rule is a row of egress_rules. Rules are tried by Seq, then by ID; the first that matches decides.
 type Rule struct {
 	ID     int64  `json:"id"`
-	Seq    int64  `json:"seq"`
+	Seq    int64  `json:"seq"`              // its place; 0 is before all others
 	Folder string `json:"folder,omitempty"` // of a group; "" for all
 	// Host is "example.com", "*.example.com" for all below it, or "*"; with ":8443" for a port other than 80 and 443.
 	Host      string `json:"host"`
@@ -52,14 +51,11 @@ func (r *Rule) String() string {
 	return strings.TrimSpace(text + " → " + string(r.Action) + " " + r.Secret)
 }
 
-// Whole reports whether the rule is about everything that is sent to its hosts. Others need the request itself, so the
-// connection has to be opened.
-func (r *Rule) Whole() bool { return r.Method == "" && r.Path == "" }
-
-// Bounds of a rule's parts, in bytes.
+// Bounds of a rule's parts: those of texts in bytes.
 const (
 	maxHost = 253 + len(":65535")
 	maxPath = 1024
+	maxSeq  = 1_000_000_000
 )
 
 // Check returns why there can be no such rule, nil if there can. It makes the host and the method those that are
@@ -67,6 +63,9 @@ const (
 func (r *Rule) Check() error {
 	r.Host = strings.ToLower(strings.TrimSuffix(strings.TrimSpace(r.Host), "."))
 	r.Method = strings.ToUpper(strings.TrimSpace(r.Method))
+	if r.Seq < 0 || r.Seq > maxSeq {
+		return fmt.Errorf("seq %d: want a place from 0, before all others, to %d", r.Seq, maxSeq)
+	}
 	if r.Folder != "" {
 		if err := msg.ValidFolder(r.Folder); err != nil {
 			return err
@@ -150,16 +149,11 @@ func splitPattern(host string) (name, port string) {
 // Rules are those of an instance, in their order.
 type Rules []*Rule
 
-// Sort brings rules into the order in which they are tried.
-func (all Rules) Sort() {
-	slices.SortFunc(all, func(a, b *Rule) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID)) })
-}
-
 // ForHost decides about a connection of which only the host is known. decided is false if it depends on the requests in
 // it, which have to be looked at: then rule is nil.
 func (all Rules) ForHost(q *Request) (rule *Rule, decided bool) {
 	i := slices.IndexFunc(all, func(r *Rule) bool { return r.MatchesHost(q) })
-	if i < 0 || !all[i].Whole() || all[i].Action == Inject || all[i].Action == Ask {
+	if i < 0 || all[i].Method+all[i].Path != "" || all[i].Action == Inject || all[i].Action == Ask {
 		return nil, false
 	}
 	return all[i], true

@@ -73,6 +73,8 @@ func TestCheck(t *testing.T) {
 		{Rule{Host: "h", Action: Inject}, "secret"},
 		{Rule{Host: "h", Action: Pass, Secret: "x"}, "secret"},
 		{Rule{Host: "h", Folder: "../x", Action: Pass}, "folder"},
+		{Rule{Seq: -1, Host: "h", Action: Pass}, "seq"},
+		{Rule{Seq: maxSeq + 1, Host: "h", Action: Pass}, "seq"},
 	} {
 		err := tt.rule.Check()
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {

@@ -199,7 +199,6 @@ func (c *Console) actions() map[string]action {
 		"/messages/{id}/replay":         messagePages{c.site}.replay,
 		"/lost/replay":                  lostPages{c.site}.replay,
 		"/egress/rules":                 egress.add,
-		"/egress/rules/{id}/move":       egress.move,
 		"/egress/rules/{id}/remove":     egress.remove,
 	}
 }

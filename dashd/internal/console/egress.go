@@ -30,11 +30,9 @@ func (c egressPages) show(r *http.Request) (*shown, error) {
 	for _, g := range table.groups {
 		page.Groups = append(page.Groups, g.Folder)
 	}
-	rules, err := egressrows.Rules(ctx, c.Store)
-	if err != nil {
+	if page.Rules, err = egressrows.Rules(ctx, c.Store); err != nil {
 		return nil, err
 	}
-	page.Rules, page.Places = egressLines(rules, page.Draft.Before)
 	for _, action := range []egress.Action{egress.Ask, egress.Pass, egress.Inject, egress.Deny} {
 		page.Actions = append(page.Actions, pages.Option{Value: string(action), Text: string(action),
 			Selected: action == page.Draft.Action})
@@ -66,32 +64,16 @@ func (c egressPages) addRequests(ctx context.Context, r *http.Request, page *pag
 	return err
 }
 
-// egressLines are the rules, and the places for another one, of which that before a rule is chosen.
-func egressLines(rules egress.Rules, before int64) (lines []pages.EgressRule, places []pages.Option) {
-	id := func(i int) int64 {
-		if i < 0 || i >= len(rules) {
-			return egress.Last
-		}
-		return rules[i].ID
-	}
-	places = []pages.Option{{Value: "0", Text: "before all others"}}
-	for i, rule := range rules {
-		lines = append(lines, pages.EgressRule{Rule: rule, Place: i + 1, Up: id(i - 1), Down: id(i + 2), Top: i == 0,
-			Last: i == len(rules)-1})
-		places = append(places, pages.Option{Value: strconv.FormatInt(rule.ID, 10), Selected: rule.ID == before,
-			Text: fmt.Sprintf("before rule %d: %s", rule.ID, pages.Line(rule.String()))})
-	}
-	return lines, append(places, pages.Option{Value: strconv.Itoa(egress.Last), Text: "after all others",
-		Selected: before == egress.Last})
-}
-
 // egressDraft reads the form for a rule.
-func egressDraft(form url.Values) (d egress.Draft) {
+func egressDraft(form url.Values) (d egress.Rule) {
 	field := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	// Fields of the names action and method would hide those of the form from scripts.
 	d.Host, d.Method, d.Path, d.Folder = field("host"), field("verb"), field("path"), field("group")
 	d.Action, d.Secret = egress.Action(cmp.Or(field("what"), string(egress.Ask))), field("secret")
-	d.Before, _ = strconv.ParseInt(field("before_rule"), 10, 64) // the form offers places
+	var err error
+	if d.Seq, err = strconv.ParseInt(cmp.Or(field("seq"), "0"), 10, 64); err != nil {
+		d.Seq = -1 // which gated refuses
+	}
 	return d
 }
 
@@ -102,17 +84,6 @@ func (c egressPages) add(r *http.Request) (next, notice string, err error) {
 		return egressPath + "?" + r.PostForm.Encode(), "", err
 	}
 	return egressPath, "The rule was added: " + pages.Line(draft.String()) + ".", nil
-}
-
-// move asks gated to move a rule.
-func (c egressPages) move(r *http.Request) (next, notice string, err error) {
-	id := chi.URLParam(r, "id")
-	before, err := strconv.ParseInt(r.PostForm.Get("before"), 10, 64)
-	if err == nil {
-		err = c.ask(r.Context(), "gated", http.MethodPost, "/v1/egress/rules/"+url.PathEscape(id)+"/move",
-			map[string]int64{"before": before}, nil)
-	}
-	return egressPath, fmt.Sprintf("Rule %s was moved.", id), err
 }
 
 // remove asks gated to remove a rule.

@@ -4,10 +4,9 @@ import "arizuko/pkg/egress"
 
 // Egress is the page of what agents send out of their sandboxes: the rules, a form to add one, and the latest requests.
 type Egress struct {
-	Rules    []EgressRule
-	Draft    egress.Draft       // as typed into the form
+	Rules    egress.Rules
+	Draft    egress.Rule        // as typed into the form
 	Actions  []Option           // of a rule
-	Places   []Option           // of the new rule
 	Compared *egress.Comparison // with the draft, nil for no comparison
 	Problem  string             // why there is none
 	Groups   []string           // to choose from
@@ -17,12 +16,4 @@ type Egress struct {
 	States      []Option
 	Next        string // address of older ones, "" for none
 	Now         int64
-}
-
-// EgressRule is a rule, and what is before and after it once it has moved by one place, see egress.Last.
-type EgressRule struct {
-	*egress.Rule
-	Place     int // from 1
-	Up, Down  int64
-	Top, Last bool
 }

@@ -128,7 +128,7 @@ func groupSamples() []sample {
 		{name: "group-new", template: "group.html", section: "/groups", data: func(now int64) any { return pages.Group{Now: now, Folder: "main", Config: "{}"} }},
 		{name: "egress", template: "egress.html", section: "/egress", data: sampleEgress},
 		{name: "no-egress", template: "egress.html", section: "/egress", data: func(now int64) any {
-			return pages.Egress{Now: now, Compared: new(egress.Comparison), Draft: egress.Draft{Rule: egress.Rule{Host: "example.com"}}}
+			return pages.Egress{Now: now, Compared: new(egress.Comparison), Draft: egress.Rule{Host: "example.com"}}
 		}},
 		{name: "egress-refused", template: "egress.html", section: "/egress", data: func(now int64) any {
 			return pages.Egress{Now: now, Problem: "host \"https://x\": want a name as in api.github.com"}
@@ -147,16 +147,13 @@ func sampleRequests(now int64) []*egress.Receipt {
 }
 
 func sampleEgress(now int64) any {
-	line := func(place int, r egress.Rule) pages.EgressRule {
-		return pages.EgressRule{Rule: &r, Place: place, Up: 3, Down: egress.Last, Top: place == 1, Last: place == 3}
-	}
 	return pages.Egress{
-		Now: now, Draft: egress.Draft{Rule: egress.Rule{Host: "api.github.com", Method: "POST", Path: "/repos/acme/", Folder: "acme/eng", Secret: "github"}},
-		Rules: []pages.EgressRule{
-			line(1, egress.Rule{ID: 33, Folder: "acme/eng", Host: "api.github.com", Method: "POST", Path: "/repos/acme/engineering-builds-and-releases/issues/", Action: egress.Inject, Secret: "github", Author: "telegram:4211223344", CreatedAt: now - 7_200_000}),
-			line(2, egress.Rule{ID: 1, Host: "*.githubusercontent.com", Method: "GET", Action: egress.Pass, Author: "preset"}), line(3, egress.Rule{ID: 2, Host: "*", Action: egress.Deny, Author: "cli"}),
+		Now: now, Draft: egress.Rule{Seq: 11, Host: "api.github.com", Method: "POST", Path: "/repos/acme/", Folder: "acme/eng", Secret: "github"},
+		Rules: egress.Rules{
+			{ID: 33, Seq: 10, Folder: "acme/eng", Host: "api.github.com", Method: "POST", Path: "/repos/acme/engineering-builds-and-releases/issues/", Action: egress.Inject, Secret: "github", Author: "telegram:4211223344", CreatedAt: now - 7_200_000},
+			{ID: 1, Seq: 20, Host: "*.githubusercontent.com", Method: "GET", Action: egress.Pass, Author: "preset"}, {ID: 2, Seq: 1_000_000_000, Host: "*", Action: egress.Deny, Author: "cli"},
 		},
-		Actions: []pages.Option{{Value: "ask", Text: "ask"}, {Value: "inject", Text: "inject", Selected: true}}, Places: []pages.Option{{Value: "0", Text: "before all others"}, {Value: "33", Text: "before rule 33: POST api.github.com/repos/acme/"}},
+		Actions: []pages.Option{{Value: "ask", Text: "ask"}, {Value: "inject", Text: "inject", Selected: true}},
 		Compared: &egress.Comparison{Requests: 412, Changed: 60,
 			Examples: []egress.Example{{Was: "ask", Would: "inject github", ID: 9, At: now - 5000, Folder: "acme/eng", Request: "POST api.github.com/repos/acme/engineering-builds-and-releases/issues/1733/comments?per_page"}}},
 		Groups: []string{"acme/eng", "main"}, Group: "acme/eng", States: []pages.Option{{Text: "any"}, {Value: "sent", Text: "sent", Selected: true}}, Requests: sampleRequests(now), Next: "/egress?before=8",

@@ -35,14 +35,11 @@ func allowAlways(tx *store.Tx, a *msg.Ask, by string, now int64) error {
 	if err != nil || !ok {
 		return err
 	}
-	before := int64(egress.Last)
 	if asks := all.For(r.ForRules()); asks != nil && asks.Action == egress.Ask {
-		before = asks.ID
+		rule.Seq = asks.Seq
+	} else if len(all) > 0 {
+		rule.Seq = all[len(all)-1].Seq + 1
 	}
 	rule.Author, rule.CreatedAt = by, now
-	if err := egressrows.PutRule(tx, rule); err != nil {
-		return err
-	}
-	_, err = egressrows.MoveRule(tx, rule.ID, before)
-	return err
+	return egressrows.PutRule(tx, rule)
 }

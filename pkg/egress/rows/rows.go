@@ -14,9 +14,6 @@ import (
 // stateVersion is the key of router_state that counts changes of rules.
 const stateVersion = "egress_version"
 
-// step lies between the seq of one rule and that of the next.
-const step = 10
-
 // Version grows with each change of the rules.
 func Version(ctx context.Context, r store.Reader) (int64, error) {
 	return store.Value[int64](ctx, r, `SELECT value FROM router_state WHERE key = ?`, stateVersion)
@@ -31,12 +28,11 @@ func Rules(ctx context.Context, r store.Reader) (egress.Rules, error) {
 	}, `SELECT id, seq, folder, host, method, path, action, secret, author, created_at FROM egress_rules ORDER BY seq, id`)
 }
 
-// PutRule adds a rule and sets its ID. A Seq of 0 is set to one before all others. The caller has checked the rule.
+// PutRule adds a rule and sets its ID. The rules with its Seq, or a greater one, come after it. The caller has checked
+// the rule.
 func PutRule(tx *store.Tx, r *egress.Rule) (err error) {
-	if r.Seq == 0 {
-		if _, err := tx.Find([]any{&r.Seq}, `SELECT ifnull(min(seq), 0) - ? FROM egress_rules`, step); err != nil {
-			return err
-		}
+	if err := tx.Exec(`UPDATE egress_rules SET seq = seq + 1 WHERE seq >= ?`, r.Seq); err != nil {
+		return err
 	}
 	const query = `INSERT INTO egress_rules (seq, folder, host, method, path, action, secret, author, created_at) VALUES (?,?,?,?,?,?,?,?,?)`
 	if r.ID, err = tx.Insert(query, r.Seq, r.Folder, r.Host, r.Method, r.Path, string(r.Action), r.Secret, r.Author,
@@ -46,35 +42,17 @@ func PutRule(tx *store.Tx, r *egress.Rule) (err error) {
 	return tx.Exec(store.BumpState, stateVersion)
 }
 
-// RemoveRule deletes a rule and reports whether there was one.
-func RemoveRule(tx *store.Tx, id int64) (found bool, err error) {
-	n, err := tx.Change(`DELETE FROM egress_rules WHERE id = ?`, id)
-	if err != nil || n == 0 {
-		return false, err
-	}
-	return true, tx.Exec(store.BumpState, stateVersion)
-}
-
-// MoveRule moves a rule to a place, see egress.Last: other rules may get another Seq. It reports false, and changes
-// nothing, if there is no such rule, or none to put it before.
-func MoveRule(tx *store.Tx, id, before int64) (found bool, err error) {
+// RemoveRule deletes a rule and returns it, nil if there was none.
+func RemoveRule(tx *store.Tx, id int64) (*egress.Rule, error) {
 	all, err := Rules(store.Uncancelled(), tx.Reader)
 	at := slices.IndexFunc(all, func(r *egress.Rule) bool { return r.ID == id })
 	if err != nil || at < 0 {
-		return false, err
+		return nil, err
 	}
-	placed, ok := all.Place(all[at], before)
-	if !ok {
-		return false, nil
+	if err := tx.Exec(`DELETE FROM egress_rules WHERE id = ?`, id); err != nil {
+		return nil, err
 	}
-	for i, r := range placed {
-		if seq := int64(i+1) * step; r.Seq != seq {
-			if err := tx.Exec(`UPDATE egress_rules SET seq = ? WHERE id = ?`, seq, r.ID); err != nil {
-				return false, err
-			}
-		}
-	}
-	return true, tx.Exec(store.BumpState, stateVersion)
+	return all[at], tx.Exec(store.BumpState, stateVersion)
 }
 
 // PutReceipt stores a request that is Asked, Sending or Refused, and sets its ID. One that is refused has ended.

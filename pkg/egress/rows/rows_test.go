@@ -59,33 +59,36 @@ func onlyRules(t *testing.T, s *store.Store, hosts ...string) (ids []int64) {
 	return ids
 }
 
-func TestRules_AddedMovedAndRemoved_KeepTheirOrderAndCount(t *testing.T) {
+func TestRules_AddedAndRemoved_KeepTheirOrderAndCount(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	ids := onlyRules(t, s, "a", "b", "c")
 	first := &egress.Rule{Folder: "main", Host: "first", Method: "POST", Path: "/x", Action: egress.Inject, Secret: "gh", Author: "telegram:42", CreatedAt: 7}
-	move := func(id, before int64) func(*store.Tx) (bool, error) {
-		return func(tx *store.Tx) (bool, error) { return rows.MoveRule(tx, id, before) }
+	add := func(r *egress.Rule) func(*store.Tx) (*egress.Rule, error) {
+		return func(tx *store.Tx) (*egress.Rule, error) { return r, rows.PutRule(tx, r) }
 	}
+	remove := func(tx *store.Tx) (*egress.Rule, error) { return rows.RemoveRule(tx, ids[1]) }
 	for _, step := range []struct {
 		name   string
-		change func(*store.Tx) (bool, error)
-		found  bool
+		change func(*store.Tx) (*egress.Rule, error)
+		host   string // of the rule that is returned
 		want   string
 	}{
-		{"add", func(tx *store.Tx) (bool, error) { return true, rows.PutRule(tx, first) }, true, "[first a b c]"},
-		{"move up", move(ids[2], ids[1]), true, "[first a c b]"},
-		{"move to the front", move(ids[1], 0), true, "[b first a c]"},
-		{"move to the end", move(ids[0], egress.Last), true, "[b first c a]"},
-		{"move before none", move(ids[0], 999), false, "[b first c a]"},
-		{"move none", move(999, 0), false, "[b first c a]"},
-		{"remove", func(tx *store.Tx) (bool, error) { return rows.RemoveRule(tx, ids[2]) }, true, "[b first a]"},
-		{"remove again", func(tx *store.Tx) (bool, error) { return rows.RemoveRule(tx, ids[2]) }, false, "[b first a]"},
+		{"add", add(first), "first", "[first a b c]"},
+		{"add another one there", add(&egress.Rule{Host: "x", Action: egress.Ask}), "x", "[x first a b c]"},
+		{"add before one", add(&egress.Rule{Host: "y", Seq: 4, Action: egress.Ask}), "y", "[x first a y b c]"},
+		{"add at the end", add(&egress.Rule{Host: "z", Seq: 99, Action: egress.Ask}), "z", "[x first a y b c z]"},
+		{"add another one at the end", add(&egress.Rule{Host: "w", Seq: 100, Action: egress.Ask}), "w", "[x first a y b c z w]"},
+		{"remove", remove, "b", "[x first a y c z w]"},
+		{"remove again", remove, "", "[x first a y c z w]"},
 	} {
 		before := storetest.Must(rows.Version(t.Context(), s.Reader))(t)
-		var found bool
-		storetest.Write(t, s, func(tx *store.Tx) (err error) {
-			found, err = step.change(tx)
+		host := ""
+		storetest.Write(t, s, func(tx *store.Tx) error {
+			r, err := step.change(tx)
+			if r != nil {
+				host = r.Host
+			}
 			return err
 		})
 		var hosts []string
@@ -93,8 +96,8 @@ func TestRules_AddedMovedAndRemoved_KeepTheirOrderAndCount(t *testing.T) {
 			hosts = append(hosts, r.Host)
 		}
 		after := storetest.Must(rows.Version(t.Context(), s.Reader))(t)
-		if fmt.Sprint(hosts) != step.want || found != step.found || (after > before) != found {
-			t.Errorf("%s: %v, found %v, version %d after %d", step.name, hosts, found, after, before)
+		if fmt.Sprint(hosts) != step.want || host != step.host || (after > before) != (host != "") {
+			t.Errorf("%s: %v, found %q, version %d after %d", step.name, hosts, host, after, before)
 		}
 	}
 	if diff := cmp.Diff(first, rulesOf(t, s)[1], cmpopts.IgnoreFields(egress.Rule{}, "Seq")); diff != "" {

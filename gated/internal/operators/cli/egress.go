@@ -49,51 +49,44 @@ func (c *verbs) listRules(ctx context.Context, args []string, out io.Writer) err
 	}
 	var lines [][]string
 	for _, r := range answer.Rules {
-		lines = append(lines, []string{fmt.Sprint(r.ID), cmp.Or(r.Folder, "(all)"), cmp.Or(r.Method, "(any)"),
-			r.Host + r.Path, strings.TrimSpace(string(r.Action) + " " + r.Secret), r.Author, when(r.CreatedAt)})
+		lines = append(lines, []string{fmt.Sprint(r.ID), fmt.Sprint(r.Seq), cmp.Or(r.Folder, "(all)"),
+			cmp.Or(r.Method, "(any)"), r.Host + r.Path, strings.TrimSpace(string(r.Action) + " " + r.Secret), r.Author, when(r.CreatedAt)})
 	}
-	return table(out, "no rules: users are asked about all", "ID,GROUP,METHOD,HOST AND PATH,ACTION,AUTHOR,MADE", lines)
+	return table(out, "no rules: users are asked about all", "ID,SEQ,GROUP,METHOD,HOST AND PATH,ACTION,AUTHOR,MADE", lines)
 }
 
 // readRule reads the rule that a command line describes.
-func (c *verbs) readRule(verb string, args []string, out io.Writer) (*egress.Draft, error) {
+func (c *verbs) readRule(verb string, args []string, out io.Writer) (*egress.Rule, error) {
 	line := c.Line("egress rules "+verb+" --host HOST [--method METHOD] [--path PATH] [--folder FOLDER] "+
-		"[--action pass | inject | ask | deny] [--secret NAME] [--before ID | --last]", out)
-	var d egress.Draft
-	line.StringVar(&d.Host, "host", "", "api.github.com, *.github.com for all names below it, or *; with :PORT unless "+
+		"[--action pass | inject | ask | deny] [--secret NAME] [--seq N]", out)
+	var r egress.Rule
+	line.StringVar(&r.Host, "host", "", "api.github.com, *.github.com for all names below it, or *; with :PORT unless "+
 		"it is 80 or 443")
-	line.StringVar(&d.Method, "method", "", "as in POST; any by default")
-	line.StringVar(&d.Path, "path", "", "what the path begins with, as in /repos/acme/; any by default")
-	line.StringVar(&d.Folder, "folder", "", "for this group alone")
-	line.StringVar((*string)(&d.Action), "action", string(egress.Ask), "what happens to the requests")
-	line.StringVar(&d.Secret, "secret", "", "the secret that the action inject sends")
-	line.Int64Var(&d.Before, "before", 0, "the id of the rule that it comes directly before; by default it comes first")
-	last := line.Bool("last", false, "it comes after all others")
-	_, err := line.Read(args, 0)
-	switch {
-	case err != nil:
+	line.StringVar(&r.Method, "method", "", "as in POST; any by default")
+	line.StringVar(&r.Path, "path", "", "what the path begins with, as in /repos/acme/; any by default")
+	line.StringVar(&r.Folder, "folder", "", "for this group alone")
+	line.StringVar((*string)(&r.Action), "action", string(egress.Ask), "what happens to the requests")
+	line.StringVar(&r.Secret, "secret", "", "the secret that the action inject sends")
+	line.Int64Var(&r.Seq, "seq", 0, "rules are tried in this order; it comes before the one that has N, and before all "+
+		"others by default")
+	if _, err := line.Read(args, 0); err != nil {
 		return nil, err
-	case d.Before < 0, *last && d.Before != 0:
-		return nil, line.UsageError("give --before ID or --last, one of them")
-	case *last:
-		d.Before = egress.Last
 	}
-	if err := d.Check(); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, line.UsageError("%w", err)
 	}
-	return &d, nil
+	return &r, nil
 }
 
 func (c *verbs) addRule(ctx context.Context, args []string, out io.Writer) error {
-	draft, err := c.readRule("add", args, out)
+	rule, err := c.readRule("add", args, out)
 	if err != nil {
 		return err
 	}
-	var answer api.EgressRules
-	if err := c.Call(ctx, http.MethodPost, egressRules, draft, &answer); err != nil {
+	if err := c.Call(ctx, http.MethodPost, egressRules, rule, rule); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "added rule %d: %s\n", answer.ID, cli.PrintableLine(draft.String()))
+	_, err = fmt.Fprintf(out, "added rule %d: %s\n", rule.ID, cli.PrintableLine(rule.String()))
 	return err
 }
 
@@ -121,12 +114,12 @@ func (c *verbs) removeRules(ctx context.Context, args []string, out io.Writer) e
 }
 
 func (c *verbs) testRule(ctx context.Context, args []string, out io.Writer) error {
-	draft, err := c.readRule("test", args, out)
+	rule, err := c.readRule("test", args, out)
 	if err != nil {
 		return err
 	}
 	var result egress.Comparison
-	if err := c.Call(ctx, http.MethodPost, "/v1/egress/test", draft, &result); err != nil {
+	if err := c.Call(ctx, http.MethodPost, "/v1/egress/test", rule, &result); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(out, "of %d requests of the last week, %d would be decided otherwise\n", result.Requests,

@@ -37,9 +37,9 @@ func TestEgress_Commands_ShowAndChangeTheRulesOfGated(t *testing.T) {
 			"AT GROUP NOW THEN REQUEST\n" + at1 + " main ask pass POST example.com/?[2J\n"},
 		{"egress rules test --host example.com", "of 1 requests of the last week, 0 would be decided otherwise\n"},
 		{"egress rules add --host example.com --method post --path /x/ --action inject --secret gh", fmt.Sprintf("added rule %d: POST example.com/x/ → inject gh\n", next)},
-		{"egress rules add --host * --action deny --last", fmt.Sprintf("added rule %d: * → deny\n", next+1)},
-		{"egress rules list", fmt.Sprintf("\n%d (all) POST example.com/x/ inject gh cli %s\n1 (all) (any) api.anthropic.com pass preset -\n", next, time.UnixMilli(slot).Format(time.DateTime))},
-		{"egress rules list", fmt.Sprintf("\n%d (all) (any) * deny cli %s\n", next+1, time.UnixMilli(slot).Format(time.DateTime))},
+		{"egress rules add --host * --action deny --seq 1000", fmt.Sprintf("added rule %d: * → deny\n", next+1)},
+		{"egress rules list", fmt.Sprintf("\n%d 0 (all) POST example.com/x/ inject gh cli %s\n1 11 (all) (any) api.anthropic.com pass preset -\n", next, time.UnixMilli(slot).Format(time.DateTime))},
+		{"egress rules list", fmt.Sprintf("\n%d 1000 (all) (any) * deny cli %s\n", next+1, time.UnixMilli(slot).Format(time.DateTime))},
 		{fmt.Sprintf("egress rules rm 1 %d", next), fmt.Sprintf("removed rule 1\nremoved rule %d\n", next)},
 	} {
 		code, out, problem := run(t, at(server.URL), strings.Fields(tt.line)...)
