@@ -26,7 +26,6 @@ import (
 	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/egress"
 	egressrows "arizuko/pkg/egress/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -102,14 +101,12 @@ func (c *Config) openProxy(p *daemon.Process) (*proxy.Proxy, error) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "arizuko_egress_requests_total",
 		Help: "Requests of agents, and connections that are not looked into, by how they ended."}, []string{"state"})
 	p.Metrics.MustRegister(requests)
-	stored := secrets.New(c.Data)
 	gated, _ := daemon.ClientOf(c.Base, "gated", "") // the one that started this process, by its socket
-	b := &backend.Backend{
-		Store: p.Store, Gated: gated, Key: p.Secret, Secrets: stored,
-		Ended: func(state egress.State) { requests.WithLabelValues(string(state)).Inc() },
-	}
-	return proxy.New(proxy.Config{Backend: b, CA: authority, Hold: stored.Hold, Allowed: c.EgressPrivate,
-		Log: p.Log}), err
+	return proxy.New(proxy.Config{
+		Backend: &backend.Backend{Store: p.Store, Gated: gated, Key: p.Secret, Requests: requests},
+		CA:      authority, Secrets: secrets.New(c.Data), Key: backend.TokenKey(p.Secret), Allowed: c.EgressPrivate,
+		Log: p.Log,
+	}), err
 }
 
 // openEgress lets runs use the proxy, and the proxy ask users. root is the absolute path of the data folder.

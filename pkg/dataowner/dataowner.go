@@ -4,8 +4,10 @@
 package dataowner
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -231,14 +233,15 @@ func Make(data, path string) (*os.Root, error) {
 	return in, err
 }
 
-// WriteNew makes a file of mode 0600 in a folder that [Make] has opened, and writes it to the disk. One that root has
-// made belongs to the data folder's owner. It returns fs.ErrExist if there is anything of that name, be it a link.
-func WriteNew(data string, folder *os.Root, name string, content []byte) error {
+// Write writes a file of mode 0600 to the disk, in a folder that [Make] has opened. In one step it takes the place of
+// what has that name, be it a link. A file that root has made belongs to the data folder's owner.
+func Write(data string, folder *os.Root, name string, content []byte) error {
 	owner, other, err := Other(data)
 	if err != nil {
 		return err
 	}
-	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	part := "." + rand.Text()
+	f, err := folder.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -248,10 +251,27 @@ func WriteNew(data string, folder *os.Root, name string, content []byte) error {
 	if err == nil {
 		_, err = f.Write(content)
 	}
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, folder.Remove(name))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = folder.Rename(part, name)
+	}
+	if err != nil {
+		return errors.Join(err, folder.Remove(part))
 	}
 	return nil
+}
+
+// Read reads a regular file of a folder, at most a number of bytes. A link is an error.
+func Read(folder *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	listed, err := folder.Lstat(name)
+	if opened, e := f.Stat(); err != nil || e != nil || !opened.Mode().IsRegular() || !os.SameFile(listed, opened) {
+		return nil, errors.New("its file is no regular file")
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // OpenFolder opens a folder in another one. No part of the path may be a link: not even one that stays inside.

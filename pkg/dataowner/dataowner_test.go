@@ -169,16 +169,25 @@ func TestOpen_LinksInFolderOfAnotherUser_NotFollowed(t *testing.T) {
 	if st := info.Sys().(*syscall.Stat_t); st.Uid != uid || info.Mode().Perm() != 0o700 {
 		t.Errorf("a new folder is of %d, mode %s", st.Uid, info.Mode())
 	}
-	ok(t, dataowner.WriteNew(data, made, "new", []byte("content")), os.Symlink("/none", filepath.Join(made.Name(), "link")))
+	outside := filepath.Join(t.TempDir(), "outside")
+	ok(t, os.WriteFile(outside, []byte("of another file"), 0o644), os.Symlink(outside, filepath.Join(made.Name(), "link")))
+	if content, err := dataowner.Read(made, "link", 99); err == nil {
+		t.Errorf("a link is read: %s", content)
+	}
+	ok(t, dataowner.Write(data, made, "new", []byte("former")), dataowner.Write(data, made, "new", []byte("content")),
+		dataowner.Write(data, made, "link", []byte("in its place")))
 	file, err := made.Stat("new")
 	ok(t, err)
 	if st := file.Sys().(*syscall.Stat_t); st.Uid != uid || file.Mode().Perm() != 0o600 || file.Size() != 7 {
 		t.Errorf("a new file is of %d, mode %s, %d bytes", st.Uid, file.Mode(), file.Size())
 	}
-	for _, name := range []string{"new", "link"} {
-		if err := dataowner.WriteNew(data, made, name, nil); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%s: %v", name, err)
+	for name, want := range map[string]string{"new": "content", "link": "in its"} {
+		if content, err := dataowner.Read(made, name, int64(len(want))); string(content) != want || err != nil {
+			t.Errorf("%s: %q, %v", name, content, err)
 		}
+	}
+	if content, err := os.ReadFile(outside); string(content) != "of another file" || err != nil {
+		t.Errorf("the link was followed: %q, %v", content, err)
 	}
 	ok(t, os.Chown(data, 0, 0))
 	want("inside/main", true)

@@ -8,9 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"arizuko/gated/internal/egress/proxy"
 	"arizuko/gated/internal/egress/questions"
-	"arizuko/gated/internal/egress/secrets"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/egress"
@@ -24,11 +25,10 @@ const maxExcerpt = 600
 
 // Backend implements proxy.Backend. Set all fields.
 type Backend struct {
-	Store   *store.Store
-	Gated   *httpx.Client
-	Secrets *secrets.Store
-	Key     string             // the instance's secret
-	Ended   func(egress.State) // counts requests
+	Store    *store.Store
+	Gated    *httpx.Client
+	Key      string                 // the instance's secret
+	Requests *prometheus.CounterVec // that have ended, by state
 
 	mu      sync.Mutex
 	rules   egress.Rules
@@ -71,29 +71,18 @@ func (b *Backend) Rules(ctx context.Context) (egress.Rules, error) {
 	return rules, err
 }
 
-// Begin implements proxy.Backend.
-func (b *Backend) Begin(ctx context.Context, r *egress.Receipt) error {
-	if r.ID != 0 {
-		return b.put(ctx, r)
-	}
+// Put implements proxy.Backend.
+func (b *Backend) Put(ctx context.Context, r *egress.Receipt) error {
 	if r.EndedAt != 0 {
-		b.Ended(r.State)
+		b.Requests.WithLabelValues(string(r.State)).Inc()
 	}
-	return b.Store.WriteIn(ctx, scope(r), func(tx *store.Tx) error { return egressrows.PutReceipt(tx, r) })
+	put := egressrows.PutReceipt
+	if r.ID != 0 {
+		put = egressrows.EndReceipt
+	}
+	scope := store.Scope{fmt.Sprintf("egress/%d", r.RunID)}
+	return b.Store.WriteIn(ctx, scope, func(tx *store.Tx) error { return put(tx, r) })
 }
-
-// End implements proxy.Backend.
-func (b *Backend) End(ctx context.Context, r *egress.Receipt) error {
-	b.Ended(r.State)
-	return b.put(ctx, r)
-}
-
-func (b *Backend) put(ctx context.Context, r *egress.Receipt) error {
-	return b.Store.WriteIn(ctx, scope(r), func(tx *store.Tx) error { return egressrows.EndReceipt(tx, r) })
-}
-
-// scope is what a receipt's writes touch.
-func scope(r *egress.Receipt) store.Scope { return store.Scope{fmt.Sprintf("egress/%d", r.RunID)} }
 
 // Ask implements proxy.Backend.
 func (b *Backend) Ask(ctx context.Context, run proxy.Run, r *egress.Receipt, query string, body []byte) (allowed bool,
@@ -124,12 +113,4 @@ func excerpt(body []byte) string {
 		}
 	}
 	return text
-}
-
-// Secret implements proxy.Backend.
-func (b *Backend) Secret(name string) (string, error) { return b.Secrets.Get(name) }
-
-// Token implements proxy.Backend.
-func (b *Backend) Token(folder, name string) string {
-	return secrets.Token(TokenKey(b.Key), folder, name)
 }

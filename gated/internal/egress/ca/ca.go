@@ -26,8 +26,9 @@ import (
 const (
 	// Folder is that of the authority in the data folder.
 	Folder = "egress"
-	// file has the certificate and its key.
-	file = "ca.pem"
+	// file has the certificate and its key, maxFile is more than it needs.
+	file    = "ca.pem"
+	maxFile = 64 << 10
 
 	lifetime     = 10 * 365 * 24 * time.Hour
 	leafLifetime = 30 * 24 * time.Hour
@@ -54,7 +55,7 @@ func Open(data string, log *slog.Logger) (*CA, error) {
 		return nil, fmt.Errorf("certificate authority of the egress proxy: %w", err)
 	}
 	defer folder.Close()
-	content, err := read(folder)
+	content, err := dataowner.Read(folder, file, maxFile)
 	if err == nil {
 		c, invalid := parse(content)
 		if invalid == nil {
@@ -70,17 +71,6 @@ func Open(data string, log *slog.Logger) (*CA, error) {
 			"readable for this user, or remove it for a new one: %w", filepath.Join(data, Folder, file), err)
 	}
 	return parse(content)
-}
-
-func read(folder *os.Root) ([]byte, error) {
-	info, err := folder.Lstat(file)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return folder.ReadFile(file)
 }
 
 func parse(content []byte) (*CA, error) {
@@ -112,11 +102,7 @@ func create(data string, folder *os.Root) (content []byte, err error) {
 		return nil, err
 	}
 	content = append(inPEM("CERTIFICATE", cert), inPEM("PRIVATE KEY", pkcs8)...)
-	part := file + "." + rand.Text()
-	if err := dataowner.WriteNew(data, folder, part, content); err != nil {
-		return nil, err
-	}
-	return content, folder.Rename(part, file)
+	return content, dataowner.Write(data, folder, file, content)
 }
 
 func inPEM(kind string, der []byte) []byte {

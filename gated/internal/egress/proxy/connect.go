@@ -145,8 +145,8 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange) error 
 		return refuse("%s", reason)
 	}
 	x.receipt.State = egress.Sending
-	if err := p.Backend.Begin(r.Context(), &x.receipt); err != nil {
-		return fmt.Errorf("store the receipt: %w", err)
+	if err := x.put(r.Context()); err != nil {
+		return err
 	}
 	down := make(chan struct{})
 	go func() {

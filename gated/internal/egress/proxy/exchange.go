@@ -108,13 +108,16 @@ func (x *exchange) store(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	x.receipt.EndedAt, x.receipt.BytesIn, x.receipt.BytesOut = time.Now().UnixMilli(), x.in.Load(), x.out.Load()
-	store := x.p.Backend.End
-	if x.receipt.ID == 0 {
-		store = x.p.Backend.Begin
-	}
-	if err := store(ctx, &x.receipt); err != nil {
+	if err := x.put(ctx); err != nil {
 		x.p.Log.Error("store the receipt of a request", "run", x.run.ID, "turn", x.run.Turn, "host", x.host, "err", err)
 	}
+}
+
+func (x *exchange) put(ctx context.Context) error {
+	if err := x.p.Backend.Put(ctx, &x.receipt); err != nil {
+		return fmt.Errorf("store the receipt: %w", err)
+	}
+	return nil
 }
 
 // fail answers a request that is refused or that failed.
@@ -238,8 +241,8 @@ func (x *exchange) ask(r *http.Request) error {
 	hash := sha256.Sum256(body)
 	x.receipt.State, x.receipt.BodyHash = egress.Asked, hex.EncodeToString(hash[:])
 	x.receipt.BytesOut = int64(len(body))
-	if err := x.p.Backend.Begin(r.Context(), &x.receipt); err != nil {
-		return fmt.Errorf("store the receipt: %w", err)
+	if err := x.put(r.Context()); err != nil {
+		return err
 	}
 	allowed, reason, err := x.p.Backend.Ask(r.Context(), x.run, &x.receipt, r.URL.RawQuery, body)
 	switch {

@@ -94,7 +94,7 @@ func newWorld(t testing.TB, upstream http.HandlerFunc, rules ...egress.Rule) *wo
 		t.Fatal(err)
 	}
 	w.Proxy = New(Config{
-		Backend: w, CA: authority, Hold: w.store.Hold, Roots: roots, Log: slog.New(slog.DiscardHandler),
+		Backend: w, CA: authority, Secrets: w.store, Key: []byte("key"), Roots: roots, Log: slog.New(slog.DiscardHandler),
 		Lookup: w.lookup, Dial: w.dialUpstream,
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -160,7 +160,7 @@ func (w *world) Rules(context.Context) (egress.Rules, error) {
 	return w.rules, nil
 }
 
-func (w *world) Begin(_ context.Context, r *egress.Receipt) error {
+func (w *world) Put(_ context.Context, r *egress.Receipt) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.ID == 0 {
@@ -168,10 +168,6 @@ func (w *world) Begin(_ context.Context, r *egress.Receipt) error {
 		w.receipts = append(w.receipts, nil)
 		w.atBegin = append(w.atBegin, r.State)
 	}
-	return w.put(r)
-}
-
-func (w *world) put(r *egress.Receipt) error {
 	stored := *r
 	w.receipts[r.ID-1] = &stored
 	if r.EndedAt != 0 {
@@ -183,12 +179,6 @@ func (w *world) put(r *egress.Receipt) error {
 	return nil
 }
 
-func (w *world) End(_ context.Context, r *egress.Receipt) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.put(r)
-}
-
 func (w *world) Ask(ctx context.Context, _ Run, r *egress.Receipt, query string, body []byte) (bool, string, error) {
 	w.mu.Lock()
 	ask := w.ask
@@ -198,8 +188,6 @@ func (w *world) Ask(ctx context.Context, _ Run, r *egress.Receipt, query string,
 	}
 	return ask(ctx, r, query, body)
 }
-
-func (w *world) Secret(name string) (string, error) { return w.store.Get(name) }
 
 func (w *world) Token(folder, name string) string { return secrets.Token([]byte("key"), folder, name) }
 

@@ -35,8 +35,8 @@ func (x *exchange) send(w http.ResponseWriter, r *http.Request) error {
 	}
 	x.receipt.State = egress.Sending
 	if x.receipt.ID != 0 || !isSafe(r) || r.Header.Get("Upgrade") != "" {
-		if err := x.p.Backend.Begin(r.Context(), &x.receipt); err != nil {
-			return fmt.Errorf("store the receipt: %w", err)
+		if err := x.put(r.Context()); err != nil {
+			return err
 		}
 	}
 	_ = http.NewResponseController(w).EnableFullDuplex() // a server may answer before it has the whole body

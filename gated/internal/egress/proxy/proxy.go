@@ -64,24 +64,18 @@ type Backend interface {
 	// Run returns the live run with a token, as it is now; an error for none.
 	Run(ctx context.Context, token string) (Run, error)
 	Rules(ctx context.Context) (egress.Rules, error)
-	// Begin stores a receipt and sets its ID. One that has an ID was asked about, and is stored again: it is sent now.
-	// One with EndedAt is complete, and End is not called: a request that was refused, or has had no effect.
-	Begin(ctx context.Context, r *egress.Receipt) error
-	// End stores how a request ended.
-	End(ctx context.Context, r *egress.Receipt) error
+	// Put stores a receipt, and sets its ID if that is 0. One with EndedAt is complete, and not put again.
+	Put(ctx context.Context, r *egress.Receipt) error
 	// Ask asks a user about a request whose body is known, and waits. reason says why not. It may set By and AskID.
 	Ask(ctx context.Context, run Run, r *egress.Receipt, query string, body []byte) (ok bool, reason string, err error)
-	Secret(name string) (string, error)
-	// Token stands for a secret in the agents of a group, see secrets.Token.
-	Token(folder, name string) string
 }
 
 // Config is what a proxy works with.
 type Config struct {
 	Backend Backend
 	CA      *ca.CA
-	// Hold holds a secret that rotates while its refresh token is used, see secrets.Store; nil for none.
-	Hold    func(name string) (*secrets.Held, error)
+	Secrets *secrets.Store
+	Key     []byte          // of secrets.Token
 	Allowed config.Networks // addresses that agents reach in spite of what they are: private ones, this machine's
 	Roots   *x509.CertPool  // that servers are checked against; nil for the system's
 	Log     *slog.Logger

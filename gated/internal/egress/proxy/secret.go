@@ -41,6 +41,9 @@ var (
 var tokens = regexp.MustCompile(fmt.Sprintf("%s[a-z2-7]{%d}", secrets.TokenPrefix,
 	secrets.TokenLength-len(secrets.TokenPrefix)))
 
+// token stands for a secret in the agents of the run's group.
+func (x *exchange) token(name string) string { return secrets.Token(x.p.Key, x.run.Folder, name) }
+
 // findSecrets finds the tokens in a request, and refuses those that its host must not get.
 func (x *exchange) findSecrets(r *http.Request) error {
 	found, elsewhere := tokensOf(r)
@@ -51,7 +54,7 @@ func (x *exchange) findSecrets(r *http.Request) error {
 	names := map[string]string{}
 	for _, rule := range x.rules {
 		if rule.Action == egress.Inject {
-			names[x.p.Backend.Token(x.run.Folder, rule.Secret)] = rule.Secret
+			names[x.token(rule.Secret)] = rule.Secret
 		}
 	}
 	var carried []string
@@ -116,7 +119,7 @@ func basic(value string) (user string, ok bool) {
 func (x *exchange) loadSecrets() error {
 	for i := range x.secrets {
 		s := &x.secrets[i]
-		value, err := x.p.Backend.Secret(s.name)
+		value, err := x.p.Secrets.Get(s.name)
 		if err != nil {
 			return &refusal{http.StatusBadGateway, fmt.Sprintf("the secret %s cannot be read: %v", s.name, err)}
 		}
@@ -166,7 +169,7 @@ type refresh struct {
 	name, access, token string     // the tokens of the agent: in place of the access token, and of the refresh token
 	form                url.Values // the body, or
 	json                map[string]any
-	held                *secrets.Held
+	pair                string // the secret
 }
 
 // parsePair reads a secret that rotates: a JSON object with access_token and refresh_token.
@@ -184,7 +187,7 @@ func parsePair(value string) (access, refresh string, ok bool) {
 func (x *exchange) findRefresh(r *http.Request, allowed []string) error {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	isForm := kind == "application/x-www-form-urlencoded"
-	if len(allowed) == 0 || x.p.Hold == nil || r.Method != http.MethodPost || r.ContentLength <= 0 ||
+	if len(allowed) == 0 || r.Method != http.MethodPost || r.ContentLength <= 0 ||
 		r.ContentLength > maxRefresh || !x.tls || !isForm && kind != "application/json" {
 		return nil
 	}
@@ -201,11 +204,10 @@ func (x *exchange) findRefresh(r *http.Request, allowed []string) error {
 		_ = json.Unmarshal(body, &fields)
 	}
 	for _, name := range allowed {
-		token := x.p.Backend.Token(x.run.Folder, name+groupconfig.RefreshSuffix)
+		token := x.token(name + groupconfig.RefreshSuffix)
 		inField := form.Get(refreshField) == token || fields[refreshField] == token
 		if inField && bytes.Count(body, []byte(token)) == 1 {
-			access := x.p.Backend.Token(x.run.Folder, name)
-			x.refresh = &refresh{name: name, access: access, token: token, form: form, json: fields}
+			x.refresh = &refresh{name: name, access: x.token(name), token: token, form: form, json: fields}
 			x.receipt.Secret = name
 		}
 	}
@@ -215,12 +217,12 @@ func (x *exchange) findRefresh(r *http.Request, allowed []string) error {
 // holdRefresh puts the refresh token into the request, which nothing else uses until release.
 func (x *exchange) holdRefresh(r *http.Request) (release func(), err error) {
 	f := x.refresh
-	if f.held, err = x.p.Hold(f.name); err != nil {
+	if f.pair, release, err = x.p.Secrets.Hold(f.name); err != nil {
 		return nil, &refusal{http.StatusBadGateway, fmt.Sprintf("the secret %s cannot be refreshed: %v", f.name, err)}
 	}
-	access, token, ok := parsePair(f.held.Value)
+	access, token, ok := parsePair(f.pair)
 	if !ok {
-		f.held.Release()
+		release()
 		return nil, &refusal{http.StatusBadGateway, "the secret " + f.name + " has no access_token and refresh_token"}
 	}
 	if f.form != nil {
@@ -232,7 +234,7 @@ func (x *exchange) holdRefresh(r *http.Request) (release func(), err error) {
 		setBody(r, body)
 	}
 	x.secrets = append(x.secrets, secret{f.name, f.token, token}, secret{f.name, f.access, access})
-	return f.held.Release, nil
+	return release, nil
 }
 
 func inJSON(text string) string {
@@ -248,7 +250,7 @@ func (x *exchange) finishRefresh(res *http.Response) error {
 		return errors.Join(errors.New("the answer with new tokens could not be read"), err)
 	}
 	var answer, stored map[string]json.RawMessage
-	err = errors.Join(json.Unmarshal(body, &answer), json.Unmarshal([]byte(f.held.Value), &stored))
+	err = errors.Join(json.Unmarshal(body, &answer), json.Unmarshal([]byte(f.pair), &stored))
 	for name, token := range map[string]string{"access_token": f.access, "refresh_token": f.token, "id_token": ""} {
 		if value := ""; answer[name] != nil && json.Unmarshal(answer[name], &value) == nil && value != "" {
 			if name == "id_token" { // some servers give a key for it; clients only read what it says
@@ -264,7 +266,7 @@ func (x *exchange) finishRefresh(res *http.Response) error {
 	}
 	content, err := json.Marshal(stored)
 	if err == nil {
-		err = f.held.Set(string(content))
+		err = x.p.Secrets.Set(f.name, string(content))
 	}
 	if err == nil {
 		body, err = json.Marshal(answer)

@@ -5,13 +5,11 @@ package secrets
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -118,18 +116,8 @@ func (s *Store) in(name string, f func(*os.Root) error) error {
 	return nil
 }
 
-// read reads a regular file. A link is an error.
 func read(folder *os.Root, name string) (string, error) {
-	f, err := folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	listed, err := folder.Lstat(name)
-	if opened, e := f.Stat(); err != nil || e != nil || !opened.Mode().IsRegular() || !os.SameFile(listed, opened) {
-		return "", errors.New("its file is no regular file")
-	}
-	content, err := io.ReadAll(io.LimitReader(f, maxValue+1))
+	content, err := dataowner.Read(folder, name, maxValue+1)
 	return string(content), err
 }
 
@@ -183,18 +171,13 @@ func (s *Store) SetCommand(name, command string) error {
 // write replaces a secret's file in one step, and removes its other one.
 func (s *Store) write(name, file, other, content string) error {
 	return s.in(name, func(folder *os.Root) error {
-		part := "." + rand.Text()
-		err := dataowner.WriteNew(s.data, folder, part, []byte(content))
-		if err == nil {
-			err = folder.Rename(part, file)
+		if err := dataowner.Write(s.data, folder, file, []byte(content)); err != nil {
+			return err
 		}
-		if err == nil {
-			err = folder.Remove(other)
+		if err := folder.Remove(other); !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return err
+		return nil
 	})
 }
 
@@ -228,17 +211,10 @@ func (s *Store) Names() ([]string, error) {
 	return names, err
 }
 
-// Held is a secret that nothing else holds until Release.
-type Held struct {
-	Value string // as Get returns it
-	store *Store
-	name  string
-	lock  *lockfile.Lock
-}
-
-// Hold waits until nothing else holds a secret, at most a minute. It is for one that a server replaces at each use, as
-// the refresh tokens of subscriptions. It is an error if a command prints the value, since the new one has no place.
-func (s *Store) Hold(name string) (h *Held, err error) {
+// Hold waits until nothing else holds a secret, at most a minute, and returns its value. It is for one that a server
+// replaces at each use, as the refresh tokens of subscriptions. It is an error if a command prints the value, since the
+// new one has no place. The kernel releases it, too, when the process ends.
+func (s *Store) Hold(name string) (value string, release func(), err error) {
 	err = s.in(name, func(folder *os.Root) error {
 		if _, err := folder.Lstat(name); err != nil {
 			return fmt.Errorf("its file is needed, for what it becomes: %w", err)
@@ -247,18 +223,11 @@ func (s *Store) Hold(name string) (h *Held, err error) {
 		if err != nil {
 			return err
 		}
-		value, err := s.Get(name)
-		if err != nil {
+		if value, err = s.Get(name); err != nil {
 			return errors.Join(err, lock.Close())
 		}
-		h = &Held{value, s, name, lock}
+		release = func() { _ = lock.Close() }
 		return nil
 	})
-	return h, err
+	return value, release, err
 }
-
-// Set replaces the value.
-func (h *Held) Set(value string) error { return h.store.Set(h.name, value) }
-
-// Release lets others hold the secret.
-func (h *Held) Release() { _ = h.lock.Close() } // the kernel releases it in any case

@@ -78,7 +78,7 @@ func TestSetCommand(t *testing.T) {
 	if content, _ := os.ReadFile(count); string(content) != "x\n" {
 		t.Errorf("it ran %q times", content)
 	}
-	if _, err := s.Hold("cmd"); err == nil {
+	if _, _, err := s.Hold("cmd"); err == nil {
 		t.Error("it is held")
 	}
 	if err := s.SetCommand("cmd", "echo hidden-output; exit 3"); err != nil {
@@ -104,13 +104,13 @@ func TestHold_OneAtATime(t *testing.T) {
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
-			held, err := New(data).Hold("n") // as in processes of their own
+			value, release, err := New(data).Hold("n") // as in processes of their own
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			defer held.Release()
-			if err := held.Set(held.Value + "x"); err != nil {
+			defer release()
+			if err := New(data).Set("n", value+"x"); err != nil {
 				t.Error(err)
 			}
 		})
