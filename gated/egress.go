@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -20,16 +18,13 @@ import (
 	"arizuko/gated/internal/egress/proxy"
 	"arizuko/gated/internal/egress/questions"
 	"arizuko/gated/internal/egress/secrets"
-	"arizuko/gated/internal/egress/supervisor"
 	"arizuko/gated/internal/running/agents"
 	"arizuko/gated/internal/running/runtime"
 	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
-	egressrows "arizuko/pkg/egress/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // EgressConfig is the part of Config about what agents send through the proxy.
@@ -111,37 +106,14 @@ func (c *Config) openProxy(p *daemon.Process) (*proxy.Proxy, error) {
 
 // openEgress lets runs use the proxy, and the proxy ask users. root is the absolute path of the data folder.
 func (g *gated) openEgress(root string, r chi.Router, redact func(string) string) {
-	g.root, g.proxy = root, g.egressSupervisor()
+	g.root, g.proxyNeeded = root, make(chan struct{}, 1)
 	q := &questions.Questions{Store: g.Store, Asks: g.agents.Asks(), Redact: redact}
 	q.Mount(r)
 }
 
-// egressSupervisor starts the proxy for the runs that need it.
-func (g *gated) egressSupervisor() *supervisor.Supervisor {
-	command := func(ctx context.Context) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, "/proc/self/exe", "egress")
-		cmd.Args[0] = "gated-egress" // as process lists show it
-		cmd.Env, cmd.Stdout, cmd.Stderr = environ(), os.Stderr, os.Stderr
-		return cmd
-	}
-	former := func(ctx context.Context) error {
-		return g.Store.Write(ctx, func(tx *store.Tx) error {
-			return egressrows.EndFormer(tx, 0, g.Now().UnixMilli())
-		})
-	}
-	ready := func(ctx context.Context) error {
-		reason, err := daemon.Unready(ctx, g.cfg.Base, "egress")
-		if err == nil && reason != "" {
-			err = errors.New(reason)
-		}
-		return err
-	}
-	return supervisor.New(command, former, ready, g.Log)
-}
-
 // egress is how a run reaches the outside through the proxy.
 func (g *gated) egress(ctx context.Context, run msg.Run, agent groupconfig.Agent) (e agents.Egress, err error) {
-	if err := g.proxy.Await(ctx); err != nil {
+	if err := g.awaitProxy(ctx); err != nil {
 		return e, &runtime.MachineError{Err: err}
 	}
 	address, err := g.cfg.proxyAddress(agent.Runtime)

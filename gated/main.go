@@ -21,7 +21,6 @@ import (
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/deciding/gateway"
 	"arizuko/gated/internal/egress/secrets"
-	"arizuko/gated/internal/egress/supervisor"
 	"arizuko/gated/internal/operators/api"
 	"arizuko/gated/internal/operators/cli"
 	"arizuko/gated/internal/running/agents"
@@ -124,9 +123,10 @@ type gated struct {
 	objects    *contextobjects.Objects
 	checkpoint *store.Checkpointer
 	problems   *problems
-	root       string // the data folder, absolute
-	proxy      *supervisor.Supervisor
+	root       string        // the data folder, absolute
 	pokes      chan struct{} // see forwardPokes
+
+	proxyNeeded chan struct{} // holds a value once a run needs the egress proxy
 
 	tools       toolServer
 	toolsFailed chan error
@@ -261,7 +261,7 @@ func (g *gated) run(ctx context.Context) error {
 	leads := g.lead(g.polls.Run, g.transcribe.Run, g.reminders.Run, g.reminders.Watch, g.broadcasts.Run, notices.Run,
 		g.retention.Run, g.contextObjects)
 	return g.Run(ctx, g.decide, leads, g.agents.Run, g.forwardPokes, g.checkpoints, g.tryAgents, g.watchTools,
-		g.proxy.Run)
+		g.runProxy)
 }
 
 // storedTurns runs the turns that the gateway stores, and transcribes the voice notes that they wait for.
