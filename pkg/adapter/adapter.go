@@ -99,7 +99,6 @@ type Shell struct {
 	admission   *admission
 	competing   competing
 	lanes       *laneLocks
-	admins      Memo[string, storedAdmin] // by chat and sender
 	reads       *store.Outage
 	writes      *store.Outage
 }

@@ -31,8 +31,8 @@ const (
 // of its buttons does: if the question has ended, they are taken away then.
 func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, err error) {
 	var copied *msg.Ask
-	if err := s.Retry(ctx, "storing admins failed; retrying", func() error {
-		return s.storeAdmins(ctx, in.Admins)
+	if err := s.Retry(ctx, "storing admins failed; retrying", func() error { // they may answer
+		return s.Store.WriteIn(ctx, in.scope(s.Daemon), in.writeAdmins)
 	}); err != nil {
 		return "", err
 	}

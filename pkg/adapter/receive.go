@@ -34,6 +34,12 @@ type Inbound struct {
 	Cursor  *Cursor // how far the platform has been read, nil to leave it
 }
 
+// Admin says whether a sender administers a chat.
+type Admin struct {
+	ChatJID, Sender string
+	Is              bool
+}
+
 // Moved is a chat's old address and its new one.
 type Moved struct{ From, To string }
 
@@ -61,9 +67,6 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	s.Heartbeat.Event()
 	failpoint.At(failpoint.Received)
 
-	if err := s.storeAdmins(ctx, in.Admins); err != nil {
-		return err
-	}
 	fresh := make([]bool, len(in.Messages))
 	write := func(tx *store.Tx) error { return in.write(ctx, tx, s.Daemon, now, fresh) }
 	err := s.Store.WriteIn(ctx, in.scope(s.Daemon), write)
@@ -118,6 +121,9 @@ func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now i
 			return err
 		}
 	}
+	if err := in.writeAdmins(tx); err != nil {
+		return err
+	}
 	for _, t := range in.Threads {
 		if err := tx.PutThread(t); err != nil {
 			return err
@@ -137,6 +143,15 @@ func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now i
 		}
 	}
 	return in.Cursor.Write(tx, daemon)
+}
+
+func (in *Inbound) writeAdmins(tx *store.Tx) error {
+	for _, a := range in.Admins {
+		if err := tx.PutAdmin(a.ChatJID, a.Sender, a.Is); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Write stores a bookmark; nil is none.
