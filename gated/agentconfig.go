@@ -22,20 +22,19 @@ import (
 
 // AgentConfig is how agents are run unless their group sets otherwise.
 type AgentConfig struct {
-	AgentRuntime    string             `env:"AGENT_RUNTIME" envDefault:"process" doc:"how agents run: process, on this machine, or docker, in containers"`
-	AgentSandbox    string             `env:"AGENT_SANDBOX" doc:"bwrap: bubblewrap confines the agents that run as process"`
-	AgentCommand    string             `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder, not with docker; default: the demo agent beside this program"`
-	Agents          groupconfig.Agents `env:"AGENTS" doc:"further agents that groups may name in agent.name, as JSON: {\"codex\":{\"command\":\"exec codex-agent\",\"env\":[\"OPENAI_API_KEY\"]}}; each takes command, image, runtime, model, env and settings as a group's agent does"`
-	AgentUser       string             `env:"AGENT_USER" doc:"if gated is root: the user that runs all agents, by name or number; default: a number for each group, which owns the group's folder"`
-	AgentReadable   []string           `env:"AGENT_READABLE" doc:"with bwrap, or if gated is root: absolute paths that agents may read, besides the system's programs and this program's folder"`
-	AgentImage      string             `env:"AGENT_IMAGE" doc:"with docker: the image, which must be present; its own program is the agent"`
-	AgentNetwork    string             `env:"AGENT_NETWORK" envDefault:"bridge" doc:"with bwrap and docker: bridge, a network of the agent's own that reaches the outside world; ask lets out what rules and users allow, see docs/egress.md; none cuts agents off, from their model too; host shares this machine's; docker has further ones"`
-	AgentAskNetwork string             `env:"AGENT_ASK_NETWORK" envDefault:"arizuko-ask" doc:"with docker and AGENT_NETWORK=ask: the internal network of agents, see docs/egress.md"`
-	AgentMemory     groupconfig.Bytes  `env:"AGENT_MEMORY" envDefault:"2g" doc:"with bwrap and docker: memory of a run, swap included; 0 is no limit"`
-	AgentCPUs       float64            `env:"AGENT_CPUS" envDefault:"1" doc:"with bwrap and docker: processors of a run; 0 is no limit"`
-	AgentPIDs       int                `env:"AGENT_PIDS" envDefault:"512" doc:"with bwrap and docker: processes and threads of a run; 0 is no limit"`
-	AgentDocker     string             `env:"AGENT_DOCKER" envDefault:"docker" doc:"with docker: its client, and arguments before the subcommand"`
-	AgentEnv        []string           `env:"AGENT_ENV" doc:"names of variables that agents see besides PATH, HOME, LANG and TZ, such as API keys"`
+	AgentRuntime  string             `env:"AGENT_RUNTIME" envDefault:"process" doc:"how agents run: process, on this machine, or docker, in containers"`
+	AgentSandbox  string             `env:"AGENT_SANDBOX" doc:"bwrap: bubblewrap confines the agents that run as process"`
+	AgentCommand  string             `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder, not with docker; default: the demo agent beside this program"`
+	Agents        groupconfig.Agents `env:"AGENTS" doc:"further agents that groups may name in agent.name, as JSON: {\"codex\":{\"command\":\"exec codex-agent\",\"env\":[\"OPENAI_API_KEY\"]}}; each takes command, image, runtime, model, env and settings as a group's agent does"`
+	AgentUser     string             `env:"AGENT_USER" doc:"if gated is root: the user that runs all agents, by name or number; default: a number for each group, which owns the group's folder"`
+	AgentReadable []string           `env:"AGENT_READABLE" doc:"with bwrap, or if gated is root: absolute paths that agents may read, besides the system's programs and this program's folder"`
+	AgentImage    string             `env:"AGENT_IMAGE" doc:"with docker: the image, which must be present; its own program is the agent"`
+	AgentNetwork  string             `env:"AGENT_NETWORK" envDefault:"bridge" doc:"with bwrap and docker: bridge, a network of the agent's own that reaches the outside world; ask lets out what rules and users allow, see docs/egress.md; none cuts agents off, from their model too; host shares this machine's; docker has further ones"`
+	AgentMemory   groupconfig.Bytes  `env:"AGENT_MEMORY" envDefault:"2g" doc:"with bwrap and docker: memory of a run, swap included; 0 is no limit"`
+	AgentCPUs     float64            `env:"AGENT_CPUS" envDefault:"1" doc:"with bwrap and docker: processors of a run; 0 is no limit"`
+	AgentPIDs     int                `env:"AGENT_PIDS" envDefault:"512" doc:"with bwrap and docker: processes and threads of a run; 0 is no limit"`
+	AgentDocker   string             `env:"AGENT_DOCKER" envDefault:"docker" doc:"with docker: its client, and arguments before the subcommand"`
+	AgentEnv      []string           `env:"AGENT_ENV" doc:"names of variables that agents see besides PATH, HOME, LANG and TZ, such as API keys"`
 }
 
 func (c *AgentConfig) validateAgents() (all []error) {
@@ -159,7 +158,6 @@ func (c *AgentConfig) runtimes(data, tools string, environ []string) (map[groupc
 			Network: runtime.Network(c.AgentNetwork), Forward: tools},
 		groupconfig.Docker: runtime.Docker{
 			Client: c.AgentDocker, Environ: environ, Instance: runtime.InstanceOf(data), Network: c.AgentNetwork,
-			AskNetwork: c.AgentAskNetwork,
 		},
 	}, nil
 }

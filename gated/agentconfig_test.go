@@ -97,7 +97,6 @@ func TestRuntimes(t *testing.T) {
 		groupconfig.Bwrap:   runtime.Sandbox{Temp: "/srv/data/run/tmp", Data: "/srv/data", Readable: readable, Network: "agents", Forward: "127.0.0.1:8084"},
 		groupconfig.Docker: runtime.Docker{
 			Client: "podman", Environ: []string{"PATH=/bin"}, Instance: runtime.InstanceOf("/srv/data"), Network: "agents",
-			AskNetwork: "arizuko-ask",
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

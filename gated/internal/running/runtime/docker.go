@@ -24,13 +24,13 @@ type Docker struct {
 	Environ  []string // gated's environment; the client gets the variables that it needs
 	Instance string   // marks the containers of this instance, see InstanceOf
 	Network  string   // as docker run --network takes it, or NetworkAsk
-	// AskNetwork is the engine's network for agents with NetworkAsk. It must be internal.
-	AskNetwork string
 }
 
 const (
 	// workspace is the group's folder in a container, and its HOME.
 	workspace = "/workspace"
+	// askNetwork is the engine's network for agents with NetworkAsk. It must be internal.
+	askNetwork = "arizuko-ask"
 	// dockerWait bounds one call of the client that does not run an agent.
 	dockerWait = 10 * time.Second
 	// removeWait bounds the removal of a container that is left after its client.
@@ -155,7 +155,7 @@ func (d Docker) asks(spec Spec) bool { return cmp.Or(spec.Network, Network(d.Net
 
 func (d Docker) networkOf(spec Spec) string {
 	if d.asks(spec) {
-		return d.AskNetwork
+		return askNetwork
 	}
 	return cmp.Or(string(spec.Network), d.Network)
 }
@@ -163,16 +163,16 @@ func (d Docker) networkOf(spec Spec) string {
 // checkAskNetwork refuses a network that leads outside. It is not made here: what listens at its gateway's address, as
 // the proxy does, needs it before.
 func (d Docker) checkAskNetwork(ctx context.Context) error {
-	internal, err := d.call(ctx, "network", "inspect", "--format", "{{.Internal}}", d.AskNetwork)
+	internal, err := d.call(ctx, "network", "inspect", "--format", "{{.Internal}}", askNetwork)
 	switch {
 	case ClassOf(err) == ClassMachine:
 		return err
 	case err != nil:
 		return setupError("docker has no network %s, in which agents reach only the egress proxy and this machine: "+
-			"make it with docker network create --internal %[1]s: %w", d.AskNetwork, err)
+			"make it with docker network create --internal %[1]s: %w", askNetwork, err)
 	case strings.TrimSpace(internal) != "true":
 		return setupError("docker's network %s leads outside: remove it, and make it again with --internal",
-			d.AskNetwork)
+			askNetwork)
 	}
 	return nil
 }
