@@ -37,9 +37,10 @@ const DefaultRate = 60
 // of a group which admits each sender, without a limit. Operators may do everything.
 type Members struct {
 	Roles    Roles
-	Rate     int  // turns per sender and hour, 0 for no limit
-	OwnGroup bool // they may not address other groups by @name
-	NoPins   bool // they may not pin a chat
+	Admin    string // one who administers the chat, of whom they are; "" for others
+	Rate     int    // turns per sender and hour, 0 for no limit
+	OwnGroup bool   // they may not address other groups by @name
+	NoPins   bool   // they may not pin a chat
 }
 
 // Members returns c's rights of members, with the defaults.
@@ -72,35 +73,34 @@ func ReadMembers(raw json.RawMessage) (Members, error) {
 	}
 	m.OwnGroup = m.OwnGroup || wrong("reach")
 	m.NoPins = m.NoPins || wrong("pin")
-	all := wrong("roles") || slices.Contains(problems, notAnObject)
-	if all || wrong("roles.ask") || wrong("access") {
-		m.Roles.Ask = Role{}
+	all := slices.Contains(problems, notAnObject)
+	least := func(role *Role, paths ...string) {
+		if all || wrong("roles") || slices.ContainsFunc(paths, wrong) {
+			*role = Role{}
+		}
 	}
-	if all || wrong("roles.approve") || wrong("approvers") {
-		m.Roles.Approve = Role{}
-	}
-	if all || wrong("roles.operate") {
-		m.Roles.Operate = Role{}
-	}
+	least(&m.Roles.Ask, "roles.ask", "access")
+	least(&m.Roles.Approve, "roles.approve", "approvers")
+	least(&m.Roles.Operate, "roles.operate")
 	return m, problems
 }
 
 // Admits reports whether a sender may use the group.
 func (m Members) Admits(sender string, operator bool) bool {
-	return operator || m.Roles.Ask == nil || m.Roles.Ask.Has(sender)
+	return operator || m.Roles.Ask == nil || m.has(m.Roles.Ask, sender)
+}
+
+// Operates reports whether a sender who is no operator operates the group.
+func (m Members) Operates(sender string) bool { return m.has(m.Roles.Operate, sender) }
+
+func (m Members) has(role Role, sender string) bool {
+	return role.Everyone() || slices.Contains(role.Senders(), sender) ||
+		m.Admin != "" && m.Admin == sender && role.Admins()
 }
 
 // NameAdmins reports whether a role names the users who administer a chat.
 func (m Members) NameAdmins() bool {
 	return m.Roles.Ask.Admins() || m.Roles.Approve.Admins() || m.Roles.Operate.Admins()
-}
-
-// WithAdmin returns the rights in a chat that a sender administers, for decisions about that sender alone.
-func (m Members) WithAdmin(sender string) Members {
-	for _, role := range []*Role{&m.Roles.Ask, &m.Roles.Approve, &m.Roles.Operate} {
-		*role = role.withAdmin(sender)
-	}
-	return m
 }
 
 // Open reports whether the group admits each sender.

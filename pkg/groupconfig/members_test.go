@@ -93,19 +93,21 @@ func TestMembers_Admits(t *testing.T) {
 	}
 }
 
-func TestMembers_WithAdmin(t *testing.T) {
-	c, err := Parse(json.RawMessage(`{"roles":{"ask":"platform admins","approve":["telegram:1",{"who":"platform admins","hosts":["a.test"]}]}}`))
+func TestMembers_Admin(t *testing.T) {
+	c, err := Parse(json.RawMessage(`{"roles":{"ask":"platform admins","approve":["telegram:1",{"who":"platform admins","hosts":["a.test"]}],"operate":["telegram:1","platform admins"]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := c.Members()
-	if m.Admits("telegram:7", false) || !m.NameAdmins() || m.Roles.Operate.Admins() {
-		t.Errorf("before: %+v", m)
+	own := m
+	own.Admin = "telegram:7"
+	for sender, admin := range map[string]bool{"telegram:7": true, "telegram:8": false, "": false, PlatformAdmins + "s": false} {
+		if m.Admits(sender, false) || m.Operates(sender) || own.Admits(sender, false) != admin || own.Operates(sender) != admin {
+			t.Errorf("%s: admits %t, then %t; operates %t, then %t", sender, m.Admits(sender, false), own.Admits(sender, false), m.Operates(sender), own.Operates(sender))
+		}
 	}
-	own := m.WithAdmin("telegram:7")
-	want := Roles{Ask: only("telegram:7"), Approve: Role{{Who: "telegram:1"}, {Who: "telegram:7", Hosts: []string{"a.test"}}}}
-	if diff := cmp.Diff(want, own.Roles); diff != "" || !own.Admits("telegram:7", false) || own.NameAdmins() {
-		t.Errorf("with the admin (-want +got):\n%s", diff)
+	if own.Roles.Operate = nil; own.Operates("telegram:7") || !m.NameAdmins() || (Members{Roles: Roles{Ask: only("telegram:7")}}).NameAdmins() {
+		t.Errorf("without the role: %+v", own)
 	}
 	if got := m.Roles.Approve.Words("the approvers", func(string) string { return "Ann" }); got !=
 		"operators and the approvers (Ann, telegram:1; platform admins (a.test))" {

@@ -44,9 +44,6 @@ type Subject struct{ Host, Tool string }
 // Everyone reports whether each user of the group's chats has the role.
 func (r Role) Everyone() bool { return len(r) == 1 && r[0].Who == Everyone }
 
-// Has reports whether a sender who is no operator has the role.
-func (r Role) Has(sender string) bool { return r.Everyone() || slices.Contains(r.Senders(), sender) }
-
 // Senders are the ids of those whom the role lists.
 func (r Role) Senders() (ids []string) {
 	if r.Everyone() {
@@ -60,17 +57,6 @@ func (r Role) Senders() (ids []string) {
 
 // Admins reports whether the users who administer a chat have the role there.
 func (r Role) Admins() bool { return slices.Contains(r.Senders(), PlatformAdmins) }
-
-// withAdmin returns the role with a sender in the place of PlatformAdmins.
-func (r Role) withAdmin(sender string) Role {
-	r = slices.Clone(r)
-	for i := range r {
-		if r[i].Who == PlatformAdmins {
-			r[i].Who = sender
-		}
-	}
-	return r
-}
 
 // For returns the role without those who may not answer a permission request.
 func (r Role) For(s Subject) Role {
@@ -134,22 +120,18 @@ type RoleLine struct {
 
 // Lines are all roles for users. name is that of [Role.Listed].
 func (r Roles) Lines(name func(sender string) string) []RoleLine {
-	ask, approve := Everyone, "operators, and in a direct message its user"
-	operate := "operators; until it is set, everyone may stop"
-	if r.Ask != nil {
-		ask = r.Ask.Words("", name)
+	lines := []RoleLine{
+		{"ask", "write to the agent", Everyone, r.Ask},
+		{"approve", "answer its permission requests", "operators, and in a direct message its user", r.Approve},
+		{"operate", "stop what others asked for, choose agent and model, raise budgets",
+			"operators; until it is set, everyone may stop", r.Operate},
 	}
-	if r.Approve != nil {
-		approve = r.Approve.Words("", name)
+	for i, l := range lines {
+		if l.Role != nil {
+			lines[i].Who = l.Role.Words("", name)
+		}
 	}
-	if r.Operate != nil {
-		operate = r.Operate.Words("", name)
-	}
-	return []RoleLine{
-		{"ask", "write to the agent", ask, r.Ask},
-		{"approve", "answer its permission requests", approve, r.Approve},
-		{"operate", "stop what others asked for, choose agent and model, raise budgets", operate, r.Operate},
-	}
+	return lines
 }
 
 // MarshalJSON writes the words "operators" and "everyone", or the list.

@@ -24,7 +24,7 @@ type Access struct {
 // Members returns the rights of a group's members as they are for the sender.
 func (a *Access) Members(m groupconfig.Members) groupconfig.Members {
 	if a.Admin {
-		return m.WithAdmin(a.Sender)
+		m.Admin = a.Sender
 	}
 	return m
 }

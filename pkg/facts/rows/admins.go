@@ -10,7 +10,7 @@ import (
 )
 
 // MembersFor returns the rights of a group's members as they are for a sender in a chat: where a role names the users
-// who administer the chat, it has the sender if that is one. nil stays nil.
+// who administer the chat, Admin is the sender if that is one. nil stays nil.
 func MembersFor(ctx context.Context, r store.Reader, m *groupconfig.Members, chatJID, sender string) (
 	*groupconfig.Members, error) {
 	if m == nil || !m.NameAdmins() {
@@ -20,7 +20,8 @@ func MembersFor(ctx context.Context, r store.Reader, m *groupconfig.Members, cha
 	if err != nil || !is {
 		return m, err
 	}
-	own := m.WithAdmin(sender)
+	own := *m
+	own.Admin = sender
 	return &own, nil
 }
 

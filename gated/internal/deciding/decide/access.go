@@ -119,7 +119,7 @@ func (w *step) refuse(r *Row) {
 
 // operates reports whether the row's sender operates the chat's group.
 func (r *Row) operates() bool {
-	return r.Operator || r.Home != nil && r.Home.Roles.Operate.Has(r.Sender)
+	return r.Operator || r.Home != nil && r.Home.Operates(r.Sender)
 }
 
 // pins reports whether the row's origin may pin the chat as the row asks for.
