@@ -62,13 +62,17 @@ func (r *Receipt) Request() string {
 }
 
 // String is the receipt on a line, as in "POST api.github.com/repos/acme/x/issues (412 bytes) → 201, allowed by
-// telegram:42".
+// telegram:42", or with the rule that decided, ", rule 7 (api.github.com → pass)".
 func (r *Receipt) String() string {
 	text := r.Request()
 	if r.BytesOut > 0 {
 		text += fmt.Sprintf(" (%d bytes)", r.BytesOut)
 	}
-	return text + " → " + r.outcome()
+	text += " → " + r.outcome()
+	if r.RuleID != 0 && r.By == "" && r.State != Asked {
+		text += fmt.Sprintf(", rule %d (%s)", r.RuleID, r.Rule)
+	}
+	return text
 }
 
 func (r *Receipt) outcome() string {

@@ -23,6 +23,11 @@ func TestReceipt_String_SaysWhatHasBecomeOfIt(t *testing.T) {
 		{func(r *Receipt) { r.State, r.Reason, r.EndedAt = Refused, "no rule, and no approver", 9 }, request + "refused: no rule, and no approver"},
 		{func(r *Receipt) { r.State, r.Rule, r.EndedAt = Refused, "* → deny", 9 }, request + "refused: * → deny"},
 		{func(r *Receipt) { r.State, r.By, r.EndedAt = Refused, "telegram:42", 9 }, request + "refused by telegram:42"},
+		{func(r *Receipt) {
+			r.State, r.Status, r.Secret, r.RuleID, r.Rule = Sent, 200, "github", 7, "api.github.com → inject github"
+		}, request + "200, with the secret github, rule 7 (api.github.com → inject github)"},
+		{func(r *Receipt) { r.State, r.By, r.RuleID, r.Rule = Refused, "telegram:42", 7, "* → ask" }, request + "refused by telegram:42"},
+		{func(r *Receipt) { r.State, r.RuleID, r.Rule = Asked, 7, "* → ask" }, request + "waits for an answer"},
 		{func(r *Receipt) { r.State, r.Reason, r.EndedAt = Failed, "no such host", 9 }, request + "failed: no such host"},
 		{func(r *Receipt) {
 			*r = Receipt{Method: Connect, Host: "example.com", Port: 8443, State: Sent, EndedAt: 9}
