@@ -93,6 +93,7 @@ func TestAttacks(t *testing.T) {
 		"http, allowed":           {"", "", "GET http://api.test/ok/ HTTP/1.1\r\nHost: evil.test\r\nAUTH\r\nConnection: close\r\n\r\n", " 200 OK", "GET api.test /ok/ ", egress.Sent},
 		"http, denied":            {"", "", "GET http://api.test/secret HTTP/1.1\r\nHost: api.test\r\nAUTH\r\nConnection: close\r\n\r\n", " 403 ", "", egress.Refused},
 		"http, this machine":      {"", "", "GET http://127.0.0.1/ HTTP/1.1\r\nHost: api.test\r\nAUTH\r\nConnection: close\r\n\r\n", " 403 ", "", egress.Refused},
+		"http, localhost":         {"", "", "GET http://localhost:8080/ HTTP/1.1\r\nHost: api.test\r\nAUTH\r\nConnection: close\r\n\r\n", "private or reserved", "", egress.Refused},
 		"http, no token":          {"", "", "GET http://api.test/ok/ HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n", " 407 ", "", ""},
 		"http, wrong token":       {"", "", "GET http://api.test/ok/ HTTP/1.1\r\nHost: api.test\r\nProxy-Authorization: " + encodeBasic("run:x") + "\r\nConnection: close\r\n\r\n", " 407 ", "", ""},
 		"https in absolute form":  {"", "", "GET https://api.test/ok/ HTTP/1.1\r\nHost: api.test\r\nAUTH\r\nConnection: close\r\n\r\n", " 400 ", "", ""},
@@ -116,7 +117,12 @@ func TestAttacks(t *testing.T) {
 				seen.Store(text)
 			}, append([]egress.Rule(nil), rules...)...)
 			w.names = map[string]string{"private.test": "10.1.2.3", "metadata.test": "169.254.169.254", "asked.test": "100.64.0.1"}
-			w.ask = func(context.Context, *egress.Receipt, string, []byte) (bool, string, error) { return true, "", nil }
+			w.ask = func(_ context.Context, r *egress.Receipt, _ string, _ []byte) (bool, string, error) {
+				if r.Host == "localhost" {
+					t.Error("a user was asked about localhost")
+				}
+				return true, "", nil
+			}
 			answer := w.raw(tt.tunnel, tt.sni, tt.text)
 			if got, _ := seen.Load().(string); got != tt.seen || !strings.Contains(answer, tt.want) {
 				t.Errorf("the server saw %q, the answer is %.300q", got, answer)

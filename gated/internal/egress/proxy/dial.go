@@ -26,7 +26,7 @@ const (
 
 // errAddress is the error for a host that agents don't reach.
 var errAddress = errors.New("it is at a private or reserved address, which agents cannot reach " +
-	"unless an operator allows it in the configuration")
+	"unless an operator names it in EGRESS_PRIVATE")
 
 // reserved are addresses that belong to networks of their own, to machines themselves, or to nothing. Metadata services
 // of clouds are among them. See the IANA's registries of special-purpose addresses.
@@ -74,9 +74,12 @@ func (p *Proxy) mayReach(addr netip.Addr) bool {
 	})
 }
 
-// checkLiteral returns an error for an IP address that agents don't reach. A name is looked up only when something is
-// sent to it: by that, its own name servers would learn what an agent writes into it.
+// checkLiteral returns an error for an IP address that agents don't reach, and for localhost. Another name is looked up
+// only when something is sent to it: by that, its own name servers would learn what an agent writes into it.
 func (p *Proxy) checkLiteral(host string) error {
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
 	if addr, err := netip.ParseAddr(host); err == nil && !p.mayReach(addr) {
 		return fmt.Errorf("%s: %w", host, errAddress)
 	}
