@@ -3,6 +3,7 @@
 package egress
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -73,7 +74,7 @@ func (r *Rule) Check() error {
 	}
 	name, port := splitPattern(r.Host)
 	switch n, err := strconv.ParseUint(port, 10, 16); {
-	case r.Host == "", len(r.Host) > maxHost,
+	case r.Host == "", len(r.Host) > maxHost, strings.Contains(r.Host, "/"),
 		strings.ContainsFunc(strings.TrimPrefix(name, "*."), notInHost) && name != "*":
 		return fmt.Errorf("host %.80q: want a name as in api.github.com, *.github.com for all names below it, or *",
 			r.Host)
@@ -90,6 +91,9 @@ func (r *Rule) Check() error {
 	}
 	switch r.Action {
 	case Inject:
+		if name == "*" {
+			return errors.New("host *: a secret needs the names of the hosts that may get it")
+		}
 		return groupconfig.CheckSecretName(r.Secret)
 	case Pass, Ask, Deny:
 		if r.Secret != "" {
