@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
+	"arizuko/gated/internal/egress/secrets"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
+	egressrows "arizuko/pkg/egress/rows"
 	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
@@ -33,6 +36,17 @@ func (p *programs) warnOfGroups(ctx context.Context, cfg Config, out io.Writer) 
 			return err
 		}
 		all := unconfined(routes, groups, p.defaults)
+		set, namesErr := secrets.New(cfg.Data).Names()
+		rules, rulesErr := egressrows.Rules(ctx, st)
+		for _, r := range rules {
+			if r.Secret != "" && !slices.Contains(set, r.Secret) {
+				all = append(all, fmt.Sprintf("egress rule %d (%s) has no secret: set it with `gated secret set %s`", r.ID,
+					r, r.Secret))
+			}
+		}
+		if err := errors.Join(namesErr, rulesErr); err != nil {
+			return err
+		}
 		for _, g := range groups {
 			lines, err := p.warnings(ctx, st, g, time.Now())
 			if err != nil {
@@ -78,6 +92,10 @@ func (p *programs) warnings(ctx context.Context, st store.Reader, g msg.Group, n
 		if err := p.check(ctx, c.Agent); err != nil {
 			warn("the agent of group %s cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err)
 		}
+	}
+	if c.Agent.Network == groupconfig.NetworkAsk && c.Agent.Runtime == groupconfig.Process {
+		warn("the agent of group %s cannot be run: its agent.network is ask, which needs the runtime bwrap or docker",
+			g.Folder)
 	}
 	if c.Agent.Secrets != nil && c.Agent.Network != groupconfig.NetworkAsk {
 		warn("the agent of group %s gets no agent.secrets, since its agent.network is not ask", g.Folder)

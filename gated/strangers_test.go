@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/egress/secrets"
+	"arizuko/pkg/egress"
+	egressrows "arizuko/pkg/egress/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -137,10 +140,41 @@ func TestCheck_KeysThatTheFirewallCouldHide_AreNamed(t *testing.T) {
 		`{"agent":{"runtime":"process","env":["API_KEY"]}}`:                                           nil,
 		`{"agent":{"runtime":"bwrap","network":"none","secrets":{"API_KEY":"key"}}}`:                  {"the agent of group main gets no agent.secrets"},
 		`{"agent":{"runtime":"bwrap","network":"ask","secrets":{"API_KEY":"key","R":"key.refresh"}}}`: nil,
+		`{"agent":{"network":"ask"}}`:                                                                 {"the agent of group main cannot be run: its agent.network is ask"},
 	} {
-		got, err := (&programs{}).warnings(t.Context(), store.Reader{}, msg.Group{Folder: "main", Config: json.RawMessage(config)}, time.Now())
+		p := &programs{defaults: groupconfig.Config{Agent: groupconfig.Agent{Runtime: groupconfig.Process}}}
+		got, err := p.warnings(t.Context(), store.Reader{}, msg.Group{Folder: "main", Config: json.RawMessage(config)}, time.Now())
 		if err != nil || len(got) != len(want) || want != nil && !strings.HasPrefix(got[0], want[0]) {
 			t.Errorf("%s: %q, %v, want %q", config, got, err, want)
 		}
+	}
+}
+
+func TestCheck_RuleWithoutItsSecret_IsNamed(t *testing.T) {
+	path := storetest.Path(t)
+	st := storetest.OpenAt(t, path, nil)
+	var cfg Config
+	cfg.Data = filepath.Dir(path)
+	keep := secrets.New(cfg.Data)
+	ruleErr := st.Write(t.Context(), func(tx *store.Tx) error {
+		return egressrows.PutRule(tx, &egress.Rule{Host: "a.test", Action: egress.Inject, Secret: "key", Author: "cli"})
+	})
+	warnings := func() string {
+		var out bytes.Buffer
+		if err := (&programs{}).warnOfGroups(t.Context(), cfg, &out); err != nil {
+			t.Error(err)
+		}
+		return out.String()
+	}
+	want := " (a.test → inject key) has no secret: set it with `gated secret set key`\n"
+	if got := warnings(); ruleErr != nil || !strings.HasPrefix(got, "warning: egress rule ") || !strings.HasSuffix(got, want) ||
+		strings.Count(got, "\n") != 1 {
+		t.Errorf("%q, %v", got, ruleErr)
+	}
+	if err := keep.Set("key", "12345678"); err != nil {
+		t.Error(err)
+	}
+	if got := warnings(); got != "" {
+		t.Errorf("once it is set: %q", got)
 	}
 }
