@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"arizuko/deploy/e2e/harness"
-	"arizuko/pkg/egress"
-	egressrows "arizuko/pkg/egress/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/need"
 )
@@ -73,6 +71,16 @@ type egressFixture struct{ *harness.Fixture }
 
 func startEgress(t *testing.T, readable ...string) egressFixture {
 	t.Helper()
+	env := egressEnv(t, readable...)
+	f := egressFixture{harness.Start(t, programs, harness.Options{Env: env})}
+	f.AddGroups("main")
+	f.AddRoute("", "main")
+	return f
+}
+
+// egressEnv is the environment of its gated. readable are the programs that agents run besides their own.
+func egressEnv(t *testing.T, readable ...string) []string {
+	t.Helper()
 	need.Program(t, "bwrap", "bubblewrap")
 	need.Program(t, "curl", "curl")
 	script := filepath.Join(t.TempDir(), "agent.sh")
@@ -80,13 +88,11 @@ func startEgress(t *testing.T, readable ...string) egressFixture {
 		t.Fatal(err)
 	}
 	oneshot := build(t, "deploy/agents/oneshot")
-	f := egressFixture{harness.Start(t, programs, harness.Options{Agent: "exec " + oneshot + " sh " + script, Env: []string{
+	return []string{
 		"AGENT_SANDBOX=bwrap", "AGENT_NETWORK=ask", "EGRESS_PRIVATE=127.0.0.2", "OPERATORS=telegram:5",
+		"AGENT_COMMAND=exec " + oneshot + " sh " + script,
 		"AGENT_READABLE=" + strings.Join(append(readable, oneshot, script), ","),
-	}})}
-	f.AddGroups("main")
-	f.AddRoute("", "main")
-	return f
+	}
 }
 
 // run has the agent run a command.
@@ -115,7 +121,8 @@ func (f egressFixture) deliver(ask string) error {
 // press answers a question with an option, from 1.
 func (f egressFixture) press(ask string, option int) {
 	f.T.Helper()
-	f.Put(msg.Message{ChatJID: "telegram:5", Sender: "telegram:5", Verb: msg.VerbAnswer, TargetID: "platform-" + ask,
+	chat := f.Value(`SELECT m.chat_jid FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.id = ?`, ask)
+	f.Put(msg.Message{ChatJID: chat, Sender: "telegram:5", Verb: msg.VerbAnswer, TargetID: "platform-" + ask,
 		Content: fmt.Sprintf(`{"ask":%s,"option":%d}`, ask, option)})
 }
 
@@ -222,7 +229,7 @@ func TestEgress_ProxyKilled_AsksAgainOrRefuses(t *testing.T) {
 	f, u := startEgress(t), newUpstream(t)
 	row := f.run("curl -sS -d body " + u.URL + "/a || echo failed")
 	ask, _ := f.question()
-	f.killProxy()
+	f.OK(killProxy(f.Instance))
 	f.Until("the question to end", func() bool { return f.Value(`SELECT state FROM asks WHERE id = ?`, ask) != "open" })
 	f.press(ask, 1)
 	if got := f.Answer(row); !strings.Contains(got, "failed") || u.requests() != "" {
@@ -238,104 +245,10 @@ func TestEgress_ProxyKilled_AsksAgainOrRefuses(t *testing.T) {
 	}
 }
 
-func (f egressFixture) killProxy() {
-	f.T.Helper()
-	pids, err := f.Instance.Processes("gated-egress")
+func killProxy(i *harness.Instance) error {
+	pids, err := i.Processes("gated-egress")
 	for _, pid := range pids {
 		err = errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
 	}
-	f.OK(err)
-}
-
-// killed has gated or its proxy killed at a point while the agent works on a row, and gives each question the same answer
-// until the turn has ended.
-func (f egressFixture) killed(point string, proxy bool, option int, row func() int64) (turn *msg.Turn) {
-	f.T.Helper()
-	f.Kill(harness.Gated)
-	f.Restart(harness.Gated, "FAILPOINT="+point)
-	ended := func() int { return strings.Count(f.Log(harness.Gated), "egress proxy ended") }
-	before, pressed, id := ended(), map[string]bool{}, row()
-	until := func(what string, holds func() bool) {
-		f.Until(what, func() bool {
-			for _, ask := range f.Query(`SELECT '' || id FROM asks WHERE state = 'open'`) {
-				if !pressed[ask] && f.deliver(ask) == nil {
-					pressed[ask] = true
-					f.press(ask, option)
-				}
-			}
-			return holds()
-		})
-	}
-	until("the end of a process", func() bool { return proxy && ended() > before || !f.Instance.Running(harness.Gated) })
-	if !proxy {
-		f.Restart(harness.Gated)
-	}
-	until("all to end", func() bool {
-		return f.Value(`SELECT count(*) FROM turns t JOIN messages m ON m.turn_id = t.id WHERE m.id = ? AND t.ended_at IS NOT NULL`, id) == "1" &&
-			f.Value(`SELECT (SELECT count(*) FROM asks WHERE state = 'open') + (SELECT count(*) FROM egress_receipts WHERE ended_at = 0)`) == "0"
-	})
-	return f.Turn(id)
-}
-
-// Whatever is killed, a request reaches its server at most once, has a receipt that says what is known, and is never sent
-// after a No.
-func TestEgress_KilledAtEachStep(t *testing.T) {
-	const proxy, gated, once, no = true, false, 1, 4
-	const unknown, unsent = "may have been sent", "refused: the proxy ended before it was sent"
-	f, u := startEgress(t), newUpstream(t)
-	host := strings.TrimPrefix(u.URL, "http://")
-	for i, tt := range []struct {
-		point  string // "" when the server has the request
-		proxy  bool   // is killed; else gated
-		option int
-		want   string // what became of the first request
-		sent   bool   // it has reached the server
-	}{
-		{"put-receipt.before", proxy, once, "", false},
-		{"put-receipt.after", proxy, once, unsent, false},
-		{"put-ask.before", gated, once, "refused: ", false},
-		{"put-ask.after", gated, once, "refused: ", false},
-		{"answer-ask.before", gated, once, "refused: ", false},
-		{"answer-ask.after", gated, once, "refused: ", false},
-		{"answer-ask.before", gated, no, "refused: ", false},
-		{"answer-ask.after", gated, no, "refused: ", false},
-		{"end-receipt.before", proxy, once, unsent, false},
-		{"end-receipt.after", proxy, once, unknown, false},
-		{"", proxy, once, unknown, true},
-		{"", gated, once, "", true},
-		{"end-receipt.before:2", proxy, once, unknown, true},
-		{"end-receipt.after:2", proxy, once, "200, allowed by telegram:5", true},
-	} {
-		name := fmt.Sprintf("%d %s", i, tt.point)
-		u.hook = nil
-		if tt.point == "" {
-			u.hook = sync.OnceFunc(map[bool]func(){proxy: f.killProxy, gated: func() { f.Signal(harness.Gated, syscall.SIGKILL) }}[tt.proxy])
-		}
-		turn := f.killed(tt.point, tt.proxy, tt.option, func() int64 {
-			return f.run(fmt.Sprintf("mktemp -u XXXXXXXXXX | xargs -I_ curl -sS -d body %s/%d/_ || echo failed", u.URL, i))
-		})
-		receipts, err := egressrows.ReceiptsOfTurn(t.Context(), f.Store.Reader, turn.ID, 10)
-		f.OK(err)
-		sent := 0
-		for n, r := range receipts {
-			arrived := strings.Count(u.requests(), "POST "+r.Path+" ")
-			sent += arrived
-			if arrived > 1 || arrived == 1 && r.State == egress.Refused || arrived == 0 && r.State == egress.Sent || n == 0 && (arrived == 1) != tt.sent {
-				t.Errorf("%s: arrived %d times: %s", name, arrived, r)
-			}
-		}
-		if all := strings.Count(u.requests(), fmt.Sprintf("POST /%d/", i)); all != sent || tt.option == no && all != 0 {
-			t.Errorf("%s: %d requests arrived, %d have receipts", name, all, sent)
-		}
-		if tt.want != "" && (len(receipts) == 0 || !strings.Contains(receipts[0].String(), tt.want)) {
-			t.Errorf("%s: receipts %v", name, receipts)
-		}
-		for _, card := range f.Query(`SELECT '' || ifnull((SELECT content FROM messages e WHERE e.derived_from = a.message_id), m.out_state)
-			FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.turn_id = ` + strconv.FormatInt(turn.ID, 10)) {
-			ended := strings.Contains(card, "answered by") || strings.Contains(card, "Not sent: ")
-			if card != string(msg.OutCancelled) && (!ended || !strings.Contains(card, "Allow POST "+host)) {
-				t.Errorf("%s: card %q", name, card)
-			}
-		}
-	}
+	return err
 }

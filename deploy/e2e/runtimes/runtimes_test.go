@@ -17,7 +17,8 @@ import (
 // parallel is how many instances run at once.
 const parallel = "3"
 
-var programs = harness.NewPrograms("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
+var programs = harness.NewPrograms("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/dashd", "arizuko/teled", "arizuko/migrations/cmd/migrate",
+	"arizuko/deploy/agents/demo")
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 

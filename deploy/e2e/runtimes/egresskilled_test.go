@@ -1,0 +1,359 @@
+package runtimes
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/egress"
+	egressrows "arizuko/pkg/egress/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/fakes/telegram"
+	"arizuko/pkg/testkit/need"
+	"arizuko/pkg/testkit/postgres"
+)
+
+// What the tests here kill besides gated, and the options of a question.
+const (
+	egressProxy = "the proxy"
+	once, no    = 1, 4
+)
+
+// userChat is where a user writes to the agent and answers its questions.
+type userChat struct {
+	jid   string
+	write func(text string) error
+	press func(ask string, option int) error // an error if the question isn't shown, or has ended
+}
+
+// foreignChat is a chat without a daemon of its own.
+func (f egressFixture) foreignChat() userChat {
+	const jid = "telegram:5"
+	return userChat{jid, func(text string) error {
+		f.Put(msg.Message{ChatJID: jid, Sender: jid, Content: text})
+		return nil
+	}, func(ask string, option int) error {
+		err := f.deliver(ask)
+		if err == nil {
+			f.press(ask, option)
+		}
+		return err
+	}}
+}
+
+// webChat is that of the group main. dashd serves it.
+func (f egressFixture) webChat() userChat {
+	f.Restart("dashd")
+	dashd := f.Client("dashd")
+	return userChat{"web:main", func(text string) error {
+		return dashd.Do(f.T.Context(), http.MethodPost, "/chat/main/messages", map[string]any{"text": text, "client_id": rand.Text()}, nil)
+	}, func(ask string, option int) error {
+		shown, err := strconv.ParseInt(f.Value(`SELECT m.id FROM asks a JOIN messages m ON m.id = a.message_id
+			WHERE a.id = ? AND m.out_state = 'sent'`, ask), 10, 64)
+		if err != nil {
+			return err
+		}
+		return dashd.Do(f.T.Context(), http.MethodPost, "/chat/main/answers", map[string]any{"id": shown, "option": option}, nil)
+	}}
+}
+
+// telegramChat is a DM that teled serves. left presses a button of each question that still has some, so that
+// they go, and returns the texts of those: a killed teled may leave a copy.
+func (f egressFixture) telegramChat() (c userChat, left func() []string) {
+	sim := chatsim.NewTelegram(chatsim.Size{}, telegram.Options{})
+	f.OnClose(func() { _ = sim.Close() })
+	env, err := sim.Serve(f.Instance.Host)
+	f.OK(err)
+	f.Instance.Env = append(f.Instance.Env, env...)
+	f.Restart("teled")
+	dm := sim.NewDM("Alice")
+	c = userChat{dm.Chat, func(text string) error {
+		f.Until("updates to be confirmed", sim.AllAcknowledged) // they would count for a failpoint
+		_, err := sim.Do(chatsim.Action{Conversation: dm, Verb: msg.VerbMessage, Text: text})
+		return err
+	}, func(ask string, option int) error {
+		shown := f.Value(`SELECT m.platform_id FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.id = ?`, ask)
+		_, err := sim.Press(dm, shown, map[int]string{once: "Once", no: "No"}[option], false)
+		return err
+	}}
+	return c, func() (open []string) {
+		for _, a := range sim.Arrivals() {
+			if labels, text := sim.Buttons(dm, a.ID); len(labels) > 0 {
+				open = append(open, text)
+				_, err := sim.Press(dm, a.ID, "Once", false)
+				f.OK(err)
+				f.Until("the buttons of a copy to go", func() bool { labels, _ := sim.Buttons(dm, a.ID); return len(labels) == 0 })
+			}
+		}
+		return open
+	}
+}
+
+// killed has a process killed at a point while the agent runs a command, and gives each question the same answer until all
+// has ended. The proxy's points are set for gated, which starts it.
+func (f egressFixture) killed(process, point string, option int, in userChat, command string) *msg.Turn {
+	f.T.Helper()
+	daemon := process
+	if process == egressProxy {
+		daemon = harness.Gated
+	}
+	f.Kill(daemon)
+	f.Restart(daemon, "FAILPOINT="+point)
+	ended := func() int { return strings.Count(f.Log(harness.Gated), "egress proxy ended") }
+	before, pressed := ended(), map[string]bool{}
+	until := func(what string, holds func() bool) {
+		f.T.Helper()
+		f.Until(what, func() bool {
+			for _, ask := range f.Query(`SELECT '' || id FROM asks WHERE state = 'open'`) {
+				if !pressed[ask] {
+					pressed[ask] = in.press(ask, option) == nil
+				}
+			}
+			return holds()
+		})
+	}
+	f.OK(in.write("RUN " + command + " END"))
+	until(process+" to be killed at "+point, func() bool { return process == egressProxy && ended() > before || !f.Instance.Running(daemon) })
+	if !f.Instance.Running(daemon) {
+		f.Restart(daemon)
+	}
+	var id string
+	until("all to end", func() bool {
+		id = f.Value(`SELECT max(id) FROM messages WHERE chat_jid = ? AND direction = 'in' AND verb = 'message'`, in.jid)
+		return f.Value(`SELECT count(*) FROM turns t JOIN messages m ON m.turn_id = t.id WHERE m.id = ? AND t.ended_at IS NOT NULL`, id) == "1" &&
+			f.Value(`SELECT (SELECT count(*) FROM asks WHERE state = 'open') + (SELECT count(*) FROM egress_receipts WHERE ended_at = 0)`) == "0"
+	})
+	row, err := strconv.ParseInt(id, 10, 64)
+	f.OK(err)
+	return f.Turn(row)
+}
+
+// wantConsistent checks that each request of a turn, whose paths begin with a folder, has reached its server at most once,
+// has a receipt that says what is known, and was not sent after a No; and that the turn's questions say how they ended. It
+// returns the receipts.
+func (f egressFixture) wantConsistent(name string, u *upstream, folder string, option int, turn *msg.Turn) []*egress.Receipt {
+	f.T.Helper()
+	receipts, err := egressrows.ReceiptsOfTurn(f.T.Context(), f.Store.Reader, turn.ID, 10)
+	f.OK(err)
+	sent := 0
+	for _, r := range receipts {
+		arrived := strings.Count(u.requests(), "POST "+r.Path+" ")
+		sent += arrived
+		if arrived > 1 || arrived == 1 && r.State == egress.Refused || arrived == 0 && r.State == egress.Sent {
+			f.T.Errorf("%s: arrived %d times: %s", name, arrived, r)
+		}
+	}
+	if all := strings.Count(u.requests(), "POST "+folder); all != sent || option == no && all != 0 {
+		f.T.Errorf("%s: %d requests arrived, %d have receipts", name, all, sent)
+	}
+	for _, card := range f.Query(`SELECT '' || ifnull((SELECT content FROM messages e WHERE e.derived_from = a.message_id), m.out_state)
+			FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.turn_id = ` + strconv.FormatInt(turn.ID, 10)) {
+		ended := strings.Contains(card, "answered by") || strings.Contains(card, "Not sent: ")
+		if card != string(msg.OutCancelled) && (!ended || !strings.Contains(card, "Allow POST "+strings.TrimPrefix(u.URL, "http://"))) {
+			f.T.Errorf("%s: card %q", name, card)
+		}
+	}
+	return receipts
+}
+
+// post is a command that sends one request below a folder, each time to another path.
+func (u *upstream) post(folder string) string {
+	return fmt.Sprintf("mktemp -u XXXXXXXXXX | xargs -I_ curl -sS -d body %s%s_ || echo failed", u.URL, folder)
+}
+
+// Whatever is killed, a request reaches its server at most once, has a receipt that says what is known, and is never sent
+// after a No.
+func TestEgress_KilledAtEachStep(t *testing.T) {
+	const unknown, unsent = "may have been sent", "refused: the proxy ended before it was sent"
+	f, u := startEgress(t), newUpstream(t)
+	in := f.foreignChat()
+	for i, tt := range []struct {
+		point   string // "" when the server has the request
+		process string // is killed
+		option  int
+		want    string // what became of the first request
+		sent    bool   // it has reached the server
+	}{
+		{"put-receipt.before", egressProxy, once, "", false},
+		{"put-receipt.after", egressProxy, once, unsent, false},
+		{"put-ask.before", harness.Gated, once, "refused: ", false},
+		{"put-ask.after", harness.Gated, once, "refused: ", false},
+		{"answer-ask.before", harness.Gated, once, "refused: ", false},
+		{"answer-ask.after", harness.Gated, once, "refused: ", false},
+		{"answer-ask.before", harness.Gated, no, "refused: ", false},
+		{"answer-ask.after", harness.Gated, no, "refused: ", false},
+		{"end-receipt.before", egressProxy, once, unsent, false},
+		{"end-receipt.after", egressProxy, once, unknown, false},
+		{"", egressProxy, once, unknown, true},
+		{"", harness.Gated, once, "", true},
+		{"end-receipt.before:2", egressProxy, once, unknown, true},
+		{"end-receipt.after:2", egressProxy, once, "200, allowed by telegram:5", true},
+	} {
+		name, folder := fmt.Sprintf("%d %s", i, tt.point), fmt.Sprintf("/%d/", i)
+		u.hook = nil
+		if tt.point == "" {
+			u.hook = sync.OnceFunc(map[string]func(){
+				egressProxy: func() { f.OK(killProxy(f.Instance)) }, harness.Gated: func() { f.Signal(harness.Gated, syscall.SIGKILL) },
+			}[tt.process])
+		}
+		receipts := f.wantConsistent(name, u, folder, tt.option, f.killed(tt.process, tt.point, tt.option, in, u.post(folder)))
+		if len(receipts) > 0 && strings.Contains(u.requests(), "POST "+receipts[0].Path+" ") != tt.sent {
+			t.Errorf("%s: has reached the server: %t: %s", name, !tt.sent, receipts[0])
+		}
+		if tt.want != "" && (len(receipts) == 0 || !strings.Contains(receipts[0].String(), tt.want)) {
+			t.Errorf("%s: receipts %v", name, receipts)
+		}
+	}
+}
+
+// A request is held while the adapter that shows its question is killed, and gets the answer then.
+func TestEgress_AdapterKilledAtEachStep(t *testing.T) {
+	f, u := startEgress(t), newUpstream(t)
+	f.SetGroup("main", `{"rate":0,"progress":"off"}`) // no previews, so that messages are counted
+	dm, left := f.telegramChat()
+	chats := map[string]userChat{"teled": dm, "dashd": f.webChat()}
+	for i, tt := range []struct {
+		point   string
+		options []int
+	}{
+		{"claim-outbound.after", []int{once}}, // the question
+		{"sending", []int{once}},
+		{"sent", []int{once}},
+		{"settle-outbound.after", []int{once, no}},
+		{"received:2", []int{once, no}}, // the press
+		{"put-message.before:2", []int{once, no}},
+		{"put-message.after:2", []int{once, no}},
+		{"pressed", []int{once, no}},
+		{"claim-outbound.after:2", []int{once, no}}, // the edit of the question
+		{"sending:2", []int{once}},
+		{"sent:2", []int{once}},
+		{"settle-outbound.after:2", []int{once, no}},
+	} {
+		for daemon, in := range chats {
+			if tt.point == "pressed" && daemon == "dashd" {
+				continue // the page posts the press again
+			}
+			for _, option := range tt.options {
+				name, folder := fmt.Sprintf("%s %s %d", daemon, tt.point, option), fmt.Sprintf("/%s/%d/%d/", daemon, i, option)
+				turn := f.killed(daemon, tt.point, option, in, u.post(folder))
+				f.Until("all to be delivered", func() bool {
+					return f.Value(`SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')`) == "0"
+				})
+				if n := f.Value(`SELECT count(*) FROM messages e JOIN asks a ON a.message_id = e.derived_from WHERE a.turn_id = ? AND e.out_state = 'sent'
+					AND e.content LIKE '%answered by%'`, turn.ID); n != "1" {
+					t.Errorf("%s: %s questions show their answer", name, n)
+				}
+				receipts := f.wantConsistent(name, u, folder, option, turn)
+				if open := left(); (len(open) == 1) != (daemon == "teled" && tt.point == "sent") || len(open) > 1 {
+					t.Errorf("%s: questions with buttons: %q", name, open)
+				}
+				want, arrives := "200, allowed by ", 1
+				if option == no {
+					want, arrives = "refused by ", 0
+				}
+				if len(receipts) != 1 || !strings.Contains(receipts[0].String(), want) || strings.Count(u.requests(), folder) != arrives {
+					t.Errorf("%s: receipts %v, requests %q", name, receipts, u.requests())
+				}
+			}
+		}
+	}
+}
+
+// Each of two gated on one database sends what was allowed to its own agents, once, wherever the answer is decided. The
+// questions of one that is killed, last here, end, and are asked again with its turns.
+func TestEgress_TwoGated_AnswerTheirOwnQuestions(t *testing.T) {
+	need.Verify(t)
+	server, err := postgres.Start(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	shared := egressEnv(t)
+	f, u := egressFixture{harness.NewFixture(t, programs, harness.Options{Env: shared})}, newUpstream(t)
+	bin, err := programs.Bin()
+	f.OK(err)
+	second, err := harness.New(bin)
+	f.OK(err)
+	t.Cleanup(func() { f.OK(errors.Join(second.StopAll(context.Background()), second.Close())) })
+	second.Env = append(second.Env, shared...)
+	type machine struct {
+		*harness.Instance
+		chat, group string
+	}
+	machines := []machine{{f.Instance, "telegram:5", "main"}, {second, "telegram:6", "other"}}
+	for _, m := range machines {
+		m.UseDatabase(server.URL())
+		f.OK(os.WriteFile(filepath.Join(m.Data, "secret"), []byte(strings.Repeat("secret", 8)), 0o600))
+		m.Env = append(m.Env, "ARIZUKO_HOST="+m.group, "GATED_GROUPS="+m.group)
+	}
+	f.Migrate()
+	f.Restart(harness.Routd)
+	for _, m := range machines {
+		f.AddGroups(m.group)
+		f.AddRoute("chat_jid="+m.chat, m.group)
+		f.OK(m.StartReady(t.Context(), harness.Gated))
+	}
+
+	open := func(m machine) (ask string) {
+		f.Until("a question in "+m.chat, func() bool {
+			ask = f.Value(`SELECT max(a.id) FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.state = 'open' AND m.chat_jid = ?`, m.chat)
+			return ask != ""
+		})
+		f.OK(f.deliver(ask))
+		return ask
+	}
+	for round, tt := range []struct {
+		first, last int    // machines, by whose question is answered first
+		refused     string // why the last one's request was not sent, "" for a user's No
+	}{{0, 1, ""}, {0, 1, "refused: "}, {1, 0, "refused: the proxy ended before it was sent"}} {
+		var rows [2]int64
+		var asks, folders [2]string
+		for i, m := range machines {
+			folders[i] = fmt.Sprintf("/%s/%d/", m.group, round)
+			rows[i] = f.Put(msg.Message{ChatJID: m.chat, Sender: "telegram:5", Content: "RUN " + u.post(folders[i]) + " END"})[0]
+			asks[i] = open(m)
+		}
+		first, last, option, killed := tt.first, tt.last, no, tt.refused != ""
+		if killed {
+			f.OK(machines[last].Process(harness.Gated).Signal(syscall.SIGSTOP))
+			if strings.Contains(tt.refused, "the proxy ended") {
+				f.OK(killProxy(machines[last].Instance))
+			}
+			f.OK(machines[last].Kill(harness.Gated))
+			f.Until("the question of the killed gated to end", func() bool { return f.Value(`SELECT state FROM asks WHERE id = ?`, asks[last]) == "expired" })
+		}
+		f.press(asks[first], once)
+		if answer := f.Answer(rows[first]); !strings.Contains(answer, "hello") || strings.Contains(u.requests(), folders[last]) {
+			t.Errorf("round %d: answer %q, requests %q", round, answer, u.requests())
+		}
+		again := asks[last]
+		if killed {
+			f.OK(machines[last].StartReady(t.Context(), harness.Gated))
+			again, option = open(machines[last]), once
+		}
+		f.press(again, option)
+		if answer := f.Answer(rows[last]); strings.Contains(answer, "hello") != (option == once) {
+			t.Errorf("round %d: answer %q", round, answer)
+		}
+		f.wantConsistent(fmt.Sprint(round), u, folders[first], once, f.Turn(rows[first]))
+		receipts := f.wantConsistent(fmt.Sprint(round), u, folders[last], option, f.Turn(rows[last]))
+		if !strings.Contains(receipts[0].String(), cmp.Or(tt.refused, "refused by telegram:5")) || strings.Count(u.requests(), folders[first]) != 1 {
+			t.Errorf("round %d: receipts %v, requests %q", round, receipts, u.requests())
+		}
+	}
+	if owners := f.Value(`SELECT count(DISTINCT owner) FROM runs`); owners != "4" {
+		t.Errorf("agents were run by %s gated, want two and two that were started again", owners)
+	}
+}
