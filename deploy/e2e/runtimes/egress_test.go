@@ -156,12 +156,20 @@ func TestEgress_Ask_NothingLeavesWithoutAnAnswer(t *testing.T) {
 		t.Errorf("answer %q, requests %q", got, u.requests())
 	}
 
+	both := f.run("curl -sS " + u.URL + "/g/h; curl -sS " + u.URL + "/g/i")
+	ask, _ = f.question()
+	f.press(ask, 2)
+	f.Answer(both)
+	if got := f.Value(`SELECT count(*) FROM egress_receipts WHERE path LIKE '/g/%' AND state = 'sent' AND ask_id = ?`, ask); got != "2" {
+		t.Errorf("%s receipts name the question that allowed both", got)
+	}
+
 	res, err := http.Get("http://" + f.Instance.Host + ":8086/metrics")
 	f.OK(err)
 	defer res.Body.Close()
 	metrics, err := io.ReadAll(res.Body)
 	f.OK(err)
-	for _, want := range []string{`arizuko_egress_requests_total{state="sent"} 3`, `arizuko_egress_requests_total{state="refused"} 1`} {
+	for _, want := range []string{`arizuko_egress_requests_total{state="sent"} 5`, `arizuko_egress_requests_total{state="refused"} 1`} {
 		if !strings.Contains(string(metrics), want) {
 			t.Errorf("the metrics have no %s", want)
 		}

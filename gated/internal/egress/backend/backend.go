@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -96,11 +97,10 @@ func (b *Backend) Ask(ctx context.Context, run proxy.Run, r *egress.Receipt, que
 		if err := b.Gated.Do(ctx, http.MethodPost, questions.Path, in, &answer); err != nil {
 			return false, "", err // gated ends the question once the receipt has ended
 		}
-		if !answer.Pending {
+		if r.AskID, in.Waits = cmp.Or(answer.Ask, r.AskID), answer.Ask; !answer.Pending {
 			r.By = answer.By
 			return answer.Allowed, answer.Reason, nil
 		}
-		r.AskID, in.Waits = answer.Ask, answer.Ask
 	}
 }
 
