@@ -65,8 +65,9 @@ func TestPlan_DependsOnSeed(t *testing.T) {
 // deploy/e2e/scenarios kills gated at each of them.
 var transcriptPoints = append(around(fp.HoldTranscript, fp.EndTranscript), fp.Transcribing, fp.Transcribed)
 
-// receiptPoints are those of the egress proxy, a process of gated. TestEgress_KilledAtEachStep in deploy/e2e/runtimes kills
-// it and gated at each of them.
+// receiptPoints are those of the egress proxy, which serves agents in sandboxes alone, and those of the load are in none.
+// TestEgress_KilledAtEachStep in deploy/e2e/runtimes kills it at each of them, and TestEgress_KilledAtRandom_UnderLoad
+// under a load of requests.
 var receiptPoints = around(fp.PutReceipt, fp.EndReceipt)
 
 func TestPathPoints_HaveEveryFailpoint(t *testing.T) {

@@ -6,14 +6,17 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
@@ -25,10 +28,15 @@ import (
 	"arizuko/pkg/testkit/postgres"
 )
 
-// What the tests here kill besides gated, and the options of a question.
+// egressProxy is what the tests here kill besides daemons.
+const egressProxy = "the proxy"
+
+// The options of a question.
 const (
-	egressProxy = "the proxy"
-	once, no    = 1, 4
+	once = 1 + iota
+	turn
+	always
+	no
 )
 
 // userChat is where a user writes to the agent and answers its questions.
@@ -69,27 +77,30 @@ func (f egressFixture) webChat() userChat {
 	}}
 }
 
-// telegramChat is a DM that teled serves. left presses a button of each question that still has some, so that
-// they go, and returns the texts of those: a killed teled may leave a copy.
-func (f egressFixture) telegramChat() (c userChat, left func() []string) {
+// telegramChats are DMs that teled serves. left presses a button of each question that still has some, so that they go,
+// and returns the texts of those: a killed teled may leave a copy. It returns when teled has nothing more to do.
+func (f egressFixture) telegramChats(users ...string) (chats []userChat, left func() []string) {
 	sim := chatsim.NewTelegram(chatsim.Size{}, telegram.Options{})
 	f.OnClose(func() { _ = sim.Close() })
 	env, err := sim.Serve(f.Instance.Host)
 	f.OK(err)
 	f.Instance.Env = append(f.Instance.Env, env...)
 	f.Restart("teled")
-	dm := sim.NewDM("Alice")
-	c = userChat{dm.Chat, func(text string) error {
-		f.Until("updates to be confirmed", sim.AllAcknowledged) // they would count for a failpoint
-		_, err := sim.Do(chatsim.Action{Conversation: dm, Verb: msg.VerbMessage, Text: text})
-		return err
-	}, func(ask string, option int) error {
-		shown := f.Value(`SELECT m.platform_id FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.id = ?`, ask)
-		_, err := sim.Press(dm, shown, map[int]string{once: "Once", no: "No"}[option], false)
-		return err
-	}}
-	return c, func() (open []string) {
+	labels := map[int]string{once: "Once", turn: "For this turn", always: msg.EgressAlways, no: "No"}
+	for _, user := range users {
+		dm := sim.NewDM(user)
+		chats = append(chats, userChat{dm.Chat, func(text string) error {
+			_, err := sim.Do(chatsim.Action{Conversation: dm, Verb: msg.VerbMessage, Text: text})
+			return err
+		}, func(ask string, option int) error {
+			shown := f.Value(`SELECT m.platform_id FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.id = ?`, ask)
+			_, err := sim.Press(dm, shown, labels[option], false)
+			return err
+		}})
+	}
+	return chats, func() (open []string) {
 		for _, a := range sim.Arrivals() {
+			dm := chatsim.Conversation{Chat: a.Chat}
 			if labels, text := sim.Buttons(dm, a.ID); len(labels) > 0 {
 				open = append(open, text)
 				_, err := sim.Press(dm, a.ID, "Once", false)
@@ -97,6 +108,7 @@ func (f egressFixture) telegramChat() (c userChat, left func() []string) {
 				f.Until("the buttons of a copy to go", func() bool { labels, _ := sim.Buttons(dm, a.ID); return len(labels) == 0 })
 			}
 		}
+		f.Until("updates to be confirmed and copies edited", func() bool { return sim.AllAcknowledged() && f.delivered() })
 		return open
 	}
 }
@@ -112,7 +124,10 @@ func (f egressFixture) killed(process, point string, option int, in userChat, co
 	f.Kill(daemon)
 	f.Restart(daemon, "FAILPOINT="+point)
 	ended := func() int { return strings.Count(f.Log(harness.Gated), "egress proxy ended") }
-	before, pressed := ended(), map[string]bool{}
+	newest := func() string {
+		return f.Value(`SELECT max(id) FROM messages WHERE chat_jid = ? AND direction = 'in' AND verb = 'message'`, in.jid)
+	}
+	before, pressed, id, former := ended(), map[string]bool{}, "", newest()
 	until := func(what string, holds func() bool) {
 		f.T.Helper()
 		f.Until(what, func() bool {
@@ -129,10 +144,9 @@ func (f egressFixture) killed(process, point string, option int, in userChat, co
 	if !f.Instance.Running(daemon) {
 		f.Restart(daemon)
 	}
-	var id string
 	until("all to end", func() bool {
-		id = f.Value(`SELECT max(id) FROM messages WHERE chat_jid = ? AND direction = 'in' AND verb = 'message'`, in.jid)
-		return f.Value(`SELECT count(*) FROM turns t JOIN messages m ON m.turn_id = t.id WHERE m.id = ? AND t.ended_at IS NOT NULL`, id) == "1" &&
+		id = newest()
+		return id != former && f.Value(`SELECT count(*) FROM turns t JOIN messages m ON m.turn_id = t.id WHERE m.id = ? AND t.ended_at IS NOT NULL`, id) == "1" &&
 			f.Value(`SELECT (SELECT count(*) FROM asks WHERE state = 'open') + (SELECT count(*) FROM egress_receipts WHERE ended_at = 0)`) == "0"
 	})
 	row, err := strconv.ParseInt(id, 10, 64)
@@ -143,9 +157,9 @@ func (f egressFixture) killed(process, point string, option int, in userChat, co
 // wantConsistent checks that each request of a turn, whose paths begin with a folder, has reached its server at most once,
 // has a receipt that says what is known, and was not sent after a No; and that the turn's questions say how they ended. It
 // returns the receipts.
-func (f egressFixture) wantConsistent(name string, u *upstream, folder string, option int, turn *msg.Turn) []*egress.Receipt {
+func (f egressFixture) wantConsistent(name string, u *upstream, folder string, option int, t *msg.Turn) []*egress.Receipt {
 	f.T.Helper()
-	receipts, err := egressrows.ReceiptsOfTurn(f.T.Context(), f.Store.Reader, turn.ID, 10)
+	receipts, err := egressrows.ReceiptsOfTurn(f.T.Context(), f.Store.Reader, t.ID, 10)
 	f.OK(err)
 	sent := 0
 	for _, r := range receipts {
@@ -159,13 +173,18 @@ func (f egressFixture) wantConsistent(name string, u *upstream, folder string, o
 		f.T.Errorf("%s: %d requests arrived, %d have receipts", name, all, sent)
 	}
 	for _, card := range f.Query(`SELECT '' || ifnull((SELECT content FROM messages e WHERE e.derived_from = a.message_id), m.out_state)
-			FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.turn_id = ` + strconv.FormatInt(turn.ID, 10)) {
+			FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.turn_id = ` + strconv.FormatInt(t.ID, 10)) {
 		ended := strings.Contains(card, "answered by") || strings.Contains(card, "Not sent: ")
 		if card != string(msg.OutCancelled) && (!ended || !strings.Contains(card, "Allow POST "+strings.TrimPrefix(u.URL, "http://"))) {
 			f.T.Errorf("%s: card %q", name, card)
 		}
 	}
 	return receipts
+}
+
+// delivered reports whether no outbound row waits.
+func (f egressFixture) delivered() bool {
+	return f.Value(`SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')`) == "0"
 }
 
 // post is a command that sends one request below a folder, each time to another path.
@@ -222,8 +241,8 @@ func TestEgress_KilledAtEachStep(t *testing.T) {
 func TestEgress_AdapterKilledAtEachStep(t *testing.T) {
 	f, u := startEgress(t), newUpstream(t)
 	f.SetGroup("main", `{"rate":0,"progress":"off"}`) // no previews, so that messages are counted
-	dm, left := f.telegramChat()
-	chats := map[string]userChat{"teled": dm, "dashd": f.webChat()}
+	dms, left := f.telegramChats("Alice")
+	chats := map[string]userChat{"teled": dms[0], "dashd": f.webChat()}
 	for i, tt := range []struct {
 		point   string
 		options []int
@@ -247,15 +266,13 @@ func TestEgress_AdapterKilledAtEachStep(t *testing.T) {
 			}
 			for _, option := range tt.options {
 				name, folder := fmt.Sprintf("%s %s %d", daemon, tt.point, option), fmt.Sprintf("/%s/%d/%d/", daemon, i, option)
-				turn := f.killed(daemon, tt.point, option, in, u.post(folder))
-				f.Until("all to be delivered", func() bool {
-					return f.Value(`SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')`) == "0"
-				})
+				ended := f.killed(daemon, tt.point, option, in, u.post(folder))
+				f.Until("all to be delivered", f.delivered)
 				if n := f.Value(`SELECT count(*) FROM messages e JOIN asks a ON a.message_id = e.derived_from WHERE a.turn_id = ? AND e.out_state = 'sent'
-					AND e.content LIKE '%answered by%'`, turn.ID); n != "1" {
+					AND e.content LIKE '%answered by%'`, ended.ID); n != "1" {
 					t.Errorf("%s: %s questions show their answer", name, n)
 				}
-				receipts := f.wantConsistent(name, u, folder, option, turn)
+				receipts := f.wantConsistent(name, u, folder, option, ended)
 				if open := left(); (len(open) == 1) != (daemon == "teled" && tt.point == "sent") || len(open) > 1 {
 					t.Errorf("%s: questions with buttons: %q", name, open)
 				}
@@ -355,5 +372,97 @@ func TestEgress_TwoGated_AnswerTheirOwnQuestions(t *testing.T) {
 	}
 	if owners := f.Value(`SELECT count(DISTINCT owner) FROM runs`); owners != "4" {
 		t.Errorf("agents were run by %s gated, want two and two that were started again", owners)
+	}
+}
+
+// Many requests of several turns are held, join each other's questions and are answered in any way, while processes are
+// killed at random points. No request is sent twice, without a receipt, or without a rule or an answer that allows it.
+func TestEgress_KilledAtRandom_UnderLoad(t *testing.T) {
+	need.Verify(t)
+	const rounds = 8
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := mathrand.New(mathrand.NewPCG(seed, 0))
+	f, u := startEgress(t), newUpstream(t)
+	chats, left := f.telegramChats("Alice", "Bob", "Carol")
+	f.OK(f.Routd.Do(t.Context(), http.MethodDelete, "/v1/routes/1", nil, nil))
+	for i, c := range chats { // their agents work at the same time
+		folder := fmt.Sprintf("group%d", i)
+		f.AddGroups(folder)
+		f.AddRoute("chat_jid="+c.jid, folder)
+	}
+	points := map[string][]string{
+		harness.Gated: {"put-ask.before", "put-ask.after", "answer-ask.before", "answer-ask.after", "expire-ask.before", "expire-ask.after",
+			"end-turn.before", "end-turn.after", "recovering", "start-run.after"},
+		egressProxy: {"put-receipt.before", "put-receipt.after", "end-receipt.before", "end-receipt.after"},
+		"teled":     {"sending", "sent", "settle-outbound.before", "received", "put-message.before", "put-message.after", "pressed"},
+	}
+	pressed, written, killed := map[string]bool{}, 0, 0
+	for round := range rounds {
+		process := []string{harness.Gated, egressProxy, "teled"}[random.IntN(3)]
+		daemon := strings.Replace(process, egressProxy, harness.Gated, 1)
+		point := fmt.Sprintf("%s:%d", points[process][random.IntN(len(points[process]))], 1+random.IntN(6))
+		ended := func() int { return strings.Count(f.Log(harness.Gated), "egress proxy ended") }
+		before, died := ended(), false
+		f.Kill(daemon)
+		f.Restart(daemon, "FAILPOINT="+point)
+		for i, c := range chats {
+			var paths []string
+			for _, kind := range "aabbcd" {
+				paths = append(paths, fmt.Sprintf("mktemp -u %d/%d/%c/XXXXXXXXXX", round, i, kind))
+			}
+			f.OK(c.write(fmt.Sprintf("RUN (%s) | xargs -P 4 -I_ curl -sS -d body %s/_ || echo failed END", strings.Join(paths, "; "), u.URL)))
+			written++
+		}
+		f.Until("round to end: "+process+" at "+point, func() bool {
+			died = died || ended() > before
+			for _, name := range []string{harness.Gated, "teled"} { // one may also reach its point of an earlier round
+				if !f.Instance.Running(name) {
+					died = true
+					f.Restart(name)
+				}
+			}
+			for _, line := range f.Query(`SELECT '' || a.id || ' ' || m.chat_jid FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.state = 'open'`) {
+				ask, jid, _ := strings.Cut(line, " ")
+				if c := slices.IndexFunc(chats, func(c userChat) bool { return c.jid == jid }); !pressed[ask] {
+					pressed[ask] = chats[c].press(ask, 1+random.IntN(no)) == nil
+				}
+			}
+			return f.delivered() && f.Value(`SELECT count(*) FROM messages m JOIN turns t ON t.id = m.turn_id WHERE m.verb = 'message' AND m.direction = 'in'
+				AND t.ended_at IS NOT NULL`) == strconv.Itoa(written) && f.Value(`SELECT (SELECT count(*) FROM asks WHERE state = 'open')
+				+ (SELECT count(*) FROM egress_receipts WHERE ended_at = 0)`) == "0"
+		})
+		if died {
+			killed++
+		}
+	}
+	copies := left()
+	receipts, err := egressrows.ListReceipts(t.Context(), f.Store.Reader, egressrows.Filter{Limit: 1 << 20})
+	f.OK(err)
+	states, arrived := map[egress.State]int{}, 0
+	for _, r := range receipts {
+		states[r.State]++
+		n := strings.Count(u.requests(), "POST "+r.Path+" ")
+		arrived += n
+		var ask msg.Ask
+		if a, err := f.Store.Ask(t.Context(), r.AskID); err == nil && a != nil {
+			ask = *a
+		}
+		own := strings.HasSuffix(ask.AskID, fmt.Sprintf(":%d", r.ID))
+		allowed := r.RuleID != 0 || ask.Option == "Once" && own || ask.Option == "For this turn" || ask.Option == msg.EgressAlways
+		if n > 1 || n == 1 && (r.State == egress.Refused || !allowed) || n == 0 && r.State == egress.Sent {
+			t.Errorf("arrived %d times: %s, question %s answered with %q", n, r, ask.AskID, ask.Option)
+		}
+	}
+	if all := len(strings.Fields(u.requests())) / 3; all != arrived {
+		t.Errorf("%d requests arrived, %d have receipts", all, arrived)
+	}
+	if bad := f.Query(`SELECT a.id, a.state, m.out_state FROM asks a JOIN messages m ON m.id = a.message_id WHERE m.out_state <> 'cancelled' AND NOT EXISTS
+		(SELECT 1 FROM messages e WHERE e.derived_from = m.id AND (e.content LIKE '%answered by%' OR e.content LIKE '%Not sent: %'))`); len(bad) > 0 {
+		t.Errorf("questions that do not say how they ended: %q", bad)
+	}
+	t.Logf("%d of %d rounds had a kill, receipts %v, %d copies of questions", killed, rounds, states, len(copies))
+	if killed < rounds/3 || states[egress.Sent] == 0 || states[egress.Refused] == 0 {
+		t.Error("too little has happened")
 	}
 }
