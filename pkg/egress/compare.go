@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// With returns the rules with a further one at the place that its Seq says: before those with the same, or a greater one.
+// With returns the rules with a further one at the place that its Seq says: before those with the same, or a greater
+// one.
 func (all Rules) With(rule *Rule) Rules {
 	at := slices.IndexFunc(all, func(r *Rule) bool { return r.Seq >= rule.Seq })
 	if at < 0 {

@@ -50,7 +50,8 @@ func (c *verbs) listRules(ctx context.Context, args []string, out io.Writer) err
 	var lines [][]string
 	for _, r := range answer.Rules {
 		lines = append(lines, []string{fmt.Sprint(r.ID), fmt.Sprint(r.Seq), cmp.Or(r.Folder, "(all)"),
-			cmp.Or(r.Method, "(any)"), r.Host + r.Path, strings.TrimSpace(string(r.Action) + " " + r.Secret), r.Author, when(r.CreatedAt)})
+			cmp.Or(r.Method, "(any)"), r.Host + r.Path, strings.TrimSpace(string(r.Action) + " " + r.Secret),
+			r.Author, when(r.CreatedAt)})
 	}
 	return table(out, "no rules: users are asked about all", "ID,SEQ,GROUP,METHOD,HOST AND PATH,ACTION,AUTHOR,MADE", lines)
 }
