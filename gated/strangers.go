@@ -40,8 +40,8 @@ func (p *programs) warnOfGroups(ctx context.Context, cfg Config, out io.Writer) 
 		rules, rulesErr := egressrows.Rules(ctx, st)
 		for _, r := range rules {
 			if r.Secret != "" && !slices.Contains(set, r.Secret) {
-				all = append(all, fmt.Sprintf("egress rule %d (%s) has no secret: set it with `gated secret set %s`", r.ID,
-					r, r.Secret))
+				all = append(all, fmt.Sprintf("egress rule %d (%s) has no secret: set it with `gated secret set %s`",
+					r.ID, r, r.Secret))
 			}
 		}
 		if err := errors.Join(namesErr, rulesErr); err != nil {

@@ -53,7 +53,8 @@ func (c *verbs) listRules(ctx context.Context, args []string, out io.Writer) err
 			cmp.Or(r.Method, "(any)"), r.Host + r.Path, strings.TrimSpace(string(r.Action) + " " + r.Secret),
 			r.Author, when(r.CreatedAt)})
 	}
-	return table(out, "no rules: users are asked about all", "ID,SEQ,GROUP,METHOD,HOST AND PATH,ACTION,AUTHOR,MADE", lines)
+	return table(out, "no rules: users are asked about all",
+		"ID,SEQ,GROUP,METHOD,HOST AND PATH,ACTION,AUTHOR,MADE", lines)
 }
 
 // readRule reads the rule that a command line describes.
@@ -68,8 +69,8 @@ func (c *verbs) readRule(verb string, args []string, out io.Writer) (*egress.Rul
 	line.StringVar(&r.Folder, "folder", "", "for this group alone")
 	line.StringVar((*string)(&r.Action), "action", string(egress.Ask), "what happens to the requests")
 	line.StringVar(&r.Secret, "secret", "", "the secret that the action inject sends")
-	line.Int64Var(&r.Seq, "seq", 0, "rules are tried in this order; it comes before the one that has N, and before all "+
-		"others by default")
+	line.Int64Var(&r.Seq, "seq", 0, "rules are tried in this order; it comes before the one that has N, and before "+
+		"all others by default")
 	if _, err := line.Read(args, 0); err != nil {
 		return nil, err
 	}
