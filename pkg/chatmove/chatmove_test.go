@@ -3,6 +3,7 @@ package chatmove_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -375,4 +376,18 @@ func BenchmarkMoveSome(b *testing.B) {
 	b.ReportMetric(float64(pages), "pages")
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(pages), "ms/page")
 	b.ReportMetric(float64(longest.Milliseconds()), "maxms")
+}
+
+func TestMoveChat_Hooks_AnswerAtTheNewAddress(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const config = `{"hooks":{"a":{"id":"1","to":"telegram:-5"},"b":{"id":"2","to":"telegram:-50"}}}`
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		_, err := tx.PutGroup(&msg.Group{Folder: "main", Config: []byte(config), CreatedAt: 1})
+		return errors.Join(err, chatmove.Move(tx, "telegram:-5", "telegram:-1005", 1))
+	})
+	g := storetest.Must(s.Group(t.Context(), "main"))(t)
+	if want := strings.Replace(config, `"telegram:-5"`, `"telegram:-1005"`, 1); string(g.Config) != want {
+		t.Errorf("%s\nwant %s", g.Config, want)
+	}
 }

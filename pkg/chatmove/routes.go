@@ -36,6 +36,11 @@ func moveRoutes(tx *store.Tx, from, to string) (done string, err error) {
 			}
 		}
 	}
+	if err == nil { // webhooks whose answers go there
+		err = tx.Exec(`UPDATE registered_groups SET config = replace(config, '"to":' || ?1, '"to":' || ?2)
+			WHERE config LIKE '%"to":' || ?1 || '%'`,
+			strconv.Quote(from), strconv.Quote(to))
+	}
 	return describeMovedRoutes(changed, copied), err
 }
 

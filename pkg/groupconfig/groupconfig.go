@@ -29,7 +29,11 @@
 //	  },
 //	  "limits": {"memory": "2g", "cpus": 1.5, "pids": 512},
 //	  "timeouts": {"timeout": "30m", "idle": "5m", "transcribe": "2m"},
-//	  "transcribe": "whisper-cli -m /opt/whisper/ggml-base.bin -np -nt -f {file}"
+//	  "transcribe": "whisper-cli -m /opt/whisper/ggml-base.bin -np -nt -f {file}",
+//	  "hooks": {
+//	    "ci": {"id": "k3q5…", "kind": "github", "to": "slack:C0ABC", "events": ["check_run.completed"],
+//	      "only": {"check_run.conclusion": "failure"}}
+//	  }
 //	}
 package groupconfig
 
@@ -59,6 +63,8 @@ type Config struct {
 	Agent         Agent    `json:"agent,omitzero"`
 	Limits        Limits   `json:"limits,omitzero"`
 	Timeouts      Timeouts `json:"timeouts,omitzero"`
+	// Hooks are the addresses at which services deliver events, by name.
+	Hooks map[string]Hook `json:"hooks,omitempty"`
 	// Transcribe is a command for sh -c that prints the words of an audio file, FilePlaceholder; "" for none.
 	Transcribe string `json:"transcribe,omitempty"`
 	// Agents are those that a group may name. Only an instance has some.
@@ -233,7 +239,7 @@ func (a Agent) over(instance Agent) Agent {
 
 // RunsLike reports whether an agent that began under one configuration may go on under the other: they differ in
 // nothing but what they say about roles, members, announcements, long blocks, progress, inputs of tools, steering,
-// budgets and transcripts.
+// budgets, transcripts and hooks.
 func (c Config) RunsLike(other Config) bool {
 	return reflect.DeepEqual(c.ofRuns(), other.ofRuns())
 }
@@ -242,7 +248,7 @@ func (c Config) RunsLike(other Config) bool {
 func (c Config) ofRuns() Config {
 	c.Roles, c.Rate, c.Reach, c.Pin, c.Announce, c.Long, c.Progress, c.ToolInput, c.Steer = Roles{}, nil, "", "", false,
 		"", "", false, ""
-	c.Budget, c.Transcribe, c.Timeouts.Transcribe = Budget{}, "", 0
+	c.Budget, c.Transcribe, c.Timeouts.Transcribe, c.Hooks = Budget{}, "", 0, nil
 	return c
 }
 

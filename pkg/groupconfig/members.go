@@ -41,6 +41,8 @@ type Members struct {
 	Rate     int    // turns per sender and hour, 0 for no limit
 	OwnGroup bool   // they may not address other groups by @name
 	NoPins   bool   // they may not pin a chat
+	// Hooks are the ids of the group's hooks, whose deliveries it always takes.
+	Hooks []string
 }
 
 // Members returns c's rights of members, with the defaults.
@@ -49,6 +51,9 @@ func (c Config) Members() Members {
 		Roles: c.Roles, Rate: DefaultRate,
 		OwnGroup: c.Reach != "" && c.Reach != ReachWorld,
 		NoPins:   c.Pin != "" && c.Pin != PinEveryone,
+	}
+	for _, h := range c.Hooks {
+		m.Hooks = append(m.Hooks, h.ID)
 	}
 	if c.Rate != nil {
 		m.Rate = *c.Rate
@@ -87,7 +92,12 @@ func ReadMembers(raw json.RawMessage) (Members, error) {
 
 // Admits reports whether a sender may use the group.
 func (m Members) Admits(sender string, operator bool) bool {
-	return operator || m.Roles.Ask == nil || m.has(m.Roles.Ask, sender)
+	return operator || m.Roles.Ask == nil || m.has(m.Roles.Ask, sender) || m.ownHook(sender)
+}
+
+// ownHook reports whether a sender is a hook of the group: hook:folder.id.
+func (m Members) ownHook(sender string) bool {
+	return strings.HasPrefix(sender, "hook:") && slices.Contains(m.Hooks, sender[strings.LastIndexByte(sender, '.')+1:])
 }
 
 // Operates reports whether a sender who is no operator operates the group.

@@ -16,7 +16,7 @@ func paths() []string {
 		"agent.name", "agent.command", "agent.image", "agent.runtime", "agent.model", "agent.network",
 		"agent.env", "agent.settings", "agent.secrets",
 		"budget.turn_usd", "budget.day_usd", "limits.memory", "limits.cpus", "limits.pids", "timeouts.timeout",
-		"timeouts.idle", "timeouts.transcribe",
+		"timeouts.idle", "timeouts.transcribe", "hooks",
 	}
 }
 

@@ -57,6 +57,7 @@ func (c *Config) validate(r *reader) {
 	r.duration("timeouts.idle", valueOf(c.Timeouts.Idle), 0, maxTimeout)
 	r.duration("timeouts.transcribe", c.Timeouts.Transcribe, minTimeout, maxTranscribe)
 	r.transcriber(c.Transcribe)
+	c.validateHooks(r)
 	if c.Agent.onMachine() && c.Limits != (Limits{}) {
 		r.problem("limits", "need the runtime docker, not %s", c.Agent.Runtime)
 	}

@@ -101,6 +101,7 @@ func TestHelpText(t *testing.T) {
 /who: show who may do what in this chat's group
 /agent [NAME]: show the agents; operators switch to one
 /model [NAME]: show the agent's models; operators choose one
+/hooks [KIND NAME]: show the group's webhooks; operators add one that answers here
 /ping: check that the gateway answers
 /chatid: show the address of this chat, and yours
 /help: show this list`

@@ -38,7 +38,7 @@ func (e Expr) AdmitsStrangers() bool {
 
 // internal reports whether the users of a platform have logged in or are agents.
 func internal(platform string) bool {
-	return platform == msg.PlatformWeb || platform == msg.PlatformGroup || platform == agents
+	return slices.Contains([]string{msg.PlatformWeb, msg.PlatformGroup, msg.PlatformHook, agents}, platform)
 }
 
 // AdmitsStrangersDMs reports whether a stranger's direct message can be matched.

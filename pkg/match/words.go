@@ -99,6 +99,8 @@ func platformName(platform string) string {
 		return "Slack"
 	case "web":
 		return "the web chat"
+	case "hook":
+		return "webhooks"
 	default:
 		return "the platform " + platform
 	}

@@ -26,6 +26,7 @@ const (
 	CommandWho      = "who"
 	CommandAgent    = "agent"
 	CommandModel    = "model"
+	CommandHooks    = "hooks"
 	CommandOperator = "operator"
 )
 
@@ -47,6 +48,7 @@ func GatewayCommands() []GatewayCommand {
 		{CommandWho, "", "show who may do what in this chat's group", ForRouted},
 		{CommandAgent, "[NAME]", "show the agents; operators switch to one", ForRouted},
 		{CommandModel, "[NAME]", "show the agent's models; operators choose one", ForRouted},
+		{CommandHooks, "[KIND NAME]", "show the group's webhooks; operators add one that answers here", ForRouted},
 		{CommandPing, "", "check that the gateway answers", ForAnyone},
 		{CommandChatID, "", "show the address of this chat, and yours", ForAnyone},
 		{CommandHelp, "", "show this list", ForAnyone},

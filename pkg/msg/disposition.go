@@ -64,6 +64,8 @@ const (
 	ReasonStale            Reason = "stale"
 	ReasonQuoted           Reason = "quoted"
 	ReasonBotLoop          Reason = "bot_loop"
+	ReasonHookFilter       Reason = "hook_filter"
+	ReasonHookLoop         Reason = "hook_loop"
 	ReasonEditApplied      Reason = "edit_applied"
 	ReasonEditNote         Reason = "edit_note"
 	ReasonEditSuperseded   Reason = "edit_superseded"
@@ -162,6 +164,9 @@ var Reasons = []Documented{
 		Shown{Mark: MarkUnanswered, Words: "once per `MAX_AGE`, that the bot was offline"}},
 	{ReasonQuoted, "the platform sent the post along with a message that answers, quotes or forwards it", notAddressed},
 	{ReasonBotLoop, "another bot was answered here too often in a short time", Shown{Mark: MarkUnanswered}},
+	{ReasonHookFilter, "the settings of the hook leave such deliveries to be read later: `gated replay MESSAGE` " +
+		"hands one to the agent", notAddressed},
+	{ReasonHookLoop, "deliveries of the hook have started 20 turns of this topic within ten minutes", notAddressed},
 	{ReasonEditApplied, "the edit or deletion was applied to its target before an agent had begun with that", changes},
 	{ReasonEditNote, "an agent had begun with the target, or only observes it: the change is a note in the next prompt",
 		changes},
@@ -207,10 +212,10 @@ var Reasons = []Documented{
 		Shown{Mark: MarkUnanswered, Words: "once an hour, that the budget is used up"}},
 }
 
-// OutStateOf is the initial state of a chat's outbound rows. Between groups there
-// is not a delivery: a row is sent once it is written.
+// OutStateOf is the initial state of a chat's outbound rows. Where no user reads them, nothing is delivered: a row is
+// sent once it is written.
 func OutStateOf(chatJID string) OutState {
-	if platform, _ := SplitJID(chatJID); platform == PlatformGroup {
+	if NoUsers(chatJID) {
 		return OutSent
 	}
 	return OutQueued

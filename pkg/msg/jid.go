@@ -14,10 +14,11 @@ const (
 	ChatInternal ChatKind = "internal"
 )
 
-// Platforms whose rooms name a group's folder.
+// Platforms whose rooms name a group's folder. That of a hook is the folder, a dot and the hook's id.
 const (
 	PlatformWeb   = "web"
 	PlatformGroup = "group"
+	PlatformHook  = "hook"
 )
 
 // WebOperator is the sender of messages in the web chat: every user who can log
@@ -85,14 +86,26 @@ func AccountOf(jid string) string {
 // GroupJID is the address by which agents reach a group.
 func GroupJID(folder string) string { return PlatformGroup + ":" + folder }
 
-// AddressedFolder is the folder that a web: or group: address names, "" for
+// HookJID is the address to which a hook of a group delivers, and the sender of what comes there.
+func HookJID(folder, id string) string { return PlatformHook + ":" + folder + "." + id }
+
+// AddressedFolder is the folder that a web:, group: or hook: address names, "" for
 // the addresses of other platforms.
 func AddressedFolder(jid string) string {
 	platform, room := SplitJID(jid)
-	if platform == PlatformWeb || platform == PlatformGroup {
+	switch platform {
+	case PlatformWeb, PlatformGroup:
 		return room
+	case PlatformHook:
+		return room[:max(strings.LastIndexByte(room, '.'), 0)]
 	}
 	return ""
+}
+
+// NoUsers reports whether no user reads a chat: it is between groups, or of a hook. Nothing is delivered there.
+func NoUsers(jid string) bool {
+	platform, _ := SplitJID(jid)
+	return platform == PlatformGroup || platform == PlatformHook
 }
 
 // KindOfJID guesses a chat's kind from its address, for chats that no adapter
@@ -104,7 +117,7 @@ func KindOfJID(jid string) ChatKind {
 	switch {
 	case family == PlatformWeb:
 		return ChatWeb
-	case family == PlatformGroup:
+	case NoUsers(jid):
 		return ChatInternal
 	case family == "telegram" && room != "" && (!strings.HasPrefix(room, "-") || strings.Contains(room, ".")),
 		family == "discord" && strings.HasPrefix(room, "dm-"),

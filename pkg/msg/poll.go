@@ -105,7 +105,7 @@ type PollLimits struct {
 // is delivered.
 func PollLimitsOf(chatJID string) (limits PollLimits, ok bool) {
 	switch FamilyOf(chatJID) {
-	case PlatformGroup:
+	case PlatformGroup, PlatformHook:
 		return PollLimits{}, false
 	case "telegram":
 		return PollLimits{Question: 300, Option: 100, Native: true}, true

@@ -25,6 +25,8 @@ func SurfaceOf(jid string, kind ChatKind, threadID string) Surface {
 		return Surface{"web", fullCeiling}
 	case PlatformGroup:
 		return Surface{"group", fullCeiling}
+	case PlatformHook:
+		return Surface{"hook", fullCeiling}
 	case "slack":
 		switch {
 		case kind == ChatDM && threaded:

@@ -119,6 +119,7 @@ type Answer struct {
 	RouteID     int64  `json:"route_id"`     // the route that decided, 0 if another rule did
 	Engaged     bool   `json:"engaged"`      // Folder answers here because it is engaged
 	ThreadID    string `json:"thread_id"`    // where the reply goes
+	To          string `json:"to,omitempty"` // the chat where the reply goes, "" for the row's own
 	OpensThread bool   `json:"opens_thread"` // ThreadID is a thread that the reply begins
 	Surface     string `json:"surface"`      // where the reply will be read, e.g. slack-dm
 	Ceiling     int    `json:"ceiling"`      // length hint in characters

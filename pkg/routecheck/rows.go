@@ -40,6 +40,33 @@ func Problem(r msg.Route, registered func(folder string) bool) error {
 	return err
 }
 
+// Routed reports whether a route leads from a chat to the folder or one below it, to trigger or to
+// observe. A route for some senders of any chat counts if the sender is one of them; sender may be "". None counts
+// after one that takes all rows of the chat.
+func Routed(routes []msg.Route, registered func(folder string) bool, chatJID, sender, folder string) bool {
+	if msg.Within(msg.AddressedFolder(chatJID), folder) {
+		return true
+	}
+	chat := match.EventOf(chatJID, sender, "", "")
+	for _, r := range routes {
+		expr, exprErr := match.ParseMatch(r.Match)
+		target, targetErr := match.ParseTarget(r.Target)
+		if exprErr != nil || targetErr != nil || !expr.Reaches(&chat) {
+			continue
+		}
+		if expr.OfSenders() && !expr.NamesChat() && (sender == "" || !expr.FromSender(&chat)) {
+			continue
+		}
+		if msg.Within(target.Folder, folder) && registered(target.Folder) {
+			return true
+		}
+		if !expr.OfSenders() && !expr.OfVerbs() {
+			return false
+		}
+	}
+	return false
+}
+
 // Registered reports whether a folder is one of the groups.
 func Registered(groups []msg.Group) func(folder string) bool {
 	folders := make(map[string]bool, len(groups))

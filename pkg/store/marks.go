@@ -172,7 +172,7 @@ func (tx *Tx) removeMark(mark *msg.Message, now int64) error {
 
 // putMark does nothing on a message that has no id of a platform, or that the platform no longer knows.
 func (tx *Tx) putMark(m *markable, turnID int64, content string, now int64) error {
-	if m.platformID == "" || msg.FamilyOf(m.chat) == msg.PlatformGroup {
+	if m.platformID == "" || msg.NoUsers(m.chat) {
 		return nil
 	}
 	lost, err := tx.Unreachable(Uncancelled(), &msg.Message{ChatJID: m.chat, PlatformID: m.platformID})

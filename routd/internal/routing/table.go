@@ -136,31 +136,9 @@ func (t *Table) Route(id int64) *msg.Route {
 	return &t.routes[at]
 }
 
-// Routed reports whether a route leads from a chat to the folder or one below it, to trigger or to
-// observe. A route for some senders of any chat counts if the sender is one of them; sender may be "". None counts
-// after one that takes all rows of the chat.
+// Routed is routecheck.Routed of the table.
 func (t *Table) Routed(chatJID, sender, folder string) bool {
-	if msg.Within(msg.AddressedFolder(chatJID), folder) {
-		return true
-	}
-	chat := match.EventOf(chatJID, sender, "", "")
-	for _, r := range t.routes {
-		expr, exprErr := match.ParseMatch(r.Match)
-		target, targetErr := match.ParseTarget(r.Target)
-		if exprErr != nil || targetErr != nil || !expr.Reaches(&chat) {
-			continue
-		}
-		if expr.OfSenders() && !expr.NamesChat() && (sender == "" || !expr.FromSender(&chat)) {
-			continue
-		}
-		if msg.Within(target.Folder, folder) && t.Has(target.Folder) {
-			return true
-		}
-		if !expr.OfSenders() && !expr.OfVerbs() {
-			return false
-		}
-	}
-	return false
+	return routecheck.Routed(t.routes, t.Has, chatJID, sender, folder)
 }
 
 // Notes returns the problem of each invalid row, one line each.
