@@ -88,7 +88,7 @@ func (c *Chats) Of(ctx context.Context, r store.Reader, folder string, limit int
 		}
 		for _, chat := range page {
 			after = chat.JID
-			if platform, _ := msg.SplitJID(chat.JID); platform == msg.PlatformGroup || !homes.Leads(chat, folder) {
+			if msg.NoUsers(chat.JID) || !homes.Leads(chat, folder) {
 				continue
 			}
 			at, err := homes.Of(ctx, r, chat)

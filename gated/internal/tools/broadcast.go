@@ -98,8 +98,8 @@ func (c *Caller) broadcastChats(ctx context.Context, named []string) (to, leftOu
 func (c *Caller) checkNamed(ctx context.Context, named []string) error {
 	seen := map[string]bool{}
 	for _, jid := range named {
-		if platform, _ := msg.SplitJID(jid); platform == msg.PlatformGroup {
-			return refuse("no user reads chat %.100q, which is between groups: name chats with users, or use delegate",
+		if msg.NoUsers(jid) {
+			return refuse("no user reads chat %.100q: name chats with users, or use delegate for another group",
 				jid)
 		}
 		if err := c.CheckChat(ctx, c.Services.Store.Reader, jid); err != nil {

@@ -37,10 +37,10 @@ func asRefusal(err error) error {
 	return err
 }
 
-// checkReaders returns a refusal in a chat between groups, which no adapter delivers to.
+// checkReaders returns a refusal in a chat that no adapter delivers to.
 func (c *Caller) checkReaders() error {
-	if msg.FamilyOf(c.Turn.ChatJID) == msg.PlatformGroup {
-		return refuse("no user reads this chat, which is between groups: put it into your answer")
+	if msg.NoUsers(c.Turn.ChatJID) {
+		return refuse("no user reads this chat: put it into your answer")
 	}
 	return nil
 }

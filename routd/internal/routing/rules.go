@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -75,7 +78,13 @@ func (t *Table) Resolve(ctx context.Context, item *routeapi.Item, e Engagement) 
 		q.openThread()
 		q.claim(ctx, e)
 	}
-	surface := msg.SurfaceOf(item.ChatJID, q.kind, q.answer.ThreadID)
+	chat, kind := item.ChatJID, q.kind
+	if platform == msg.PlatformHook {
+		if t.deliver(q); q.answer.To != "" {
+			chat, kind = q.answer.To, msg.KindOfJID(q.answer.To)
+		}
+	}
+	surface := msg.SurfaceOf(chat, kind, q.answer.ThreadID)
 	q.answer.Surface, q.answer.Ceiling = surface.Name, surface.Ceiling
 	return q.answer
 }
@@ -258,6 +267,29 @@ func outcome(target match.Target) (routeapi.Action, msg.Reason) {
 		return routeapi.Builtin, msg.ReasonBuiltinPing
 	}
 	return routeapi.Builtin, msg.ReasonBuiltinDrop
+}
+
+// deliver makes the answer to a delivery of a hook go where its group's config says, if that leads to the group.
+func (t *Table) deliver(q *question) {
+	folder := q.addressed
+	at := slices.IndexFunc(t.groups, func(g msg.Group) bool { return g.Folder == folder })
+	if at < 0 || q.answer.Folder != folder {
+		return
+	}
+	id := strings.TrimPrefix(q.item.ChatJID, msg.HookJID(folder, ""))
+	name, hook, ok := groupconfig.ReadHook(t.groups[at].Config, id)
+	switch {
+	case !ok:
+		q.trace("the hook was removed")
+		return
+	case hook.To == "":
+	case t.Routed(hook.To, "", folder):
+		q.trace("the hook %s sends answers to %.200s", name, hook.To)
+		q.answer.To, q.answer.ThreadID = hook.To, hook.Thread
+	default:
+		q.trace("the hook %s sends answers to %.200s, but no route leads from there to %s", name, hook.To, folder)
+	}
+	q.answer.Impulse.QuietMS = hook.QuietMS
 }
 
 func noRoute(_ *Table, q *question) bool {

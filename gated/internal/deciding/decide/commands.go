@@ -43,7 +43,7 @@ func (w *step) command(r *Row) bool {
 		return true
 	case r.Foreign && !r.Known:
 		return false // routd says whether the chat's group admits its sender
-	case (name == msg.CommandAgent || name == msg.CommandModel || name == msg.CommandWho) && !r.Known:
+	case serviceOf(name) == Gated && name != msg.CommandWhy && !r.Known:
 		return false // they are about the chat's group
 	case name == msg.CommandNew && (w.f.Routd != RoutdAnswers || !r.Known):
 		return false // the text before it belongs to the session that it ends, too

@@ -436,3 +436,27 @@ func TestStep_Forks_RowsOfTheirGroup(t *testing.T) {
 		diff(t, tt.text, said(effects), tt.want)
 	}
 }
+
+// A delivery of a hook is no post that an answer could reply to, and is answered where its group's config says.
+func TestStep_Delivery_IsAnsweredElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		to, thread string
+		want       msg.Turn
+	}{
+		"nowhere":  {"", "", msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "hook:main.k", ThreadID: "x-1", Topic: "#x-1", Place: "x-1", Surface: "telegram-dm", CreatedAt: now}},
+		"a chat":   {"web:main", "", msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: "#x-1", Place: "#x-1", Surface: "telegram-dm", CreatedAt: now}},
+		"a thread": {"slack:C1", "17.2", msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "slack:C1", ThreadID: "17.2", Topic: "#x-1", Place: "17.2", Surface: "telegram-dm", CreatedAt: now}},
+	} {
+		f := facts(row(1, "Webhook ci: push", func(r *Row) {
+			r.ChatJID, r.Sender, r.Topic, r.ThreadID, r.Answer.To, r.Answer.ThreadID = "hook:main.k", "hook:main.k", "#x-1", "x-1", tt.to, tt.thread
+			r.Home = closed
+			r.Group = &groupconfig.Members{Roles: closed.Roles, Hooks: []string{"k"}} // which admits its own hooks
+		}))
+		_, effects := Step(State{}, f)
+		if len(effects) != 1 {
+			t.Fatalf("%s: %s", name, said(effects))
+		}
+		diff(t, name, effects[0].(StoreTurn).Turn, tt.want)
+	}
+}

@@ -159,7 +159,7 @@ func serviceOf(command string) string {
 	switch command {
 	case msg.CommandStatus:
 		return Dashd
-	case msg.CommandWhy, msg.CommandWho, msg.CommandAgent, msg.CommandModel:
+	case msg.CommandWhy, msg.CommandWho, msg.CommandAgent, msg.CommandModel, msg.CommandHooks:
 		return Gated
 	}
 	return Onbod

@@ -31,6 +31,13 @@ func (w *step) entry(r *Row, reason msg.Reason) *entry {
 	if r.Answer.OpensThread {
 		w.openThread(e, r.Answer.ThreadID)
 	}
+	if msg.FamilyOf(r.ChatJID) == msg.PlatformHook { // a delivery is no post that an answer could reply to
+		e.turn.ReplyTo = ""
+		if to := r.Answer.To; to != "" {
+			e.turn.ChatJID, e.turn.ThreadID = to, r.Answer.ThreadID
+			e.turn.Place = msg.Place(r.Answer.ThreadID, e.turn.Topic)
+		}
+	}
 	return e
 }
 

@@ -301,7 +301,7 @@ func (g *Gateway) scope(ctx context.Context, p *plan) store.Scope {
 			if g.st.AtOnce() > 1 { // on a file there is one process
 				owner, _ = rows.IdleOwner(ctx, g.st.Reader, &e.Turn) // without it, the turn waits for its run's process
 			}
-			scope = append(scope, e.Turn.Folder, store.Shared(rows.SlotsOf(owner)))
+			scope = append(scope, e.Turn.ChatJID, e.Turn.Folder, store.Shared(rows.SlotsOf(owner)))
 		default:
 			return nil
 		}

@@ -34,12 +34,13 @@ const (
 	noModelsKnown = "No models are known yet: an agent that offers a choice lists them with its first answer."
 )
 
-// choice is one /agent or /model.
+// choice is one /agent, /model or /hooks.
 type choice struct {
 	*Services
 
 	folder   string
 	chat     string // in which it was written
+	thread   string
 	operator bool   // the sender operates the group
 	by       string // the sender
 	wanted   string // "" to show

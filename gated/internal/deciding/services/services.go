@@ -232,12 +232,15 @@ func (s *Services) answerCommand(ctx context.Context, p decide.AskService, m *ms
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, msg.FamilyOf(m.ChatJID), func(string) bool { return true })
 	args := strings.TrimSpace(cmd.Args)
-	c := choice{Services: s, folder: p.Folder, chat: m.ChatJID, operator: p.Operator, by: m.Sender, wanted: args}
+	c := choice{Services: s, folder: p.Folder, chat: m.ChatJID, thread: m.ThreadID, operator: p.Operator, by: m.Sender,
+		wanted: args}
 	switch cmd.Name {
 	case msg.CommandAgent:
 		return c.answer(ctx, c.agent)
 	case msg.CommandModel:
 		return c.answer(ctx, c.model)
+	case msg.CommandHooks:
+		return c.answer(ctx, c.hooks)
 	case msg.CommandWho:
 		return s.who(ctx, p.Folder)
 	}

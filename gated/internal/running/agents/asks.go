@@ -226,8 +226,8 @@ func (a *Asks) Ask(t *msg.Turn, q *rows.Question, problem error, redact func(str
 	if problem != nil {
 		return nil, problem
 	}
-	if t.WorksForGroup() || msg.FamilyOf(t.ChatJID) == msg.PlatformGroup {
-		return nil, fmt.Errorf("the turn works for another group: %w", rows.ErrNoUser)
+	if t.WorksForGroup() || msg.NoUsers(t.ChatJID) {
+		return nil, fmt.Errorf("the turn works for another group, or for a hook: %w", rows.ErrNoUser)
 	}
 	if err := show(q, redact); err != nil {
 		return nil, err

@@ -145,7 +145,7 @@ func (b *budgets) end(t *msg.Turn, over *overBudget, said *rows.Reply) bool {
 			return rows.MarkUnanswered(tx, t, now)
 		}
 		question.ExpiresAt = now + budgetTimeout.Milliseconds()
-		if !t.WorksForGroup() && msg.FamilyOf(t.ChatJID) != msg.PlatformGroup {
+		if !t.WorksForGroup() && !msg.NoUsers(t.ChatJID) {
 			if _, err := rows.PutAsk(tx, t, question, now); !errors.Is(err, rows.ErrNoUser) {
 				return err
 			}

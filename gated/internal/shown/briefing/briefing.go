@@ -228,6 +228,7 @@ func place(surface, platform string) string {
 		"discord-thread":       "a thread on Discord",
 		"web":                  "arizuko's web chat",
 		"group":                "another group: an agent like you gets it",
+		"hook":                 "the log of a webhook, which only operators read: say nothing if nothing is to be said",
 	}[surface]
 	if words == "" {
 		words = "a chat on " + name(platform, "another platform")
@@ -251,7 +252,7 @@ func markdown(platform string) string {
 			"||spoilers|| are not hidden. HTML is text."
 	case msg.PlatformWeb:
 		return common + ", headings and tables. Pictures become links. HTML is text."
-	case msg.PlatformGroup:
+	case msg.PlatformGroup, msg.PlatformHook:
 		return "Markdown stays as you write it."
 	}
 	return "Write plain text: it is not known which markdown is shown there."

@@ -185,7 +185,7 @@ func (b *Broadcasts) known(ctx context.Context, jid string) (string, error) {
 		return "", err
 	}
 	platform, room := msg.SplitJID(present)
-	if platform == "" || room == "" || platform == msg.PlatformGroup {
+	if platform == "" || room == "" || msg.NoUsers(present) {
 		return "", apierr.New(apierr.BadRequest, "%.80q is no chat: write platform:room", jid)
 	}
 	chat, err := b.st.Chat(ctx, present)

@@ -1,0 +1,62 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+)
+
+// hooks shows the webhooks of the group, or adds one whose answers go to this chat. Its secret is not for chats.
+func (c *choice) hooks(ctx context.Context) (string, error) {
+	how := fmt.Sprintf("Operators add one with %s; the kinds are %s.",
+		msg.CommandIn(c.chat, msg.CommandHooks+" KIND NAME"), words(groupconfig.HookKinds()))
+	if c.wanted == "" {
+		return c.listHooks() + how, nil
+	}
+	kind, name, ok := strings.Cut(c.wanted, " ")
+	if !ok {
+		return how, nil
+	}
+	add := routeapi.NewHook{Folder: c.folder, Name: strings.TrimSpace(name),
+		Hook: groupconfig.Hook{Kind: groupconfig.HookKind(strings.ToLower(kind)), To: c.chat, Thread: c.thread}}
+	var added routeapi.HookAdded
+	if err := Do(httpx.WithBy(ctx, c.by), c.Routd, http.MethodPost, routeapi.HooksPath, add, &added); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("The webhook %s is there, and its answers come here. Its address: %s\nIts secret isn't shown "+
+		"in chats: make one on its page of the dashboard, or with `routd hooks rotate %s`.", add.Name, added.URL,
+		added.ID), nil
+}
+
+func (c *choice) listHooks() string {
+	if len(c.own.Hooks) == 0 {
+		return "This group has no webhooks. "
+	}
+	var b strings.Builder
+	b.WriteString("The webhooks of this group:\n")
+	for _, name := range slices.Sorted(maps.Keys(c.own.Hooks)) {
+		h := c.own.Hooks[name]
+		fmt.Fprintf(&b, "- %s: %s", name, h.Kind)
+		if h.Off {
+			b.WriteString(", off")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func words(kinds []groupconfig.HookKind) string {
+	all := make([]string, len(kinds))
+	for i, kind := range kinds {
+		all[i] = string(kind)
+	}
+	return strings.Join(all, ", ")
+}
