@@ -84,7 +84,7 @@ func (b *binary) serve(t *testing.T) (stop func() error) {
 func TestBinary_Commands_GiveExitCodes(t *testing.T) {
 	b := build(t)
 	b.expect(t, 0, "routd: ok", "check")
-	b.expect(t, 78, "usage: routd [serve | check | health | access | groups | resolve | routes | --help | --version]", "dance")
+	b.expect(t, 78, "usage: routd [serve | check | health | access | groups | hooks | resolve | routes | --help | --version]", "dance")
 	b.expect(t, 1, "run/routd.http.sock: start it with `routd`, or set ROUTD_URL (dial unix ", "routes", "list")
 	b.expect(t, 1, "", "health")
 

@@ -16,6 +16,9 @@ type Config struct {
 	config.Base
 	Addr             config.Addr      `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where it listens"`
 	URL              config.URL       `env:"ROUTD_URL" doc:"where the routes and groups commands find it; default: its socket in the data folder"`
+	DashdURL         config.URL       `env:"DASHD_URL" doc:"where routd sends test deliveries of hooks; default: dashd's socket in the data folder"`
+	DashdAddr        config.Addr      `env:"DASHD_ADDR" envDefault:"127.0.0.1:8083" doc:"the same as dashd's, for the addresses of hooks"`
+	PublicURL        config.URL       `env:"DASH_PUBLIC_URL" doc:"the same as dashd's, for the addresses of hooks"`
 	PollInterval     time.Duration    `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often it looks for routes and groups changed by SQL"`
 	EngagementTTL    time.Duration    `env:"ENGAGEMENT_TTL" envDefault:"20m" doc:"how long a group answers without being called after each of its answers"`
 	ImpulseThreshold int              `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100"`

@@ -4,6 +4,7 @@
 //	routd check | health                    checks the configuration; reports readiness
 //	routd routes list | add | rm | test     through the running routd
 //	routd groups list | show | add | set | rm
+//	routd hooks list | add | remove | rotate | test
 //	routd access CHAT SENDER                who may do what in a chat, and why
 //	routd resolve                           answers gated's questions about former rows from the database
 package main
@@ -112,7 +113,9 @@ func (d *routd) open(ctx context.Context) (err error) {
 	d.measure()
 	a := api.API{
 		Store: d.Store, Loader: d.loader, Engagement: d.engagement, TTL: d.cfg.EngagementTTL, Log: d.Log,
-		Operators: d.cfg.Operators, Resolved: api.Resolved(d.Metrics), Now: d.Now,
+		Operators: d.cfg.Operators, Resolved: api.Resolved(d.Metrics), Now: d.Now, Data: d.cfg.Data,
+		Dashd: api.Dashd{Client: d.Client("dashd", d.cfg.DashdURL),
+			Public: strings.TrimSuffix(string(d.cfg.PublicURL.Or(d.cfg.DashdAddr)), "/")},
 	}
 	a.Mount(d.Router.With(httpx.Bearer(d.Secret)))
 	return nil

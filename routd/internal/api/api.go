@@ -38,8 +38,16 @@ type API struct {
 	Log        *slog.Logger
 	Resolved   *prometheus.CounterVec // answers by reason
 	Now        func() time.Time
+	Data       string // the data folder, with the secrets of hooks
+	Dashd      Dashd
 
 	failing atomic.Bool // the database could not be read
+}
+
+// Dashd is where hooks are served.
+type Dashd struct {
+	Client *httpx.Client
+	Public string // its URL for others, without a slash at its end
 }
 
 // Resolved registers the counter of answers.
@@ -78,6 +86,10 @@ func (a *API) Mount(r chi.Router) {
 		{http.MethodGet, routeapi.AccessPath, questions, a.getAccess},
 		{http.MethodPost, "/v1/engagement", changes, a.engage},
 		{http.MethodPost, routeapi.ApprovalPath, changes, a.approve},
+		{http.MethodPost, routeapi.HooksPath, changes, a.addHook},
+		{http.MethodPost, routeapi.HookSecret, changes, a.replaceSecret},
+		{http.MethodPost, routeapi.HookTest, changes, a.testHook},
+		{http.MethodDelete, routeapi.HooksPath + "/*", changes, a.deleteHook},
 	} {
 		r.Method(e.method, e.path, e.limit.Wrap(e.answer))
 	}

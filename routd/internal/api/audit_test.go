@@ -31,6 +31,11 @@ func TestAudit_EachChange_IsARow(t *testing.T) {
 		{"PATCH /v1/groups/*", "/v1/groups/main", `{"config":{"agent":{"model":"m1","settings":{"KEY":"` + hidden + `"}}}}`, []string{"web:op: change group: main: config.agent (name default, model m1)"}},
 		{"PATCH /v1/groups/*", "/v1/groups/main", `{"config":{"agent":{"model":"m1"}}}`, nil}, // as it is
 		{"PATCH /v1/groups/*", "/v1/groups/main", `{"config":{"agent":{"model":null,"settings":null}}}`, []string{"web:op: change group: main: config.agent (name default, model default)"}},
+		{"POST /v1/hooks", "/v1/hooks", `{"folder":"main","name":"ci","hook":{"kind":"github"},"secret":"` + hidden + `"}`, []string{"web:op: change group: main: config.hooks"}},
+		{"PATCH /v1/groups/*", "/v1/groups/main", `{"config":{"hooks":{"ci":{"id":"abcdefghijklmnop"}}}}`, []string{"web:op: change group: main: config.hooks"}},
+		{"POST /v1/hooks/secret", "/v1/hooks/secret", `{"id":"main.abcdefghijklmnop","secret":"` + hidden + `"}`, []string{"web:op: replace hook secret: ci of main"}},
+		{"POST /v1/hooks/test", "/v1/hooks/test", `{"id":"main.abcdefghijklmnop"}`, nil},
+		{"DELETE /v1/hooks/*", "/v1/hooks/main.abcdefghijklmnop", "", []string{"web:op: change group: main: config.hooks"}},
 		{"POST /v1/routes", "/v1/routes", `{"match":"chat_jid=telegram:-1","target":"main"}`, []string{"web:op: add route: 1: order 0, chat_jid=telegram:-1 to main"}},
 		{"PUT /v1/routes/{id}", "/v1/routes/1", `{"match":"chat_jid=telegram:-1","target":"main#observe"}`,
 			[]string{"web:op: change route: 1: order 0, chat_jid=telegram:-1 to main#observe; before: order 0, chat_jid=telegram:-1 to main"}},

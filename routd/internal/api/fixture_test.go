@@ -3,9 +3,11 @@ package api_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -37,6 +40,15 @@ type fixture struct {
 	st      *store.Store
 	metrics *prometheus.Registry
 	log     bytes.Buffer
+	hooks   []*http.Request // that dashd got, with their bodies
+}
+
+// dashd takes deliveries of hooks.
+func (f *fixture) dashd(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	f.hooks = append(f.hooks, r)
+	httpx.JSON(w, http.StatusAccepted, map[string]any{"id": 7, "state": "stored"})
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -56,8 +68,11 @@ func newFixture(t testing.TB) *fixture {
 	router := chi.NewRouter()
 	a := api.API{
 		Store: f.st, Loader: loader, Engagement: tracker, TTL: ttl, Log: log, Resolved: api.Resolved(f.metrics), Now: time.Now,
-		Operators: map[string]bool{"telegram:1": true},
+		Operators: map[string]bool{"telegram:1": true}, Data: filepath.Dir(path),
 	}
+	dashd := httptest.NewServer(http.HandlerFunc(f.dashd))
+	t.Cleanup(dashd.Close)
+	a.Dashd = api.Dashd{Client: httpx.NewClient("dashd", dashd.URL, ""), Public: "https://bot.example"}
 	a.Mount(router)
 	f.Handler = router
 	return f

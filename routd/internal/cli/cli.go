@@ -29,6 +29,9 @@ func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 		"groups": byVerb("groups", map[string]cli.Func{
 			"list": c.listGroups, "show": c.showGroup, "add": c.addGroup, "set": c.setGroup, "rm": c.removeGroups,
 		}, "list | show | add | set | rm"),
+		"hooks": byVerb("hooks", map[string]cli.Func{
+			"list": c.listHooks, "add": c.addHook, "remove": c.removeHooks, "rotate": c.rotateHook, "test": c.testHook,
+		}, "list | add | remove | rotate | test"),
 	}
 }
 
