@@ -24,6 +24,7 @@ import (
 type Config struct {
 	config.Base
 	Addr          config.Addr     `env:"DASHD_ADDR" envDefault:"127.0.0.1:8083" doc:"where it listens"`
+	HooksAddr     config.Addr     `env:"HOOKS_ADDR" doc:"where it takes deliveries of hooks and nothing else, as in 0.0.0.0:8087, besides DASHD_ADDR; default: nowhere else"`
 	URL           config.URL      `env:"DASHD_URL" doc:"where the status and login commands find it; default: its socket in the data folder"`
 	PublicURL     config.URL      `env:"DASH_PUBLIC_URL" doc:"where browsers find it, for links and cookies; requests to its host are answered; default: DASHD_ADDR"`
 	PrintLink     bool            `env:"DASH_PRINT_LINK" envDefault:"true" doc:"whether the address to log in at is printed at start; the launcher sets it to false and prints it itself"`

@@ -18,9 +18,11 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"arizuko/dashd/internal/console"
+	"arizuko/dashd/internal/hooks"
 	"arizuko/dashd/internal/hosts"
 	"arizuko/dashd/internal/indexer"
 	"arizuko/dashd/internal/live"
@@ -129,7 +131,7 @@ func (d *dashd) open() (err error) {
 		Daemons: map[string]*httpx.Client{"routd": d.Client("routd", d.cfg.RoutdURL),
 			"gated": d.Client("gated", d.cfg.GatedURL), "onbod": d.Client("onbod", d.cfg.OnbodURL)},
 		Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data,
-		Now: d.Now, Log: d.Log, Bin: programs(), Environ: environ(),
+		Now: d.Now, Log: d.Log, Bin: programs(), Environ: environ(), Public: strings.TrimSuffix(string(d.base()), "/"),
 		Settings: config.Show(d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
 	})
 	d.chat = &webchat.Chat{
@@ -144,6 +146,11 @@ func (d *dashd) open() (err error) {
 		}),
 	}
 	d.chat.Files = adapter.NewUploads(d.chat.Shell)
+	receiver := hooks.New(hooks.Config{Store: d.Store, Files: d.chat.Files, Log: d.Log, Now: d.Now, Data: d.cfg.Data})
+	receiver.Mount(d.Router)
+	if err := d.listenForHooks(receiver); err != nil {
+		return err
+	}
 	worker, err := d.pages.Asset("worker.js")
 	if err != nil {
 		return err
@@ -155,6 +162,26 @@ func (d *dashd) open() (err error) {
 	}
 	d.measure()
 	d.routes()
+	return nil
+}
+
+// listenForHooks serves the hooks alone at an address of their own, if one is set, so that others reach nothing else.
+func (d *dashd) listenForHooks(receiver *hooks.Receiver) error {
+	if d.cfg.HooksAddr == "" {
+		return nil
+	}
+	router := httpx.NewRouter(d.Log, d.Metrics)
+	receiver.Mount(router)
+	server, err := httpx.Listen(string(d.cfg.HooksAddr), router, d.Log)
+	if err != nil {
+		return err
+	}
+	d.Stop.Add("hooks", server.Close)
+	go func() {
+		if err := server.Serve(); err != nil {
+			d.Log.Error("serving hooks failed", "err", err)
+		}
+	}()
 	return nil
 }
 

@@ -94,7 +94,13 @@ func TestQueryPlans(t *testing.T) {
 			"SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\n" +
 			"SCAN n\n" +
 			"USE TEMP B-TREE FOR GROUP BY"},
-		"queryIDAfter": {queryIDAfter, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)"},
+		// Of the last 1,000 rows of a chat.
+		"queryHookTurns": {queryHookTurns, "CO-ROUTINE n\n" +
+			"SEARCH messages USING INDEX messages_chat (chat_jid=?)\n" +
+			"USE TEMP B-TREE FOR count(DISTINCT)\n" +
+			"SCAN n"},
+		"queryLastHookDelivery": {queryLastHookDelivery, "SEARCH messages USING INDEX messages_chat (chat_jid=?)"},
+		"queryIDAfter":          {queryIDAfter, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)"},
 		"a count": {countOf(queryListDropped), "CO-ROUTINE n\n" +
 			"SEARCH messages USING COVERING INDEX messages_dropped (reason=? AND id>? AND id<?)\n" +
 			"SCAN n"},

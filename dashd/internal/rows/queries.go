@@ -183,3 +183,13 @@ const (
 	queryWebWork = `SELECT t.id, t.chat_jid, p.updated_at FROM turns t INDEXED BY turns_run JOIN turn_progress p ON p.turn_id = t.id
 		WHERE t.state = 'running' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;' ORDER BY t.id`
 )
+
+// The statements on deliveries of hooks; see queries.go.
+const (
+	queryHookTurns = `SELECT count(DISTINCT turn_id) FROM (SELECT turn_id, thread_id, received_at, disposition, direction FROM messages
+		INDEXED BY messages_chat WHERE ` + store.Spoken + ` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n
+		WHERE direction = 'in' AND thread_id = ? AND received_at > ? AND disposition = 'routed'`
+	// Operators' copies of deliveries have another source.
+	queryLastHookDelivery = `SELECT received_at FROM messages INDEXED BY messages_chat
+		WHERE chat_jid = ? AND source = 'dashd' AND direction = 'in' ORDER BY id DESC LIMIT 1`
+)
