@@ -30,6 +30,7 @@ func badDay(t *testing.T) (data string) {
 	lostRows(t, data)
 	storeTurns(t, data, "queued", "failed")
 	request(t, data, "ABCD-1234", "telegram:-5")
+	storeHook(t, data, "")
 	at := time.Now().UnixMilli() + hour
 	shell(t, data, `INSERT INTO reminders (folder, chat_jid, kind, body, cron, state, next_slot, created_by, created_at, updated_at)
 		VALUES ('main', 'telegram:-7', 'text', 'stand up', '0 9 * * *', 'active', ?, 'agent:main', ?, ?)`, at, at, at)
@@ -42,6 +43,8 @@ func badDay(t *testing.T) (data string) {
 	shell(t, data, `INSERT INTO runs (folder, topic, chat_jid, runtime, started_at, closed_at, ended_at) VALUES ('main', '', 'telegram:-7', 'process', ?, ?, ?)`, at, at, at)
 	shell(t, data, `INSERT INTO audit (at, who, what, detail) VALUES (?, 'cli', 'add route', '1')`, at)
 	shell(t, data, `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES ('gated', ?, ?, 'connected'), ('teled', ?, ?, 'connected')`, at, at, at, at)
+	storeDelivery(t, data, "push to main", "observed", "hook_filter", "")
+	shell(t, data, `INSERT INTO hook_refusals (chat_jid, at, reason) VALUES (?, ?, 'wrong')`, hookJID, at)
 	shell(t, data, `UPDATE messages SET received_at = ?, timestamp = ?`, at, at)
 	shell(t, data, `UPDATE messages SET decided_at = ? WHERE decided_at IS NOT NULL`, at-5000)
 	shell(t, data, `UPDATE turns SET created_at = ?, started_at = ?`, at, at)
@@ -57,7 +60,7 @@ func badDayPages() map[string]string {
 		"/": "/", "/messages": "/messages?text=hello", "/messages/{id}": "/messages/1", "/turns": "/turns", "/turns/{id}": "/turns/2", "/turns/{id}/context": "/turns/2/context",
 		"/spend": "/spend", "/reminders": "/reminders", "/polls": "/polls", "/lost": "/lost?reason=failed.permanent", "/lost/confirm": "/lost/confirm?reason=failed.permanent",
 		"/chats": "/chats", "/approvals": "/approvals", "/routes": "/routes", "/routes/edit": "/routes/edit", "/audit": "/audit", "/engagement": "/engagement", "/groups": "/groups",
-		"/groups/*": "/groups/main", "/settings": "/settings", "/egress": "/egress", "/access": "/access?chat=telegram:-7&sender=telegram:42", "/logs": "/logs?group=main&run=1", "/files": "/files?group=main&path=x",
+		"/groups/*": "/groups/main", "/hooks/*": hookURL, "/settings": "/settings", "/egress": "/egress", "/access": "/access?chat=telegram:-7&sender=telegram:42", "/logs": "/logs?group=main&run=1", "/files": "/files?group=main&path=x",
 		"/status": "/status?chat_jid=telegram:-7", "/connect/{daemon}": "/connect/teled", "/chat": "", "/chat/": "/chat/", "/chat/*": "/chat/main/", "/login": "", "/assets/*": "", "/healthz": "", "/readyz": "", "/metrics": "",
 	}
 }
@@ -72,6 +75,7 @@ func badDayActions() map[string]string {
 		"/engagement/end": "routd /engagement/end?chat=telegram:-7", "/approvals/{code}/approve": "onbod /approvals/ABCD-1234/approve?folder=eng",
 		"/approvals/{code}/reject": "onbod /approvals/ABCD-1234/reject", "/messages/{id}/replay": "gated /messages/2/replay?sure=yes",
 		"/lost/replay": "gated /lost/replay?ids=2&reason=failed.permanent", "/routes/edit": "routd /routes/edit?do=save",
+		"/hooks": "routd /hooks?folder=main&hook=x&kind=github", "/hooks/*": "routd " + hookURL + "?do=test", "/hook/*": "",
 		"/access/roles":   "routd /access/roles?folder=main&ask=everyone",
 		"/operators/code": "gated /operators/code", "/operators/remove": "gated /operators/remove?sender=telegram:42",
 		"/egress/rules": "gated /egress/rules?host=x", "/egress/rules/{id}/remove": "gated /egress/rules/1/remove",
@@ -259,7 +263,7 @@ func TestPages_DaemonDown_SayWhatCannotBeChanged(t *testing.T) {
 	pages := badDayPages()
 	needs := map[string]string{
 		"/messages/{id}": "gated", "/turns": "gated", "/turns/{id}": "gated", "/reminders": "gated", "/polls": "gated", "/egress": "gated", "/lost": "gated", "/lost/confirm": "gated",
-		"/approvals": "onbod", "/routes": "routd", "/engagement": "routd", "/groups": "routd", "/groups/*": "routd",
+		"/approvals": "onbod", "/routes": "routd", "/engagement": "routd", "/groups": "routd", "/groups/*": "routd", "/hooks/*": "routd",
 	}
 	for pattern, daemon := range needs {
 		for _, accept := range []string{"text/html", "application/json"} {

@@ -128,6 +128,8 @@ func (h *hostileRows) setup(i int, p string) {
 	h.put(`INSERT INTO routes (seq, match, target, impulse_config) VALUES (?, ?, ?, ?)`, i, at(p, "match"), at(p, "target"), at(p, "impulse"))
 	h.put(`INSERT INTO egress_rules (seq, host, action, author, created_at) VALUES (?, ?, 'deny', ?, 5)`, i, at(p, "rule"), at(p, "ruler"))
 	h.put(`INSERT INTO egress_receipts (at, run_id, folder, method, host, port, path, state, reason, ended_at) VALUES (?, 1, 'main', 'GET', 'x', 443, ?, 'refused', ?, 9)`, time.Now().UnixMilli(), at(p, "request"), at(p, "refusal"))
+	h.put(`INSERT INTO messages (chat_jid, direction, sender, sender_name, content, timestamp, received_at, source, disposition, reason, decided_at, decision_seq, error) VALUES (?1, 'in', ?1, 'ci', ?2, 5, 5, 'dashd', 'observed', 'hook_filter', 6, ?3, ?4)`, hookJID, at(p, "event"), 20_000+i, at(p, "left"))
+	h.put(`INSERT INTO hook_refusals (chat_jid, at, reason) VALUES (?, 5, ?)`, hookJID, at(p, "refused"))
 	h.put(`INSERT INTO audit (at, who, what, detail) VALUES (5, ?, ?, ?)`, at(p, "who"), at(p, "what"), at(p, "detail"))
 	for _, state := range []string{"active", "done"} {
 		h.put(`INSERT INTO reminders (folder, chat_jid, topic, kind, body, cron, time_zone, state, next_slot, created_by, updated_by, error, created_at, updated_at) VALUES ('main', ?, ?, 'prompt', ?, ?, ?, ?, ?, ?, ?, ?, 1, 1)`,
@@ -232,6 +234,7 @@ func TestPages_HostileRows_StayText(t *testing.T) {
 	b := chromium.Start(t)
 	data := dataFolder(t)
 	h := fill(t, data)
+	storeHook(t, data, "")
 	o, d := newOnbod(t), newFake(t, "routd")
 	s := serve(t, data, "ONBOD_URL="+o.URL, "ROUTD_URL="+d.URL, "GATED_URL="+hostileGated(t))
 	base := "http://" + s.Addr
@@ -266,6 +269,7 @@ func TestPages_HostileRows_StayText(t *testing.T) {
 			{"/audit", []string{"who", "what", "detail"}},
 			{"/access", nil},
 			{"/egress", []string{"rule", "request"}},
+			{hookURL, []string{"event", "left"}},
 			{"/chat/", nil},
 		} {
 			name := fmt.Sprintf("%s policy %t", page.path, policy)

@@ -65,6 +65,7 @@ type (
 	routePages   struct{ *site }
 	egressPages  struct{ *site }
 	groupPages   struct{ *site }
+	hookPages    struct{ *site }
 	upkeepPages  struct{ *site } // reminders, polls, spend, changes
 )
 
@@ -77,6 +78,7 @@ type Config struct {
 	Examine   func(context.Context) ([]facts.Fact, error) // finds problems in the rows
 	Operators []string                                    // OPERATORS
 	Data      string                                      // ARIZUKO_DATA
+	Public    string                                      // the URL of dashd, without a slash at its end
 	Bin       string                                      // the folder with the daemons' programs
 	Environ   []string                                    // of dashd
 	Settings  []config.Shown
@@ -171,6 +173,7 @@ func (c *Console) views() []view {
 		{"/connect/{daemon}", "/", "", "connect.html", c.overview.connect, true, ""},
 		{"/access", "/access", "Access", "access.html", accessPages{c.site}.show, true, ""},
 		{egressPath, egressPath, "Egress", "egress.html", egressPages{c.site}.show, true, "gated"},
+		{"/hooks/*", "/groups", "", "hook.html", hookPages{c.site}.show, false, "routd"},
 		group, editor,
 	}
 }
@@ -198,6 +201,8 @@ func (c *Console) actions() map[string]action {
 		"/operators/remove":             access.removeOperator,
 		"/messages/{id}/replay":         messagePages{c.site}.replay,
 		"/lost/replay":                  lostPages{c.site}.replay,
+		"/hooks":                        hookPages{c.site}.add,
+		"/hooks/*":                      hookPages{c.site}.change,
 		"/egress/rules":                 egress.add,
 		"/egress/rules/{id}/remove":     egress.remove,
 	}

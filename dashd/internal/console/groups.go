@@ -91,11 +91,17 @@ func (c groupPages) show(r *http.Request) (*shown, error) {
 	return &shown{title: g.Folder, data: page}, err
 }
 
-func (c groupPages) groupOf(r *http.Request) (*msg.Group, error) {
-	folder := chi.URLParam(r, "*")
-	if plain, err := url.PathUnescape(folder); err == nil {
-		folder = plain
+// rest is the end of a path, of a pattern with *.
+func rest(r *http.Request) string {
+	end := chi.URLParam(r, "*")
+	if plain, err := url.PathUnescape(end); err == nil {
+		return plain
 	}
+	return end
+}
+
+func (c groupPages) groupOf(r *http.Request) (*msg.Group, error) {
+	folder := rest(r)
 	g, err := c.Store.Group(r.Context(), folder)
 	if err == nil && g == nil {
 		err = apierr.New(apierr.NotFound, "There is no group %.80q.", folder)
@@ -114,6 +120,8 @@ func (c groupPages) groupPage(r *http.Request, g *msg.Group) (*pages.Group, erro
 		Warnings: t.warningsOf(g.Folder),
 	}
 	page.Chats, page.MoreChats = t.leads(g.Folder, maxRows)
+	own, _ := groupconfig.Parse(g.Config) // the page names its mistakes
+	page.Hooks, page.Typed = own.Hooks, q
 	if page.Choice, err = c.agentChoice(ctx, g); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/facts"
+	"arizuko/pkg/hooks"
 )
 
 // broken is an instance on which one thing is wrong.
@@ -461,4 +462,35 @@ func TestReport_Print(t *testing.T) {
 	if got := r.Summary(); got != "1 problem, 1 warning" {
 		t.Error(got)
 	}
+}
+
+// hook gives main a hook with settings in JSON, and deliveries that were accepted and refused so long ago.
+func (x *instance) hook(settings string, accepted, refused int64) {
+	x.t.Helper()
+	x.sql(`UPDATE registered_groups SET config = ?`, `{"hooks":{"ci":{"id":"k3q5v7x2m4n6p8r1","kind":"github"`+settings+`}}}`)
+	x.ok(hooks.SetSecret(x.cfg.Base.Data, "k3q5v7x2m4n6p8r1", "its-own-secret", 0, x.cfg.Now()))
+	x.sql(`INSERT INTO hook_refusals (chat_jid, at, reason) VALUES (?1, 1, 'the first'), (?1, ?2, 'the signature is another')`, "hook:main.k3q5v7x2m4n6p8r1", now-refused)
+	for _, source := range []string{"dashd", "replay"} { // an operator's copy is no delivery
+		at := max(now-accepted, map[string]int64{"replay": now - second}[source])
+		x.sql(`INSERT INTO messages (chat_jid, direction, sender, content, timestamp, received_at, source, disposition, reason, decided_at, decision_seq)
+			VALUES (?1, 'in', ?1, 'push', ?2, ?2, ?3, 'observed', 'hook_filter', ?2, ?2)`, "hook:main.k3q5v7x2m4n6p8r1", at, source)
+	}
+}
+
+func TestExamine_Hooks(t *testing.T) {
+	runAll(t, []broken{
+		{"refused before one was accepted", func(x *instance) { x.hook("", minute, hour) }, "", "", 0},
+		{"refused since", func(x *instance) { x.hook("", hour, minute) }, "hook-refused webhook ci of group main refused its last delivery: the signature is another", "`routd hooks rotate main.k3q5v7x2m4n6p8r1`", 0},
+		{"refused, and off", func(x *instance) { x.hook(`,"off":true`, hour, minute) }, "", "", 0},
+		{"no secret", func(x *instance) {
+			x.hook("", hour, minute)
+			x.ok(hooks.RemoveSecrets(x.cfg.Base.Data, "k3q5v7x2m4n6p8r1"))
+		}, "hook-secret webhook ci of group main has no secret", "`routd hooks rotate main.k3q5v7x2m4n6p8r1`", 0},
+		{"to a chat that leads elsewhere", func(x *instance) { x.hook(`,"to":"telegram:7"`, minute, hour) }, "hook-to no route leads from telegram:7 to the group: only the dashboard shows the answers of webhook ci of group main", "routd routes add --match chat_jid=telegram:7 --target main", 0},
+		{"to a chat that leads there", func(x *instance) {
+			x.sql(`INSERT INTO routes (match, target) VALUES ('chat_jid=telegram:7', 'main')`)
+			x.hook(`,"to":"telegram:7"`, minute, hour)
+		}, "", "", 0},
+		{"to its web chat", func(x *instance) { x.hook(`,"to":"web:main"`, minute, hour) }, "", "", 0},
+	})
 }

@@ -49,7 +49,7 @@ func checkRoutes(ctx context.Context, e *examination) error {
 	if err := checkOperators(ctx, e); err != nil {
 		return err
 	}
-	return checkUnreached(ctx, e, targets, len(routes) > 0)
+	return errors.Join(checkHooks(ctx, e, routes), checkUnreached(ctx, e, targets, len(routes) > 0))
 }
 
 // invalidRoutes reports routes that match nothing, and returns the folders that the others name.

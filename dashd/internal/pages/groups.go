@@ -1,11 +1,14 @@
 package pages
 
 import (
+	"net/url"
+
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/config"
 	"arizuko/pkg/egress"
 	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
 
@@ -39,6 +42,8 @@ type Group struct {
 	Runs                          []*factrows.RunResult
 	Requests                      []*egress.Receipt // the newest ones that left its sandboxes, or wanted to
 	Files                         Files
+	Hooks                         map[string]groupconfig.Hook // by name
+	Typed                         url.Values                  // into the form for a new one
 	Now                           int64
 }
 
@@ -49,6 +54,17 @@ type AgentChoice struct {
 	Models       []string // ids that the agent has offered, nil for none
 	Missing      bool     // gated has no agent of that name: the group cannot answer
 	Own          bool     // the group has an agent of its own, not one of AGENTS
+}
+
+// Hook is one hook with its last deliveries.
+type Hook struct {
+	groupconfig.Hook
+	ID, Name, Folder, JID, URL string   // ID is the end of the address
+	Samples                    []string // events of test deliveries
+	Lines                      []*msg.Message
+	Next                       string // address of older ones
+	Refusals                   []rows.HookRefusal
+	Now                        int64
 }
 
 // sessionID is the beginning of a session's id.

@@ -17,7 +17,9 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/disk"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
 )
 
 //go:embed templates
@@ -56,7 +58,8 @@ func (p *Pages) functions() template.FuncMap {
 		"whole": p.Whole, "list": list, "cut": p.hidden(func(text string) string { return Cut(text, maxText) }),
 		// messages, chats and requests
 		"routedGroup": routedGroup, "form": FormOf, "state": StateOf, "content": Content, "undelivered": undelivered,
-		"kind":        kindWords,
+		"kind": kindWords, "hookKinds": groupconfig.HookKinds,
+		"meaning":     func(r msg.Reason) string { return strings.ReplaceAll(r.Meaning(), "`", "") },
 		"requestName": requestName, "sample": sampleOf, "decider": decider,
 		"day": dayOf, "time": timeOf, "links": linksOf,
 		"accessVerb": accessVerb, "accessOutcome": accessOutcome,

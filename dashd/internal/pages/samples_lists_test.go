@@ -126,6 +126,13 @@ func groupSamples() []sample {
 		{name: "no-groups", template: "groups.html", section: "/groups", data: func(now int64) any { return pages.Groups{Now: now} }},
 		{name: "group", template: "group.html", section: "/groups", data: sampleGroup},
 		{name: "group-new", template: "group.html", section: "/groups", data: func(now int64) any { return pages.Group{Now: now, Folder: "main", Config: "{}"} }},
+		{name: "hook", template: "hook.html", section: "/groups", data: sampleHook},
+		{name: "hook-new", template: "hook.html", section: "/groups", data: func(now int64) any {
+			return pages.Hook{Now: now, ID: "main.k3q5", Samples: []string{"push"}}
+		}},
+		{name: "hook-off", template: "hook.html", section: "/groups", data: func(now int64) any {
+			return pages.Hook{Now: now, Hook: groupconfig.Hook{Off: true}, Next: "/hooks/main.k3q5?before=8"}
+		}},
 		{name: "egress", template: "egress.html", section: "/egress", data: sampleEgress},
 		{name: "no-egress", template: "egress.html", section: "/egress", data: func(now int64) any {
 			return pages.Egress{Now: now, Compared: new(egress.Comparison), Draft: egress.Rule{Host: "example.com"}}
@@ -135,6 +142,28 @@ func groupSamples() []sample {
 		}},
 		{name: "settings", template: "settings.html", section: "/settings", data: sampleSettings},
 		{name: "no-settings", template: "settings.html", section: "/settings", data: func(now int64) any { return pages.Settings{Now: now} }},
+	}
+}
+
+func sampleHook(now int64) any {
+	return pages.Hook{
+		Now: now, ID: "acme/eng.k3q5v7x2m4n6p8r1k3q5v7x2m4", Name: "ci", Folder: "acme/eng", JID: "hook:acme/eng.k3q5v7x2m4n6p8r1k3q5v7x2m4", Samples: []string{"check_run", "issues", "push"},
+		URL: "https://bot.example.com/hook/acme/eng.k3q5v7x2m4n6p8r1k3q5v7x2m4",
+		Hook: groupconfig.Hook{Kind: groupconfig.HookHMAC, Header: "X-Signature", To: "slack:C0ABC", Thread: "1733.5", Events: []string{"issues.opened", "check_run.completed"}, Branches: []string{"main", "release/*"},
+			Only: map[string]string{"check_run.conclusion": "failure"}, Ignore: []string{"acme-bot"}, QuietMS: 90_000},
+		Lines: []*msg.Message{
+			{ID: 84_312, TurnID: 411, ReceivedAt: now - 90_000, Disposition: msg.Routed, Reason: msg.ReasonAddress, Content: "check_run.completed in acme/engineering-builds-and-releases: nightly failed on main, see https://github.com/acme/engineering-builds-and-releases/runs/1733"},
+			{ID: 84_311, ReceivedAt: now - 100_000, Disposition: msg.Observed, Reason: msg.ReasonHookFilter, Content: "push to dev by ada", Error: "branch dev"},
+			{ID: 84_310, DerivedFrom: 84_300, ReceivedAt: now - 7_200_000},
+		},
+		Next: "/hooks/acme/eng.k3q5?before=84310", Refusals: []rows.HookRefusal{{At: now - 60_000, Reason: "the signature is not one of this body with the hook's secret"}, {At: now - 7_200_000, Reason: "the header X-Hub-Signature-256 is missing"}},
+	}
+}
+
+func sampleHooks() map[string]groupconfig.Hook {
+	return map[string]groupconfig.Hook{
+		"ci":                           {ID: "k3q5", Kind: groupconfig.HookGitHub, To: "telegram:-1001234567890", Events: []string{"check_run.completed", "issues.opened", "pull_request_review_comment.*"}},
+		"payments-of-the-shop-in-oslo": {ID: "n6p8", Kind: groupconfig.HookStandard, Off: true},
 	}
 }
 
@@ -176,7 +205,7 @@ func sampleGroup(now int64) any {
 		Choice:   pages.AgentChoice{Agent: "codex", Missing: true, Model: "default", Agents: []string{"default", "claude"}, Models: []string{"gpt-5", "gpt-5-mini"}},
 		Warnings: []string{"route 3 lets any user reach group acme/eng: match a sender or a room, or set roles.ask in the group's config"}, Chats: []string{"telegram:-1001234567890"}, MoreChats: 3,
 		Sessions: []rows.TopicSession{{ID: "3f2a9c01-7741", UpdatedAt: now - 60_000}, {Topic: "#deploy", ID: "77aa0011-9021", UpdatedAt: now - 9e7}}, NextSession: "/groups/acme/eng?session=x",
-		Runs: sampleRuns(now), Requests: sampleRequests(now),
+		Hooks: sampleHooks(), Runs: sampleRuns(now), Requests: sampleRequests(now),
 		Files: pages.Files{
 			Dir: "notes/2026", Up: "/groups/acme/eng?dir=notes", Next: "/groups/acme/eng?after=x", Cut: true,
 			Lines: []pages.FileLine{{Name: "old", Path: "notes/2026/old", Folder: true, At: now - 9e8}, {Name: "a.md", Path: "notes/2026/a.md", Regular: true, Size: 5_300_000, At: now - 100}, {Name: "link"}},
