@@ -101,8 +101,13 @@ func TestFile_OnlyDashdIsPublished_OnLoopback(t *testing.T) {
 		switch {
 		case name != "dashd" && len(s.Ports) > 0:
 			t.Errorf("%s publishes %+v", name, s.Ports)
-		case name == "dashd" && (len(s.Ports) != 1 || s.Ports[0].HostIP != "127.0.0.1" || s.Ports[0].Target != 8083):
+		case name == "dashd" && (len(s.Ports) != 2 || s.Ports[0].Target != 8083 || s.Ports[1].Target != 8087): // with hooks
 			t.Errorf("dashd publishes %+v", s.Ports)
+		}
+		for _, port := range s.Ports {
+			if port.HostIP != "127.0.0.1" {
+				t.Errorf("%s publishes %+v", name, port)
+			}
 		}
 		if s.NetworkMode != "" && s.NetworkMode != "none" {
 			t.Errorf("%s has the network %s", name, s.NetworkMode)

@@ -16,7 +16,7 @@ import (
 func TestCommands_EachOne_IsAnsweredOnEachPlatform(t *testing.T) {
 	answers := map[string][2]string{ // command → what is written behind it, and what the answer contains
 		msg.CommandNew: {"", "new session"}, msg.CommandStop: {"", "stopped"}, msg.CommandStatus: {"", "main"}, msg.CommandWho: {"", "everyone"},
-		msg.CommandAgent: {"", "agent"}, msg.CommandModel: {"", "model"}, msg.CommandPing: {"", "pong"},
+		msg.CommandAgent: {"", "agent"}, msg.CommandModel: {"", "model"}, msg.CommandHooks: {"", "no webhooks"}, msg.CommandPing: {"", "pong"},
 		msg.CommandChatID: {"", ":"}, msg.CommandHelp: {"", "start a new session"}, msg.CommandOperator: {" ", "you are an operator"},
 		msg.CommandApprove: {" ABCD-1234", "ABCD-1234"}, msg.CommandReject: {" ABCD-1234 no", "ABCD-1234"}, msg.CommandWhy: {"", "routed"},
 	}

@@ -19,7 +19,7 @@ import (
 // arguments of subcommands that take some. A subcommand that is not here has none.
 var arguments = map[string][]string{
 	"gated broadcast": {"--folder", "main", "hello"}, "gated cancel": {"1"}, "gated context": {"show", "1"}, "gated egress": {"log"}, "gated replay": {"1"}, "gated retry": {"1"},
-	"gated why": {"1"}, "routd access": {"telegram:1", "telegram:1"}, "routd groups": {"list"}, "routd routes": {"list"},
+	"gated why": {"1"}, "routd access": {"telegram:1", "telegram:1"}, "routd groups": {"list"}, "routd hooks": {"list"}, "routd routes": {"list"},
 	"onbod approve": {"ABC", "main"}, "onbod reject": {"ABC"}, "onbod reopen": {"ABC"},
 	"dashd backup": {"-"},
 }
