@@ -36,7 +36,7 @@ func Sample(kind groupconfig.HookKind, event string) (name string, body []byte, 
 	return event, bytes.ReplaceAll(compact.Bytes(), []byte("evt_test"), []byte("evt_"+rand.Text())), nil
 }
 
-// SampleEvents are the events of which there are samples of a kind, none of a kind that there isn't.
+// SampleEvents lists the events that a kind has samples of.
 func SampleEvents(kind groupconfig.HookKind) []string {
 	all, _ := samplesOf(kind)
 	return slices.Sorted(maps.Keys(all))

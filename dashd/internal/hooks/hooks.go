@@ -72,7 +72,7 @@ type Receiver struct {
 type limits struct {
 	*rate.Limiter
 	reading  *semaphore.Weighted
-	refusals rate.Sometimes // which are stored
+	refusals *rate.Limiter // of those that are stored
 }
 
 // New returns a receiver.
@@ -178,7 +178,7 @@ func (rc *Receiver) limitsOf(id string) *limits {
 	defer rc.mu.Unlock()
 	if rc.limits[id] == nil {
 		rc.limits[id] = &limits{rate.NewLimiter(perSecond, burst), semaphore.NewWeighted(maxReading),
-			rate.Sometimes{Interval: refusalDelay}}
+			rate.NewLimiter(rate.Every(refusalDelay), 1)}
 	}
 	return rc.limits[id]
 }
@@ -195,14 +195,14 @@ func (rc *Receiver) verify(r *http.Request, h *hook, limits *limits, body []byte
 		return nil
 	}
 	rc.Log.Warn("delivery refused", "chat", h.jid, "reason", err.Error())
-	limits.refusals.Do(func() {
+	if limits.refusals.Allow() {
 		failed := rc.Store.Write(r.Context(), func(tx *store.Tx) error {
 			return rows.PutHookRefusal(tx, h.jid, err.Error(), now.UnixMilli())
 		})
 		if failed != nil {
 			rc.Log.Error("storing a refused delivery failed", "chat", h.jid, "err", failed)
 		}
-	})
+	}
 	return apierr.New(apierr.Unauthorized, "%w", err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -19,7 +20,7 @@ import (
 const (
 	maxTitle   = 300  // characters of a line
 	maxBody    = 2000 // characters of a text of the payload
-	maxJSON    = 3000 // characters of a payload of which nothing is known
+	maxJSON    = 3000 // characters of a payload of an unknown event
 	maxTopic   = 60   // of a topic's name
 	maxCommits = 20   // of a push
 )
@@ -32,8 +33,8 @@ type rendered struct {
 	login  string // who caused it, "" if that is not said
 }
 
-// shape says where the payloads of an event have what a reader wants to know. Texts have paths of the payload in
-// braces; one of whose paths nothing is there is left out. After a bar comes what is tried then.
+// shape says where the payload of an event has what a reader wants to know. Its texts contain paths into the payload,
+// in braces. A text is left out if the payload lacks one of its paths; alternatives follow after a bar.
 type shape struct{ title, link, body, topic, branch string }
 
 // shapes are those of the events that are known, by kind and name.
@@ -131,8 +132,8 @@ func render(name string, h groupconfig.Hook, event string, payload any) rendered
 
 var placeholder = regexp.MustCompile(`\{[^}]*\}`)
 
-// fill puts the values of a payload into a text. Of the alternatives between bars the first one counts of which all
-// values are there.
+// fill replaces the paths in a text by the payload's values. It returns the first alternative whose values are all
+// there, "" if there is none.
 func fill(text string, payload any) string {
 	depth := 0
 	for alternative := range strings.FieldsFuncSeq(text, func(c rune) bool { // bars outside of braces
@@ -210,7 +211,7 @@ func commits(payload any) (list string) {
 	return list
 }
 
-// wholeUnits are the currencies of which Stripe counts no cents: https://docs.stripe.com/currencies#zero-decimal.
+// wholeUnits are the currencies whose amounts Stripe gives in whole units, not in cents: https://docs.stripe.com/currencies#zero-decimal.
 var wholeUnits = strings.Fields("bif clp djf gnf jpy kmf krw mga pyg rwf ugx vnd vuv xaf xof xpf")
 
 // amount is the amount of a Stripe object, as 12.50 EUR, "" for none.
@@ -276,9 +277,9 @@ func filtered(h groupconfig.Hook, event string, r rendered, payload any) string 
 	case r.branch != "" && !matches(h.Branches, r.branch):
 		return "branches does not have " + r.branch
 	}
-	for p, want := range h.Only {
-		if got := hooks.Text(payload, p); got != want {
-			return fmt.Sprintf("only wants %s to be %.100s, and it is %.100q", p, want, got)
+	for _, p := range slices.Sorted(maps.Keys(h.Only)) {
+		if got := hooks.Text(payload, p); got != h.Only[p] {
+			return fmt.Sprintf("only wants %s to be %.100s, and it is %.100q", p, h.Only[p], got)
 		}
 	}
 	return ""
