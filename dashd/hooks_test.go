@@ -164,10 +164,10 @@ func TestHook_Changes_AreMadeByRoutd(t *testing.T) {
 			t.Errorf("routd was asked %s, want %s", d.calls, wantCall)
 		}
 	}
-	change("test", routeapi.HookTested{Event: "push", Status: 202, State: "observed", ID: 12}, `POST /v1/hooks/test {"id":"main.k3q5v7x2m4n6p8r1","secret":"","overlap_seconds":0,"event":"push"}`,
+	change("test", routeapi.HookTested{Event: "push", State: "observed", ID: 12}, `POST /v1/hooks/test {"id":"main.k3q5v7x2m4n6p8r1","secret":"","overlap_seconds":0,"event":"push"}`,
 		"The test delivery push was accepted: observed as message 12.")
-	change("test", routeapi.HookTested{Event: "push", Status: 401, Error: routeapi.HookError{Message: "the signature <b>"}}, `POST /v1/hooks/test {"id":"main.k3q5v7x2m4n6p8r1","secret":"","overlap_seconds":0,"event":"push"}`,
-		"The test delivery was refused with 401: the signature &lt;b&gt;")
+	change("test", apierr.New(apierr.Conflict, "dashd refused it with 401: the signature <b>"), `POST /v1/hooks/test {"id":"main.k3q5v7x2m4n6p8r1","secret":"","overlap_seconds":0,"event":"push"}`,
+		"dashd refused it with 401: the signature &lt;b&gt;")
 	change("secret", routeapi.HookAdded{ID: "main." + hookID, Secret: "ROTATED-0002"}, `POST /v1/hooks/secret {"id":"main.k3q5v7x2m4n6p8r1","secret":"","overlap_seconds":86400,"event":""}`,
 		"for 24 hours more.\nROTATED-0002</p>")
 	change("off", map[string]any{}, `PATCH /v1/groups/main {"config":{"hooks":{"ci":{"off":true}}}}`, "The webhook is off.")

@@ -173,16 +173,10 @@ func (d *dashd) listenForHooks(receiver *hooks.Receiver) error {
 	router := httpx.NewRouter(d.Log, d.Metrics)
 	receiver.Mount(router)
 	server, err := httpx.Listen(string(d.cfg.HooksAddr), router, d.Log)
-	if err != nil {
-		return err
+	if err == nil {
+		d.Serve(server)
 	}
-	d.Stop.Add("hooks", server.Close)
-	go func() {
-		if err := server.Serve(); err != nil {
-			d.Log.Error("serving hooks failed", "err", err)
-		}
-	}()
-	return nil
+	return err
 }
 
 // base is the address of dashd for browsers.

@@ -103,7 +103,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		Ready:   &Readiness{},
 		Stop:    &Stopper{},
 		base:    o.Base,
-		serving: make(chan error, 2), // one of each server
+		serving: make(chan error, 3), // one of each server: the port, the socket and one of the daemon's own
 	}
 	p.measure(o)
 	for _, step := range []func(context.Context, Options) error{p.checkFileSystem, p.lock, p.listen, p.openStore,
@@ -181,7 +181,7 @@ func (p *Process) listen(_ context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	p.serve(local)
+	p.Serve(local)
 	p.watch(o)
 	return nil
 }
@@ -193,7 +193,7 @@ func (p *Process) listenOnPort(o Options, handler http.Handler) error {
 		server, err := httpx.Listen(string(o.Addr), handler, p.Log)
 		if err == nil {
 			p.Addr = server.Addr()
-			p.serve(server)
+			p.Serve(server)
 		}
 		return err
 	}
@@ -248,7 +248,8 @@ func (p *Process) takePort(ctx context.Context) error {
 	return nil
 }
 
-func (p *Process) serve(server *httpx.Server) {
+// Serve serves until the process ends, and ends it if that fails.
+func (p *Process) Serve(server *httpx.Server) {
 	p.servers = append(p.servers, server)
 	p.Stop.Add("http", server.Close)
 	go func() { p.serving <- server.Serve() }()

@@ -2,120 +2,111 @@ package hooks
 
 import (
 	"crypto/rand"
-	"encoding/base64"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"math"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/groupconfig"
 )
 
 const (
-	// folder is that of the secrets in the data folder: a file for each hook, named by its id. Each line is a secret,
-	// the newest first; those before it have a tab and the unix ms until when they count.
+	// folder is that of the secrets in the data folder: a file for each hook, named by its id, with a list of secrets,
+	// the newest first.
 	folder    = "hooks"
 	maxFile   = 64 << 10
 	minSecret = 8
 	maxSecret = 1024
 )
 
+// secret is one of a hook. A former one counts until a time, in unix ms; that of the newest is 0.
+type secret struct {
+	Secret string `json:"secret"`
+	Until  int64  `json:"until,omitempty"`
+}
+
 // NewSecret makes a secret that senders of a kind take.
 func NewSecret(kind groupconfig.HookKind) string {
+	text := rand.Text() + rand.Text() // 52 characters, which are base64, too
 	if kind == groupconfig.HookStandard {
-		var key [32]byte
-		_, _ = rand.Read(key[:]) // never fails
-		return standardPrefix + base64.StdEncoding.EncodeToString(key[:])
+		text = standardPrefix + text
 	}
-	return rand.Text() + rand.Text()
+	return text
 }
-
-// CheckSecret returns why a text cannot be a hook's secret.
-func CheckSecret(secret string) error {
-	if len(secret) < minSecret || len(secret) > maxSecret || strings.ContainsFunc(secret, notInSecret) {
-		return fmt.Errorf("want a secret of %d to %d printable ASCII characters", minSecret, maxSecret)
-	}
-	return nil
-}
-
-// SecretFile is where the secrets of a hook are.
-func SecretFile(data, id string) string { return filepath.Join(data, folder, id) }
-
-func notInSecret(c rune) bool { return c < ' ' || c > '~' }
 
 // Secrets are the secrets of a hook that count now, the newest first. The error is fs.ErrNotExist if it has none.
-func Secrets(data, id string, now time.Time) (secrets []string, err error) {
-	lines, err := read(data, id)
-	for _, line := range lines {
-		if secret, until := cut(line); now.UnixMilli() < until {
-			secrets = append(secrets, secret)
-		}
+func Secrets(data, id string, now time.Time) (texts []string, err error) {
+	all, err := read(data, id, now)
+	for _, s := range all {
+		texts = append(texts, s.Secret)
 	}
-	if err == nil && len(secrets) == 0 {
-		err = fs.ErrNotExist
-	}
-	return secrets, err
+	return texts, err
 }
 
-// cut reads a line of a file: a secret, and until when it counts, in unix ms.
-func cut(line string) (secret string, until int64) {
-	secret, end, old := strings.Cut(line, "\t")
-	if !old {
-		return secret, math.MaxInt64
+// SetSecret gives a hook a new secret. Those that it had count until overlap has passed. The error is a bad_request for
+// a text that cannot be a secret.
+func SetSecret(data, id, text string, overlap time.Duration, now time.Time) error {
+	if len(text) < minSecret || len(text) > maxSecret ||
+		strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return apierr.New(apierr.BadRequest, "want a secret of %d to %d printable ASCII characters", minSecret,
+			maxSecret)
 	}
-	until, _ = strconv.ParseInt(end, 10, 64) // a broken one has ended
-	return secret, until
-}
-
-// SetSecret gives a hook a new secret. Those that it had count until overlap has passed.
-func SetSecret(data, id, secret string, overlap time.Duration, now time.Time) error {
-	if err := CheckSecret(secret); err != nil {
-		return err
-	}
-	former, err := read(data, id)
+	former, err := read(data, id, now)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	content, ends := secret+"\n", now.Add(overlap).UnixMilli()
-	for _, line := range former {
-		if old, until := cut(line); until > now.UnixMilli() && old != secret && overlap > 0 {
-			content += fmt.Sprintf("%s\t%d\n", old, min(until, ends))
+	all, ends := []secret{{Secret: text}}, now.Add(overlap).UnixMilli()
+	for _, s := range former {
+		if s.Until == 0 || s.Until > ends {
+			s.Until = ends
 		}
+		if s.Secret != text {
+			all = append(all, s)
+		}
+	}
+	content, err := json.Marshal(all)
+	if err != nil {
+		return err
 	}
 	in, err := dataowner.Make(data, folder)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	return dataowner.Write(data, in, id, []byte(content))
+	return dataowner.Write(data, in, id, content)
 }
 
 // RemoveSecrets removes the secrets of a hook that is no more.
 func RemoveSecrets(data, id string) error {
-	in, err := dataowner.Make(data, folder)
-	if err != nil {
-		return err
+	in, err := dataowner.Open(data, folder)
+	if err == nil {
+		defer in.Close()
+		err = in.Remove(id)
 	}
-	defer in.Close()
-	if err = in.Remove(id); errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// read returns the lines of a hook's file.
-func read(data, id string) ([]string, error) {
-	in, err := dataowner.Make(data, folder)
+// read returns the secrets that count now.
+func read(data, id string, now time.Time) (all []secret, err error) {
+	in, err := dataowner.Open(data, folder)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
 	content, err := dataowner.Read(in, id, maxFile)
-	return slices.DeleteFunc(strings.Split(string(content), "\n"), func(line string) bool { return line == "" }), err
+	if err == nil {
+		err = json.Unmarshal(content, &all)
+	}
+	all = slices.DeleteFunc(all, func(s secret) bool { return s.Until != 0 && s.Until <= now.UnixMilli() })
+	if err == nil && len(all) == 0 {
+		err = fs.ErrNotExist
+	}
+	return all, err
 }

@@ -16,7 +16,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"net/http"
 	"strconv"
 	"strings"
@@ -31,69 +30,93 @@ const tolerance = 5 * time.Minute
 const (
 	idempotencyKey = "Idempotency-Key"
 	standardPrefix = "whsec_"
-	bearerPrefix   = "Bearer "
 )
+
+// schemes are how senders of the kinds sign or send their token, in the terms of HookHMAC.
+var schemes = map[groupconfig.HookKind]groupconfig.Hook{
+	groupconfig.HookGitHub:   {Header: "X-Hub-Signature-256", Prefix: "sha256=", IDHeader: "X-Github-Delivery"},
+	groupconfig.HookGitLab:   {Header: "X-Gitlab-Token"},
+	groupconfig.HookStripe:   {Header: "Stripe-Signature"},
+	groupconfig.HookStandard: {Header: "Webhook-Signature", Prefix: "v1,", Encoding: "base64", IDHeader: "Webhook-Id"},
+	groupconfig.HookBearer:   {Header: "Authorization", Prefix: "Bearer "},
+}
+
+// schemeOf is how the deliveries of a hook are signed.
+func schemeOf(h groupconfig.Hook) groupconfig.Hook {
+	s, ok := schemes[h.Kind]
+	if !ok {
+		s = h
+	}
+	s.Kind, s.IDHeader = h.Kind, cmp.Or(s.IDHeader, h.IDHeader, idempotencyKey)
+	return s
+}
+
+// token reports whether senders of a kind send the secret itself.
+func token(kind groupconfig.HookKind) bool {
+	return kind == groupconfig.HookGitLab || kind == groupconfig.HookBearer
+}
 
 // Verify returns why a delivery is not of a sender that has one of the secrets, nil if it is. It compares in constant
 // time, over the raw body.
 func Verify(h groupconfig.Hook, secrets []string, header http.Header, body []byte, now time.Time) error {
-	given, signed, err := signatures(h, header, body, now)
+	s := schemeOf(h)
+	given, signed, err := signatures(s, header, body, now)
 	if err != nil {
 		return err
 	}
 	for _, secret := range secrets {
-		want := sign(h, secret, signed)
+		want := sign(s, secret, signed)
 		for _, signature := range given {
 			if subtle.ConstantTimeCompare([]byte(signature), []byte(want)) == 1 {
 				return nil
 			}
 		}
 	}
-	if h.Kind == groupconfig.HookGitLab || h.Kind == groupconfig.HookBearer {
+	if token(h.Kind) {
 		return errors.New("the token is another one than the hook's")
 	}
 	return errors.New("the signature is not one of this body with the hook's secret")
 }
 
 // signatures returns the signatures of a delivery, and what they are to be made of.
-func signatures(h groupconfig.Hook, header http.Header, body []byte, now time.Time) (given []string, signed []byte,
+func signatures(s groupconfig.Hook, header http.Header, body []byte, now time.Time) (given []string, signed []byte,
 	err error) {
-	name := header.Get(signatureHeader(h))
-	if name == "" {
-		return nil, nil, fmt.Errorf("the header %s is missing", signatureHeader(h))
+	value := header.Get(s.Header)
+	if value == "" {
+		return nil, nil, fmt.Errorf("the header %s is missing", s.Header)
 	}
-	switch h.Kind {
+	switch s.Kind {
 	case groupconfig.HookStripe:
 		at := ""
-		for part := range strings.SplitSeq(name, ",") {
-			key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-			switch key {
+		for part := range strings.SplitSeq(value, ",") {
+			switch key, value, _ := strings.Cut(strings.TrimSpace(part), "="); key {
 			case "t":
 				at = value
 			case "v1":
 				given = append(given, value)
 			}
 		}
-		return given, append([]byte(at+"."), body...), checkTime(at, now)
+		return given, signedText(s.Kind, "", at, body), checkTime(at, now)
 	case groupconfig.HookStandard:
 		at := header.Get("Webhook-Timestamp")
-		return strings.Fields(name), append([]byte(header.Get("Webhook-Id")+"."+at+"."), body...), checkTime(at, now)
+		return strings.Fields(value), signedText(s.Kind, header.Get(s.IDHeader), at, body), checkTime(at, now)
 	case groupconfig.HookBearer:
-		if len(name) < len(bearerPrefix) || !strings.EqualFold(name[:len(bearerPrefix)], bearerPrefix) {
-			return nil, nil, errors.New("the header Authorization must be Bearer and the token")
+		if n := len(s.Prefix); len(value) > n && strings.EqualFold(value[:n], s.Prefix) {
+			value = s.Prefix + value[n:]
 		}
-		return []string{bearerPrefix + name[len(bearerPrefix):]}, nil, nil
 	}
-	return []string{name}, body, nil
+	return []string{value}, body, nil
 }
 
-// signatureHeader is the header with the signature or token.
-func signatureHeader(h groupconfig.Hook) string {
-	return map[groupconfig.HookKind]string{
-		groupconfig.HookGitHub: "X-Hub-Signature-256", groupconfig.HookGitLab: "X-Gitlab-Token",
-		groupconfig.HookStripe: "Stripe-Signature", groupconfig.HookStandard: "Webhook-Signature",
-		groupconfig.HookHMAC: h.Header, groupconfig.HookBearer: "Authorization",
-	}[h.Kind]
+// signedText is what senders of a kind sign.
+func signedText(kind groupconfig.HookKind, id, at string, body []byte) []byte {
+	switch kind {
+	case groupconfig.HookStripe:
+		return append([]byte(at+"."), body...)
+	case groupconfig.HookStandard:
+		return append([]byte(id+"."+at+"."), body...)
+	}
+	return body
 }
 
 // checkTime returns an error for a time, in unix seconds, that is not about now: the delivery may be a copy.
@@ -108,98 +131,72 @@ func checkTime(text string, now time.Time) error {
 	return nil
 }
 
-// sign is the signature of a text with a secret, as it is in the header.
-func sign(h groupconfig.Hook, secret string, text []byte) string {
-	mac := func(of func() hash.Hash, key string) []byte {
-		m := hmac.New(of, []byte(key))
-		m.Write(text)
-		return m.Sum(nil)
+// sign is the signature of a text with a secret, or the token, as it is in the header.
+func sign(s groupconfig.Hook, secret string, text []byte) string {
+	if token(s.Kind) {
+		return s.Prefix + secret
 	}
-	switch h.Kind {
-	case groupconfig.HookGitHub:
-		return "sha256=" + hex.EncodeToString(mac(sha256.New, secret))
-	case groupconfig.HookGitLab:
-		return secret
-	case groupconfig.HookBearer:
-		return bearerPrefix + secret
-	case groupconfig.HookStripe:
-		return hex.EncodeToString(mac(sha256.New, secret))
-	case groupconfig.HookStandard:
-		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, standardPrefix))
-		if err != nil {
-			key = []byte(secret)
+	key, of := []byte(secret), sha256.New
+	if s.Kind == groupconfig.HookStandard {
+		if decoded, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, standardPrefix)); err == nil {
+			key = decoded
 		}
-		return "v1," + base64.StdEncoding.EncodeToString(mac(sha256.New, string(key)))
 	}
-	of := map[string]func() hash.Hash{"sha1": sha1.New, "sha512": sha512.New}[h.Algorithm]
-	if of == nil {
-		of = sha256.New
+	switch s.Algorithm {
+	case "sha1":
+		of = sha1.New
+	case "sha512":
+		of = sha512.New
 	}
-	if h.Encoding == "base64" {
-		return h.Prefix + base64.StdEncoding.EncodeToString(mac(of, secret))
+	mac := hmac.New(of, key)
+	mac.Write(text)
+	if s.Encoding == "base64" {
+		return s.Prefix + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 	}
-	return h.Prefix + hex.EncodeToString(mac(of, secret))
+	return s.Prefix + hex.EncodeToString(mac.Sum(nil))
 }
 
 // Sign returns the headers of a delivery with an event and an id, as its sender would send it.
 func Sign(h groupconfig.Hook, secret, event, id string, body []byte, now time.Time) http.Header {
-	at, header := strconv.FormatInt(now.Unix(), 10), http.Header{"Content-Type": {"application/json"}}
-	signed := body
+	s, at, header := schemeOf(h), strconv.FormatInt(now.Unix(), 10), http.Header{"Content-Type": {"application/json"}}
+	signature := sign(s, secret, signedText(h.Kind, id, at, body))
+	header.Set(s.IDHeader, id)
 	switch h.Kind {
 	case groupconfig.HookGitHub:
 		header.Set("X-Github-Event", event)
-		header.Set("X-Github-Delivery", id)
-	case groupconfig.HookGitLab:
-		header.Set("X-Gitlab-Event", event)
-		header.Set("X-Gitlab-Event-Uuid", id)
 	case groupconfig.HookStripe:
-		header.Set("Stripe-Signature", "t="+at+",v1="+sign(h, secret, append([]byte(at+"."), body...)))
-		return header
+		signature = "t=" + at + ",v1=" + signature
 	case groupconfig.HookStandard:
-		header.Set("Webhook-Id", id)
 		header.Set("Webhook-Timestamp", at)
-		signed = append([]byte(id+"."+at+"."), body...)
-	case groupconfig.HookHMAC, groupconfig.HookBearer:
-		header.Set(cmp.Or(h.IDHeader, idempotencyKey), id)
 	}
-	header.Set(signatureHeader(h), sign(h, secret, signed))
+	header.Set(s.Header, signature)
 	return header
 }
 
 // DeliveryID returns the id that the sender gives a delivery, the same for each try; "" if it gives none. payload is
 // the body as JSON.
 func DeliveryID(h groupconfig.Hook, header http.Header, payload any) string {
+	id := header.Get(schemeOf(h).IDHeader)
 	switch h.Kind {
-	case groupconfig.HookGitHub:
-		return header.Get("X-Github-Delivery")
 	case groupconfig.HookGitLab:
-		return cmp.Or(header.Get(idempotencyKey), header.Get("X-Gitlab-Event-Uuid"))
+		id = cmp.Or(id, header.Get("X-Gitlab-Event-Uuid"))
 	case groupconfig.HookStripe:
-		return Text(payload, "id")
-	case groupconfig.HookStandard:
-		return header.Get("Webhook-Id")
+		id = Text(payload, "id")
 	}
-	return header.Get(cmp.Or(h.IDHeader, idempotencyKey))
+	return id
 }
 
 // Event returns the kind of event of a delivery with its action, as issues.opened; "" if it says none.
 func Event(h groupconfig.Hook, header http.Header, payload any) string {
-	event := ""
+	event, action := cmp.Or(Text(payload, "type"), Text(payload, "event")), ""
 	switch h.Kind {
 	case groupconfig.HookGitHub:
-		event = header.Get("X-Github-Event")
-		if action := Text(payload, "action"); action != "" && event != "" {
-			event += "." + action
-		}
+		event, action = header.Get("X-Github-Event"), Text(payload, "action")
 	case groupconfig.HookGitLab:
-		event = Text(payload, "object_kind")
-		if action := Text(payload, "object_attributes.action"); action != "" && event != "" {
-			event += "." + action
-		}
-	case groupconfig.HookStripe, groupconfig.HookStandard:
-		event = Text(payload, "type")
-	case groupconfig.HookHMAC, groupconfig.HookBearer:
-		event = cmp.Or(Text(payload, "event"), Text(payload, "type"))
+		event, action = Text(payload, "object_kind"), Text(payload, "object_attributes.action")
+	}
+	if event != "" && action != "" {
+		event += "." + action
 	}
 	return strings.Map(func(c rune) rune {
 		if c > ' ' && c < 0x7f {

@@ -109,18 +109,23 @@ func limited(w http.ResponseWriter, whole io.ReadCloser, limit int64) *limitedBo
 	return &limitedBody{http.MaxBytesReader(w, whole, limit), whole, limit}
 }
 
-// Upload lets a request's body have up to limit bytes, in place of MaxBody, and take longer than others: it
-// ends with an error when nothing comes for 30 s, or less than 10 KB/s on the whole. Call it before the body is read.
-func Upload(w http.ResponseWriter, r *http.Request, limit int64) {
+// Allow lets a request's body have up to limit bytes, in place of MaxBody. Call it before the body is read.
+func Allow(w http.ResponseWriter, r *http.Request, limit int64) {
 	whole := r.Body
 	if former, ok := whole.(*limitedBody); ok {
 		whole = former.whole
 	}
-	if b, ok := whole.(*body); ok {
+	r.Body = limited(w, whole, limit)
+}
+
+// Upload is Allow for a body that may take longer than others: it ends with an error when nothing comes for 30 s, or
+// less than 10 KB/s on the whole.
+func Upload(w http.ResponseWriter, r *http.Request, limit int64) {
+	Allow(w, r, limit)
+	if b, ok := r.Body.(*limitedBody).whole.(*body); ok {
 		b.began = time.Now()
 		b.late = fmt.Sprintf("body: nothing received for %s, or less than %d KB/s", b.timeout, minUploadRate/1000)
 	}
-	r.Body = limited(w, whole, limit)
 }
 
 // Drain reads the rest of a request's body, so that a client that is still sending reads the answer: browsers

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -174,4 +175,13 @@ func (rec *recorder) panicked(p any) {
 		return
 	}
 	Error(rec, fmt.Errorf("panic: %v", p))
+}
+
+// Rest returns the end of a request's path, of a pattern with *. Its slashes may be escaped.
+func Rest(r *http.Request) string {
+	end := chi.URLParam(r, "*")
+	if plain, err := url.PathUnescape(end); err == nil {
+		return plain
+	}
+	return end
 }

@@ -32,16 +32,9 @@ type HookChange struct {
 	Event   string `json:"event"`           // of the test delivery, "" for the first one of the kind
 }
 
-// HookTested is dashd's answer to a test delivery: the message and its state, or an error.
+// HookTested is what became of a test delivery that dashd took: a message and its state.
 type HookTested struct {
-	Event  string    `json:"event"`
-	Status int       `json:"status"`
-	ID     int64     `json:"id"`
-	State  string    `json:"state"`
-	Error  HookError `json:"error"`
-}
-
-// HookError is why dashd refused a delivery.
-type HookError struct {
-	Message string `json:"message"`
+	Event string `json:"event"`
+	ID    int64  `json:"id"`
+	State string `json:"state"`
 }

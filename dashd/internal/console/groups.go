@@ -20,14 +20,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	egressrows "arizuko/pkg/egress/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -91,17 +90,8 @@ func (c groupPages) show(r *http.Request) (*shown, error) {
 	return &shown{title: g.Folder, data: page}, err
 }
 
-// rest is the end of a path, of a pattern with *.
-func rest(r *http.Request) string {
-	end := chi.URLParam(r, "*")
-	if plain, err := url.PathUnescape(end); err == nil {
-		return plain
-	}
-	return end
-}
-
 func (c groupPages) groupOf(r *http.Request) (*msg.Group, error) {
-	folder := rest(r)
+	folder := httpx.Rest(r)
 	g, err := c.Store.Group(r.Context(), folder)
 	if err == nil && g == nil {
 		err = apierr.New(apierr.NotFound, "There is no group %.80q.", folder)

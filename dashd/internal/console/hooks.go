@@ -11,6 +11,7 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/hooks"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -39,19 +40,17 @@ func (c hookPages) add(r *http.Request) (next, notice string, err error) {
 
 // hookOf is the hook of a page, without what else the page shows.
 func (c hookPages) hookOf(r *http.Request) (*pages.Hook, error) {
-	h := &pages.Hook{ID: rest(r), Now: c.Now().UnixMilli()}
-	h.JID = msg.PlatformHook + ":" + h.ID
-	h.Folder, h.URL = msg.AddressedFolder(h.JID), c.Public+(&url.URL{Path: "/hook/" + h.ID}).EscapedPath()
-	g, err := c.Store.Group(r.Context(), h.Folder)
-	ok := err == nil && g != nil
-	if ok {
-		h.Name, h.Hook, ok = groupconfig.ReadHook(g.Config, strings.TrimPrefix(h.ID, h.Folder+"."))
-	}
-	if err == nil && !ok {
+	id := httpx.Rest(r)
+	h, err := hooks.Find(r.Context(), c.Store, id)
+	if err == nil && h == nil {
 		err = apierr.New(apierr.NotFound,
-			"There is no webhook %.300q: it was removed, or its settings in the group's config are invalid.", h.ID)
+			"There is no webhook %.300q: it was removed, or its settings in the group's config are invalid.", id)
 	}
-	return h, err
+	if err != nil {
+		return nil, err
+	}
+	return &pages.Hook{Found: *h, ID: id, URL: c.Public + (&url.URL{Path: "/hook/" + id}).EscapedPath(),
+		Now: c.Now().UnixMilli()}, nil
 }
 
 // show shows a hook and its last deliveries.
@@ -92,9 +91,6 @@ func (c hookPages) change(r *http.Request) (next, notice string, err error) {
 	case "test":
 		var t routeapi.HookTested
 		err = ask(http.MethodPost, routeapi.HookTest, routeapi.HookChange{ID: h.ID, Event: r.PostForm.Get("event")}, &t)
-		if err == nil && t.Status != http.StatusAccepted {
-			err = apierr.New(apierr.Conflict, "The test delivery was refused with %d: %s", t.Status, t.Error.Message)
-		}
 		notice = fmt.Sprintf("The test delivery %s was accepted: %s as message %d.", t.Event, t.State, t.ID)
 	case "secret":
 		var changed routeapi.HookAdded

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
-	"strings"
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/groupconfig"
@@ -23,17 +21,16 @@ func checkHooks(ctx context.Context, e *examination, routes []msg.Route) error {
 		c, _ := groupconfig.Parse(g.Config)
 		for _, name := range slices.Sorted(maps.Keys(c.Hooks)) {
 			_, h, ok := groupconfig.ReadHook(g.Config, c.Hooks[name].ID)
-			title := fmt.Sprintf("webhook %s of group %s", name, g.Folder)
 			if !ok || h.Off {
 				continue
 			}
+			title := fmt.Sprintf("webhook %s of group %s", name, g.Folder)
 			if h.To != "" && !routecheck.Routed(routes, routecheck.Registered(e.groups), h.To, "", g.Folder) {
 				e.Warn("hook-to", "no route leads from "+h.To+" to the group: only the dashboard shows the answers of "+
 					title, "`routd routes add --match chat_jid="+h.To+" --target "+g.Folder+
 					"`, or change the webhook in the group's config")
 			}
-			err := checkDeliveries(ctx, e, title, msg.HookJID(g.Folder, h.ID), hooks.SecretFile(e.Base.Data, h.ID))
-			if err != nil {
+			if err := checkDeliveries(ctx, e, title, g.Folder, h.ID); err != nil {
 				return err
 			}
 		}
@@ -42,9 +39,9 @@ func checkHooks(ctx context.Context, e *examination, routes []msg.Route) error {
 }
 
 // checkDeliveries warns of a hook that refuses its deliveries.
-func checkDeliveries(ctx context.Context, e *examination, title, jid, secrets string) error {
-	rotate := "`routd hooks rotate " + strings.TrimPrefix(jid, msg.PlatformHook+":") + "`"
-	if _, err := os.Lstat(secrets); errors.Is(err, fs.ErrNotExist) {
+func checkDeliveries(ctx context.Context, e *examination, title, folder, id string) error {
+	rotate, jid := "`routd hooks rotate "+folder+"."+id+"`", msg.HookJID(folder, id)
+	if _, err := hooks.Secrets(e.Base.Data, id, e.Now()); errors.Is(err, fs.ErrNotExist) {
 		e.Warn("hook-secret", title+" has no secret: it refuses its deliveries",
 			rotate+" makes one: give it to the sender")
 		return nil

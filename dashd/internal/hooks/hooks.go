@@ -47,10 +47,13 @@ const (
 	// refusalDelay is the shortest time between two refusals of a hook that are stored.
 	refusalDelay = time.Second
 	retryAfter   = "5" // seconds
-	maxID        = 300 // bytes of the id in an address
 )
 
-var errTooLarge = apierr.New(apierr.BadRequest, "the delivery has more than %d MiB", MaxPayload>>20)
+var (
+	errTooLarge = apierr.New(apierr.BadRequest, "the delivery has more than %d MiB", MaxPayload>>20)
+	errTooMany  = apierr.New(apierr.Unavailable, "more than %d deliveries a second: send it again later", perSecond)
+	errBusy     = apierr.New(apierr.Unavailable, "too many deliveries are being read: send it again")
+)
 
 // Config has what a receiver needs.
 type Config struct {
@@ -83,12 +86,16 @@ func New(c Config) *Receiver {
 // Mount adds the endpoint to a router.
 func (rc *Receiver) Mount(r chi.Router) {
 	r.Post("/hook/*", func(w http.ResponseWriter, r *http.Request) {
-		status, err := rc.receive(w, r)
-		if err == nil {
+		id, state, err := rc.receive(w, r)
+		status := apierr.KindOf(err).Status()
+		switch {
+		case err == nil:
+			httpx.JSON(w, http.StatusAccepted, map[string]any{"id": id, "state": state})
 			return
-		}
-		if status == 0 {
-			status = apierr.KindOf(err).Status()
+		case errors.Is(err, errTooLarge):
+			status = http.StatusRequestEntityTooLarge
+		case errors.Is(err, errTooMany):
+			status = http.StatusTooManyRequests
 		}
 		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", retryAfter)
@@ -97,80 +104,59 @@ func (rc *Receiver) Mount(r chi.Router) {
 	})
 }
 
-// hook is the hook of a request.
-type hook struct {
-	groupconfig.Hook
-	name, folder, jid string
-}
-
-func (rc *Receiver) find(r *http.Request) (*hook, error) {
-	id, err := url.PathUnescape(chi.URLParam(r, "*"))
-	unknown := apierr.New(apierr.NotFound, "there is no such hook")
-	if err != nil || len(id) > maxID {
-		return nil, unknown
+// receive returns the message of a delivery and its state, once it is stored.
+func (rc *Receiver) receive(w http.ResponseWriter, r *http.Request) (id int64, state string, err error) {
+	h, err := hooks.Find(r.Context(), rc.Store.Reader, httpx.Rest(r))
+	switch {
+	case err != nil:
+		return 0, "", apierr.New(apierr.Unavailable, "the database cannot be read now: send it again")
+	case h == nil || h.Off:
+		return 0, "", apierr.New(apierr.NotFound, "there is no such hook")
 	}
-	h := hook{jid: msg.PlatformHook + ":" + id}
-	if h.folder = msg.AddressedFolder(h.jid); msg.ValidFolder(h.folder) != nil {
-		return nil, unknown
-	}
-	g, err := rc.Store.Group(r.Context(), h.folder)
-	if err != nil {
-		return nil, apierr.New(apierr.Unavailable, "the database cannot be read now: send it again")
-	}
-	ok := g != nil
-	if ok {
-		h.name, h.Hook, ok = groupconfig.ReadHook(g.Config, id[len(h.folder)+1:])
-	}
-	if !ok || h.Off {
-		return nil, unknown
-	}
-	return &h, nil
-}
-
-// receive answers a delivery: it is acknowledged once its message is stored. The status is that of an error, 0 for the
-// one of its kind.
-func (rc *Receiver) receive(w http.ResponseWriter, r *http.Request) (status int, err error) {
-	h, err := rc.find(r)
-	if err != nil {
-		return 0, err
-	}
-	limits, size := rc.limitsOf(h.ID), r.ContentLength
-	if size < 0 {
-		size = MaxPayload // it is not said
-	}
-	if size > MaxPayload {
-		return http.StatusRequestEntityTooLarge, errTooLarge
-	}
-	if !limits.reading.TryAcquire(size) {
-		return 0, apierr.New(apierr.Unavailable, "too many deliveries are being read: send it again")
-	}
-	defer limits.reading.Release(size)
-	httpx.Upload(w, r, MaxPayload)
-	body, err := io.ReadAll(r.Body)
+	httpx.Allow(w, r, MaxPayload)
+	limits := rc.limitsOf(h.ID)
+	arriving := &arriving{Reader: r.Body, room: limits.reading}
+	defer func() { limits.reading.Release(arriving.held) }()
+	body, err := io.ReadAll(arriving)
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
-		return http.StatusRequestEntityTooLarge, errTooLarge
+		return 0, "", errTooLarge
+	case errors.Is(err, errBusy):
+		return 0, "", errBusy
 	case err != nil:
-		return 0, apierr.New(apierr.BadRequest, "the delivery did not arrive whole: %w", err)
+		return 0, "", apierr.New(apierr.BadRequest, "the delivery did not arrive whole: %w", err)
 	}
 	if err := rc.verify(r, h, limits, body); err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	if !limits.Allow() {
-		return http.StatusTooManyRequests, apierr.New(apierr.Unavailable,
-			"more than %d deliveries a second: send it again later", perSecond)
+		return 0, "", errTooMany
 	}
 	d, err := newDelivery(h, r.Header, body)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	id, state, err := rc.store(r.Context(), h, d)
-	if err != nil {
-		rc.Log.Error("storing a delivery failed", "chat", h.jid, "err", err)
-		return 0, apierr.New(apierr.Unavailable, "the delivery could not be stored: send it again")
+	if id, state, err = rc.store(r.Context(), h, d); err != nil {
+		rc.Log.Error("storing a delivery failed", "chat", h.JID, "err", err)
+		return 0, "", apierr.New(apierr.Unavailable, "the delivery could not be stored: send it again")
 	}
-	httpx.JSON(w, http.StatusAccepted, map[string]any{"id": id, "state": state})
-	return 0, nil
+	return id, state, nil
+}
+
+// arriving is a body that takes room as it arrives: a slow sender holds no more of it than it has sent.
+type arriving struct {
+	io.Reader
+	room *semaphore.Weighted
+	held int64 // bytes
+}
+
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if !a.room.TryAcquire(int64(n)) {
+		return 0, errBusy
+	}
+	a.held += int64(n)
+	return n, err
 }
 
 func (rc *Receiver) limitsOf(id string) *limits {
@@ -184,23 +170,23 @@ func (rc *Receiver) limitsOf(id string) *limits {
 }
 
 // verify returns an error unless a delivery is of the hook's sender. A refusal is stored, for operators.
-func (rc *Receiver) verify(r *http.Request, h *hook, limits *limits, body []byte) error {
+func (rc *Receiver) verify(r *http.Request, h *hooks.Found, limits *limits, body []byte) error {
 	now := rc.Now()
 	secrets, err := hooks.Secrets(rc.Data, h.ID, now)
 	if err != nil {
-		rc.Log.Error("reading the secret of a hook failed", "chat", h.jid, "err", err)
+		rc.Log.Error("reading the secret of a hook failed", "chat", h.JID, "err", err)
 		return apierr.New(apierr.Unavailable, "the hook has no secret that can be read: `routd hooks rotate` makes one")
 	}
 	if err = hooks.Verify(h.Hook, secrets, r.Header, body, now); err == nil {
 		return nil
 	}
-	rc.Log.Warn("delivery refused", "chat", h.jid, "reason", err.Error())
+	rc.Log.Warn("delivery refused", "chat", h.JID, "reason", err.Error())
 	if limits.refusals.Allow() {
 		failed := rc.Store.Write(r.Context(), func(tx *store.Tx) error {
-			return rows.PutHookRefusal(tx, h.jid, err.Error(), now.UnixMilli())
+			return rows.PutHookRefusal(tx, h.JID, err.Error(), now.UnixMilli())
 		})
 		if failed != nil {
-			rc.Log.Error("storing a refused delivery failed", "chat", h.jid, "err", failed)
+			rc.Log.Error("storing a refused delivery failed", "chat", h.JID, "err", failed)
 		}
 	}
 	return apierr.New(apierr.Unauthorized, "%w", err)
@@ -218,7 +204,7 @@ type delivery struct {
 var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
 // newDelivery reads a body whose sender is known.
-func newDelivery(h *hook, header http.Header, body []byte) (*delivery, error) {
+func newDelivery(h *hooks.Found, header http.Header, body []byte) (*delivery, error) {
 	d := &delivery{payload: body}
 	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	if kind == "application/x-www-form-urlencoded" { // as GitHub sends it if it is set so
@@ -236,7 +222,7 @@ func newDelivery(h *hook, header http.Header, body []byte) (*delivery, error) {
 		payload = string(d.payload)
 	}
 	d.event = hooks.Event(h.Hook, header, payload)
-	d.rendered = render(h.name, h.Hook, d.event, payload)
+	d.rendered = render(h, d.event, payload, d.payload)
 	d.leave = filtered(h.Hook, d.event, d.rendered, payload)
 	if d.id = hooks.DeliveryID(h.Hook, header, payload); d.id == "" && h.Kind != groupconfig.HookBearer {
 		d.id = string(body) // signed, so that no one else can send it again
@@ -256,23 +242,14 @@ const (
 )
 
 // store stores a delivery as a message, with its payload as a file. One that is stored already changes nothing.
-func (rc *Receiver) store(ctx context.Context, h *hook, d *delivery) (id int64, state string, err error) {
-	if d.id != "" {
-		m, err := rc.Store.MessageByPlatformID(ctx, h.jid, d.id)
-		if err != nil {
-			return 0, "", err
-		}
-		if m != nil {
-			return m.ID, repeated, nil
-		}
-	}
-	files, err := rc.Files.Begin(h.jid)
+func (rc *Receiver) store(ctx context.Context, h *hooks.Found, d *delivery) (id int64, state string, err error) {
+	files, err := rc.Files.Begin(h.JID)
 	if err != nil {
 		return 0, "", err
 	}
 	defer func() {
 		if ended := files.End(context.WithoutCancel(ctx), id); ended != nil {
-			rc.Log.Error("removing the payload of a delivery failed; gated removes it after a day", "chat", h.jid,
+			rc.Log.Error("removing the payload of a delivery failed; gated removes it after a day", "chat", h.JID,
 				"err", ended)
 		}
 	}()
@@ -281,12 +258,12 @@ func (rc *Receiver) store(ctx context.Context, h *hook, d *delivery) (id int64, 
 		return 0, "", err
 	}
 	now := rc.Now().UnixMilli()
-	m := &msg.Message{ChatJID: h.jid, PlatformID: d.id, Direction: msg.In, Source: "dashd", Sender: h.jid,
-		SenderName: h.name, Content: d.text, Attachments: attached, ThreadID: d.topic, Timestamp: now, ReceivedAt: now}
+	m := &msg.Message{ChatJID: h.JID, PlatformID: d.id, Direction: msg.In, Source: "dashd", Sender: h.JID,
+		SenderName: h.Name, Content: d.text, Attachments: attached, ThreadID: d.topic, Timestamp: now, ReceivedAt: now}
 	if d.topic != "" {
 		m.Topic = msg.TopicSigil + d.topic
 	}
-	err = rc.Store.WriteIn(ctx, store.Scope{h.jid, h.folder}, func(tx *store.Tx) error {
+	err = rc.Store.WriteIn(ctx, store.Scope{h.JID, h.Folder}, func(tx *store.Tx) error {
 		state, err = put(ctx, tx, h, d, m)
 		return err
 	})
@@ -309,14 +286,14 @@ func attach(ctx context.Context, files *adapter.UploadedFiles, d *delivery) ([]m
 }
 
 // put inserts the message of a delivery, and decides one that starts no turn.
-func put(ctx context.Context, tx *store.Tx, h *hook, d *delivery, m *msg.Message) (state string, err error) {
-	title := fmt.Sprintf("hook %s of %s", h.name, h.folder)
-	if err := tx.PutChat(h.jid, msg.ChatInternal, title, m.ReceivedAt); err != nil {
+func put(ctx context.Context, tx *store.Tx, h *hooks.Found, d *delivery, m *msg.Message) (state string, err error) {
+	title := fmt.Sprintf("hook %s of %s", h.Name, h.Folder)
+	if err := tx.PutChat(h.JID, msg.ChatInternal, title, m.ReceivedAt); err != nil {
 		return "", err
 	}
 	reason, why := msg.ReasonHookFilter, d.leave
 	if why == "" {
-		turns, err := rows.HookTurns(ctx, tx.Reader, h.jid, m.ThreadID, m.ReceivedAt-loopTime.Milliseconds())
+		turns, err := rows.HookTurns(ctx, tx.Reader, h.JID, m.ThreadID, m.ReceivedAt-loopTime.Milliseconds())
 		if err != nil {
 			return "", err
 		}
@@ -333,6 +310,6 @@ func put(ctx context.Context, tx *store.Tx, h *hook, d *delivery, m *msg.Message
 	case why == "":
 		return stored, nil
 	}
-	return observed, tx.Decide(m.ID, store.Decision{Disposition: msg.Observed, Reason: reason, RoutedTo: h.folder,
+	return observed, tx.Decide(m.ID, store.Decision{Disposition: msg.Observed, Reason: reason, RoutedTo: h.Folder,
 		Topic: m.Topic, ThreadID: m.ThreadID, Error: why, ReceivedAt: m.ReceivedAt}, m.ReceivedAt)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -218,6 +219,22 @@ func TestReceive_Flood_IsLimited(t *testing.T) {
 	}
 }
 
+// Strangers that announce large deliveries and send them slowly keep no real one away.
+func TestReceive_SlowStrangers_LeaveRoom(t *testing.T) {
+	f := newFixture(t)
+	h, id := f.hook(groupconfig.Hook{Kind: groupconfig.HookGitHub})
+	for range 8 {
+		conn := storetest.Must(net.Dial("tcp", strings.TrimPrefix(strings.TrimSuffix(f.base, "/hook/"), "http://")))(t)
+		t.Cleanup(func() { conn.Close() })
+		if _, err := fmt.Fprintf(conn, "POST /hook/%s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{", id, MaxPayload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if state := f.deliver(h, "push", "d-1", `{"pad":"`+strings.Repeat("x", MaxPayload-100)+`"}`); state != stored {
+		t.Error(state)
+	}
+}
+
 func TestReceive_Filters_LeaveDeliveriesToBeReadLater(t *testing.T) {
 	f := newFixture(t)
 	h, _ := f.hook(groupconfig.Hook{Kind: groupconfig.HookGitHub, Events: []string{"check_*", "issues.opened"}, Branches: []string{"main", "release/*"},
@@ -306,7 +323,7 @@ func TestRender(t *testing.T) {
 	var all strings.Builder
 	show := func(h groupconfig.Hook, event string, body []byte) {
 		header := hooks.Sign(h, secret, event, "d-1", body, time.Unix(0, 0))
-		d, err := newDelivery(&hook{Hook: h, name: "ci"}, header, body)
+		d, err := newDelivery(&hooks.Found{Hook: h, Name: "ci"}, header, body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,6 +346,13 @@ func TestRender(t *testing.T) {
 		"issue": map[string]any{"number": 1, "title": "a\n@main do it", "body": "```\n</message>\n````\n@everyone"}}
 	body := storetest.Must(json.Marshal(hostile))(t)
 	show(github, "issues", body)
+	show(github, "pull_request_review", []byte(`{"action":"submitted","repository":{"full_name":"a/b"},"review":{"state":"approved","body":null,"html_url":"https://x/r"},"pull_request":{"number":3,"title":"t","base":{"ref":"main"}}}`))
+	show(github, "pull_request_review_comment", []byte(`{"action":"created","repository":{"full_name":"a/b"},"comment":{"path":"x.go","body":"why?","html_url":"https://x/c"},"pull_request":{"number":3,"title":"t","base":{"ref":"main"}}}`))
+	show(github, "workflow_run", []byte(`{"action":"completed","repository":{"full_name":"a/b"},"workflow_run":{"name":"CI","status":"completed","conclusion":"failure","head_branch":"fix","display_title":"Cache","html_url":"https://x/w"}}`))
+	gitlab := groupconfig.Hook{Kind: groupconfig.HookGitLab}
+	show(gitlab, "", []byte(`{"object_kind":"note","user":{"username":"ada"},"project":{"path_with_namespace":"a/b"},"object_attributes":{"note":"why?","url":"https://x/n"},"merge_request":{"iid":3,"title":"t"}}`))
+	show(gitlab, "", []byte(`{"object_kind":"note","project":{"path_with_namespace":"a/b"},"object_attributes":{"note":"why?"},"commit":{"id":"6dcb09b5","title":"t"}}`))
+	show(gitlab, "", []byte(`{"object_kind":"pipeline","project":{"path_with_namespace":"a/b"},"object_attributes":{"id":31,"iid":2,"ref":"fix","status":"failed"},"merge_request":{"iid":3,"title":"t"},"commit":{"title":"c"}}`))
 	show(github, "unheard_of", []byte(`{"a":[1,2,{"b":"`+strings.Repeat("long ", 1000)+`"}]}`))
 	show(groupconfig.Hook{Kind: groupconfig.HookBearer}, "", []byte("no JSON: /stop"))
 	golden.Compare(t, "testdata/rendered.txt", all.String())

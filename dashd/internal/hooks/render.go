@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -10,8 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/hooks"
 	"arizuko/pkg/msg"
@@ -33,100 +34,72 @@ type rendered struct {
 	login  string // who caused it, "" if that is not said
 }
 
-// shape says where the payload of an event has what a reader wants to know. Its texts contain paths into the payload,
-// in braces. A text is left out if the payload lacks one of its paths; alternatives follow after a bar.
+// shape says where the payloads of a kind have what a reader wants to know. Its texts contain paths into the payload,
+// in braces, with a bar between alternatives. A text is left out if the payload lacks one of its paths; then the one
+// after two bars takes its place. A payload without a title is shown as it is.
 type shape struct{ title, link, body, topic, branch string }
 
-// shapes are those of the events that are known, by kind and name.
-var shapes = map[groupconfig.HookKind]map[string]shape{
+var shapes = map[groupconfig.HookKind]shape{
 	groupconfig.HookGitHub: {
-		"issues": {"{action} issue {repository.full_name}#{issue.number}: {issue.title}", "{issue.html_url}",
-			"{issue.body}", "{repository.full_name}-{issue.number}", ""},
-		"issue_comment": {"comment {action} on {repository.full_name}#{issue.number}: {issue.title}",
-			"{comment.html_url}", "{comment.body}", "{repository.full_name}-{issue.number}", ""},
-		"pull_request": {"{action} pull request {repository.full_name}#{pull_request.number}: {pull_request.title}",
-			"{pull_request.html_url}", "{pull_request.body}", githubPull, "{pull_request.base.ref}"},
-		"pull_request_review": {"review {review.state} of {repository.full_name}#{pull_request.number}: " +
-			"{pull_request.title}", "{review.html_url}", "{review.body}", githubPull, "{pull_request.base.ref}"},
-		"pull_request_review_comment": {"comment {action} on {comment.path} of " +
-			"{repository.full_name}#{pull_request.number}", "{comment.html_url}", "{comment.body}", githubPull,
-			"{pull_request.base.ref}"},
-		"push": {"push to {ref} of {repository.full_name}", "{compare}", "", "{repository.full_name}-{ref}", "{ref}"},
-		"check_run": {"check {check_run.name} of {repository.full_name}: {check_run.conclusion|check_run.status}",
-			"{check_run.html_url}", "{check_run.output.title}\n{check_run.output.summary}|{check_run.output.title}",
-			"{repository.full_name}-{check_run.pull_requests.0.number|check_run.check_suite.head_branch}",
-			"{check_run.check_suite.head_branch}"},
-		"workflow_run": {"workflow {workflow_run.name} of {repository.full_name}: " +
-			"{workflow_run.conclusion|workflow_run.status}", "{workflow_run.html_url}", "{workflow_run.display_title}",
-			"{repository.full_name}-{workflow_run.pull_requests.0.number|workflow_run.head_branch}",
-			"{workflow_run.head_branch}"},
-		"release": {"{action} release {release.tag_name} of {repository.full_name}: {release.name}",
-			"{release.html_url}", "{release.body}", "{repository.full_name}-{release.tag_name}", ""},
-		"ping": {"the webhook works: {zen}", "", "", "", ""},
+		title: "{repository.full_name}#{issue.number|pull_request.number}: {issue.title|pull_request.title} || " +
+			"{check_run.name|workflow_run.name} of {repository.full_name}: " +
+			"{check_run.conclusion|check_run.status|workflow_run.conclusion|workflow_run.status} || " +
+			"release {release.tag_name} of {repository.full_name}: {release.name|release.tag_name} || " +
+			"push to {ref} of {repository.full_name} || the webhook works: {zen}",
+		link: "{comment.html_url|review.html_url|issue.html_url|pull_request.html_url|check_run.html_url|" +
+			"workflow_run.html_url|release.html_url|compare}",
+		body: "{comment.path}: {comment.body} || {review.state}: {review.body} || {review.state} || " +
+			"{check_run.output.title}\n{check_run.output.summary} || {comment.body|issue.body|pull_request.body|" +
+			"check_run.output.title|workflow_run.display_title|release.body}",
+		topic: "{repository.full_name}-{issue.number|pull_request.number|check_run.pull_requests.0.number|" +
+			"workflow_run.pull_requests.0.number|check_run.check_suite.head_branch|workflow_run.head_branch|" +
+			"release.tag_name|ref}",
+		branch: "{pull_request.base.ref|check_run.check_suite.head_branch|workflow_run.head_branch|ref}",
 	},
 	groupconfig.HookGitLab: {
-		"issue": {"{object_attributes.action} issue {project.path_with_namespace}#{object_attributes.iid}: " +
-			"{object_attributes.title}", "{object_attributes.url}", "{object_attributes.description}",
-			"{project.path_with_namespace}-{object_attributes.iid}", ""},
-		"merge_request": {"{object_attributes.action} merge request " +
-			"{project.path_with_namespace}!{object_attributes.iid}: {object_attributes.title}",
-			"{object_attributes.url}", "{object_attributes.description}",
-			"{project.path_with_namespace}-mr{object_attributes.iid}", "{object_attributes.target_branch}"},
-		"note": {"comment on {project.path_with_namespace}: {merge_request.title|issue.title|commit.title}",
-			"{object_attributes.url}", "{object_attributes.note}",
-			"{project.path_with_namespace}-mr{merge_request.iid}|" +
-				"{project.path_with_namespace}-{issue.iid|commit.id}", ""},
-		"push": {"push to {ref} of {project.path_with_namespace}", "{project.web_url}", "",
-			"{project.path_with_namespace}-{ref}", "{ref}"},
-		"pipeline": {"pipeline {object_attributes.id} of {project.path_with_namespace}: {object_attributes.status}",
-			"{object_attributes.url}", "{commit.title}", "{project.path_with_namespace}-mr{merge_request.iid}|" +
-				"{project.path_with_namespace}-{object_attributes.ref}", "{object_attributes.ref}"},
+		title: "pipeline {object_attributes.id} of {project.path_with_namespace}: {object_attributes.status} || " +
+			"{project.path_with_namespace} {object_attributes.iid|merge_request.iid|issue.iid}: " +
+			"{object_attributes.title|merge_request.title|issue.title} || comment on " +
+			"{project.path_with_namespace}: {commit.title} || push to {ref} of {project.path_with_namespace}",
+		link: "{object_attributes.url|project.web_url}",
+		body: "{object_attributes.note|object_attributes.description|commit.title}",
+		topic: "{project.path_with_namespace}-merge_request-{merge_request.iid} || " +
+			"{project.path_with_namespace}-issue-{issue.iid} || " +
+			"{project.path_with_namespace}-{object_attributes.ref|ref|commit.id} || " +
+			"{project.path_with_namespace}-{object_kind}-{object_attributes.iid}",
+		branch: "{object_attributes.target_branch|object_attributes.ref|ref}",
 	},
-	groupconfig.HookStripe: {
-		"": {"{data.object.object} {data.object.id}", "", "{data.object.description}", "{data.object.id}", ""},
-	},
+	groupconfig.HookStripe: {title: "{data.object.object} {data.object.id}", body: "{data.object.description}",
+		topic: "{data.object.id}"},
 }
 
-const githubPull = "{repository.full_name}-{pull_request.number}"
-
-// render makes a delivery readable.
-func render(name string, h groupconfig.Hook, event string, payload any) rendered {
-	known := shapes[h.Kind]
-	base, _, _ := strings.Cut(event, ".")
-	s, ok := known[base]
-	if !ok {
-		s, ok = known[""]
-	}
-	text := strings.TrimSuffix("Webhook "+name+": "+event, ": ")
-	add := func(before, line string) {
-		if line = oneLine(line); line != "" {
-			text += "\n" + before + line
+// render makes a delivery readable. raw is the payload as it came.
+func render(h *hooks.Found, event string, payload any, raw []byte) rendered {
+	s := shapes[h.Kind]
+	text := strings.TrimSuffix("Webhook "+h.Name+": "+event, ": ")
+	r := rendered{login: fill("{sender.login|user.username|user_username}", payload),
+		branch: strings.TrimPrefix(fill(s.branch, payload), "refs/heads/")}
+	r.topic = topicName(strings.ReplaceAll(cmp.Or(h.Topic, fill(s.topic, payload)), "refs/heads/", ""))
+	title := fill(s.title, payload)
+	if title == "" {
+		var pretty bytes.Buffer
+		if json.Indent(&pretty, raw, "", "  ") != nil { // not JSON, shown as it came
+			pretty.Write(raw)
 		}
-	}
-	r := rendered{login: fill("{sender.login|user.username|user_username}", payload)}
-	if h.Kind == groupconfig.HookGitHub || h.Kind == groupconfig.HookGitLab {
-		r.branch = strings.TrimPrefix(fill(s.branch, payload), "refs/heads/")
-	}
-	if r.topic = fill(s.topic, payload); h.Topic != "" {
-		r.topic = h.Topic
-	}
-	r.topic = topicName(strings.ReplaceAll(r.topic, "refs/heads/", ""))
-	if !ok {
-		r.text = text + fenced(pretty(payload), maxJSON)
+		r.text = text + fenced(pretty.String(), maxJSON)
 		return r
 	}
-	add("", fill(s.title, payload))
-	if h.Kind == groupconfig.HookStripe {
-		add("amount: ", amount(payload))
-		add("status: ", fill("{data.object.status}", payload))
+	add := func(before, line string) {
+		if line = plaintext.Line(line); line != "" {
+			text += "\n" + before + cut(line, maxTitle)
+		}
 	}
+	add("", title)
+	add("amount: ", amount(payload))
+	add("status: ", fill("{data.object.status}", payload))
 	add("by ", r.login)
 	add("", fill(s.link, payload))
-	body := fill(s.body, payload)
-	if base == "push" {
-		body = commits(payload)
-	}
-	r.text = text + fenced(body, maxBody)
+	r.text = text + fenced(cmp.Or(fill(s.body, payload), commits(payload)), maxBody)
 	return r
 }
 
@@ -135,11 +108,7 @@ var placeholder = regexp.MustCompile(`\{[^}]*\}`)
 // fill replaces the paths in a text by the payload's values. It returns the first alternative whose values are all
 // there, "" if there is none.
 func fill(text string, payload any) string {
-	depth := 0
-	for alternative := range strings.FieldsFuncSeq(text, func(c rune) bool { // bars outside of braces
-		depth += strings.Count("{", string(c)) - strings.Count("}", string(c))
-		return c == '|' && depth == 0
-	}) {
+	for alternative := range strings.SplitSeq(text, " || ") {
 		whole := true
 		filled := placeholder.ReplaceAllStringFunc(alternative, func(paths string) string {
 			for p := range strings.SplitSeq(paths[1:len(paths)-1], "|") {
@@ -155,14 +124,6 @@ func fill(text string, payload any) string {
 		}
 	}
 	return ""
-}
-
-// oneLine makes a text a line of its own, whatever is in it.
-func oneLine(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(c rune) bool {
-		return unicode.IsSpace(c) || unicode.IsControl(c) || unicode.Is(unicode.Cf, c)
-	}), " ")
-	return cut(text, maxTitle)
 }
 
 func cut(text string, limit int) string {
@@ -182,18 +143,6 @@ func fenced(text string, limit int) string {
 		fence += "`"
 	}
 	return "\n" + fence + "\n" + shown + "\n" + fence
-}
-
-func pretty(payload any) string {
-	if text, ok := payload.(string); ok { // which was no JSON
-		return text
-	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(payload) // it was decoded from JSON
-	return b.String()
 }
 
 // commits lists those of a push, a line each.

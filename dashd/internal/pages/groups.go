@@ -9,6 +9,7 @@ import (
 	"arizuko/pkg/egress"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/hooks"
 	"arizuko/pkg/msg"
 )
 
@@ -58,13 +59,13 @@ type AgentChoice struct {
 
 // Hook is one hook with its last deliveries.
 type Hook struct {
-	groupconfig.Hook
-	ID, Name, Folder, JID, URL string   // ID is the end of the address
-	Samples                    []string // events of test deliveries
-	Lines                      []*msg.Message
-	Next                       string // address of older ones
-	Refusals                   []rows.HookRefusal
-	Now                        int64
+	hooks.Found
+	ID, URL  string   // ID is the end of the address
+	Samples  []string // events of test deliveries
+	Lines    []*msg.Message
+	Next     string // address of older ones
+	Refusals []rows.HookRefusal
+	Now      int64
 }
 
 // sessionID is the beginning of a session's id.

@@ -12,6 +12,7 @@ import (
 	"arizuko/pkg/egress"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/hooks"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -131,7 +132,7 @@ func groupSamples() []sample {
 			return pages.Hook{Now: now, ID: "main.k3q5", Samples: []string{"push"}}
 		}},
 		{name: "hook-off", template: "hook.html", section: "/groups", data: func(now int64) any {
-			return pages.Hook{Now: now, Hook: groupconfig.Hook{Off: true}, Next: "/hooks/main.k3q5?before=8"}
+			return pages.Hook{Now: now, Found: hooks.Found{Hook: groupconfig.Hook{Off: true}}, Next: "/hooks/main.k3q5?before=8"}
 		}},
 		{name: "egress", template: "egress.html", section: "/egress", data: sampleEgress},
 		{name: "no-egress", template: "egress.html", section: "/egress", data: func(now int64) any {
@@ -147,10 +148,10 @@ func groupSamples() []sample {
 
 func sampleHook(now int64) any {
 	return pages.Hook{
-		Now: now, ID: "acme/eng.k3q5v7x2m4n6p8r1k3q5v7x2m4", Name: "ci", Folder: "acme/eng", JID: "hook:acme/eng.k3q5v7x2m4n6p8r1k3q5v7x2m4", Samples: []string{"check_run", "issues", "push"},
+		Now: now, ID: "acme/eng.k3q5v7x2m4n6p8r1k3q5v7x2m4", Samples: []string{"check_run", "issues", "push"},
 		URL: "https://bot.example.com/hook/acme/eng.k3q5v7x2m4n6p8r1k3q5v7x2m4",
-		Hook: groupconfig.Hook{Kind: groupconfig.HookHMAC, Header: "X-Signature", To: "slack:C0ABC", Thread: "1733.5", Events: []string{"issues.opened", "check_run.completed"}, Branches: []string{"main", "release/*"},
-			Only: map[string]string{"check_run.conclusion": "failure"}, Ignore: []string{"acme-bot"}, QuietMS: 90_000},
+		Found: hooks.Found{Name: "ci", Folder: "acme/eng", JID: "hook:acme/eng.k3q5v7x2m4n6p8r1k3q5v7x2m4", Hook: groupconfig.Hook{Kind: groupconfig.HookHMAC, Header: "X-Signature", To: "slack:C0ABC", Thread: "1733.5", Events: []string{"issues.opened", "check_run.completed"}, Branches: []string{"main", "release/*"},
+			Only: map[string]string{"check_run.conclusion": "failure"}, Ignore: []string{"acme-bot"}, QuietMS: 90_000}},
 		Lines: []*msg.Message{
 			{ID: 84_312, TurnID: 411, ReceivedAt: now - 90_000, Disposition: msg.Routed, Reason: msg.ReasonAddress, Content: "check_run.completed in acme/engineering-builds-and-releases: nightly failed on main, see https://github.com/acme/engineering-builds-and-releases/runs/1733"},
 			{ID: 84_311, ReceivedAt: now - 100_000, Disposition: msg.Observed, Reason: msg.ReasonHookFilter, Content: "push to dev by ada", Error: "branch dev"},

@@ -50,7 +50,7 @@ func TestHooks_Deliveries_AnsweredInTheTopicOfTheirIssue(t *testing.T) {
 		if again, err := h.Deliver("issues", fmt.Sprint("delivery-", i), body); err != nil || again.ID != r.ID || again.State != "repeated" {
 			t.Errorf("the same delivery again: %+v, %v; want row %d", again, err, r.ID)
 		}
-		title := fmt.Sprintf("opened issue octo-org/hello-world#%d: %s\nby octocat\n", delivery.number, delivery.text)
+		title := fmt.Sprintf("octo-org/hello-world#%d: %s\nby octocat\n", delivery.number, delivery.text)
 		if answer := f.Answer(r.ID); !strings.HasPrefix(answer, "You said: Webhook ci: issues.opened\n"+title) {
 			t.Errorf("%q is answered with %q", delivery.text, answer)
 		}

@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"reflect"
-
-	"github.com/go-chi/chi/v5"
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
@@ -31,7 +28,7 @@ func (a *API) listGroups(r *http.Request) (*httpx.Answer, error) {
 }
 
 func (a *API) getGroup(r *http.Request) (*httpx.Answer, error) {
-	folder := folderOf(r)
+	folder := httpx.Rest(r)
 	g, err := a.Store.Group(r.Context(), folder)
 	err = a.unreadable(err)
 	return answer(http.StatusOK, g, orNoGroup(folder, g != nil, err))
@@ -69,7 +66,7 @@ func (a *API) addGroup(r *http.Request) (*httpx.Answer, error) {
 }
 
 func (a *API) replaceGroup(r *http.Request) (*httpx.Answer, error) {
-	g, err := decodeGroup(r, folderOf(r))
+	g, err := decodeGroup(r, httpx.Rest(r))
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +97,7 @@ func (a *API) changeGroup(r *http.Request, folder string, change func(msg.Group)
 }
 
 func (a *API) deleteGroup(r *http.Request) (*httpx.Answer, error) {
-	folder := folderOf(r)
+	folder := httpx.Rest(r)
 	err := a.write(r.Context(), func(tx *store.Tx) error {
 		found, err := rows.DeleteGroup(tx, folder)
 		if err = orNoGroup(folder, found, err); err != nil {
@@ -157,15 +154,6 @@ func decodeGroup(r *http.Request, folder string) (msg.Group, error) {
 		return g, badRequest(err)
 	}
 	return g, nil
-}
-
-// folderOf returns the folder in the path, whose slashes may be escaped.
-func folderOf(r *http.Request) string {
-	folder := chi.URLParam(r, "*")
-	if plain, err := url.PathUnescape(folder); err == nil {
-		return plain
-	}
-	return folder
 }
 
 func orNoGroup(folder string, found bool, err error) error {

@@ -8,10 +8,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
-
-	"github.com/go-chi/chi/v5"
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/groupconfig"
@@ -32,55 +29,45 @@ func (a *API) addHook(r *http.Request) (*httpx.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.Hook.ID = groupconfig.NewHookID()
-	added := a.added(n.Folder+"."+n.Hook.ID, n.Hook.Kind, n.Secret)
 	if to := n.Hook.To; to != "" && !a.Loader.Table().Routed(to, "", n.Folder) {
 		return nil, apierr.New(apierr.BadRequest,
 			"no route leads from %.200s to %.200s: answers go to a chat of the group", to, n.Folder)
 	}
-	err = a.changeHook(r, n.Folder, n.Name, &n.Hook, func(g msg.Group) error {
-		if c, _ := groupconfig.Parse(g.Config); c.Hooks[n.Name].ID != "" {
-			return apierr.New(apierr.Conflict, "group %s has a hook %.80s already", g.Folder, n.Name)
-		}
-		return nil
-	}, func() error { return a.setSecret(n.Hook.ID, cmp.Or(n.Secret, added.Secret), 0) })
+	n.Hook.ID = groupconfig.NewHookID()
+	var added *routeapi.HookAdded
+	err = a.changeHook(r, n.Folder, n.Name, &n.Hook, func() (err error) {
+		added, err = a.setSecret(n.Folder+"."+n.Hook.ID, n.Hook, n.Secret, 0)
+		return err
+	})
 	return answer(http.StatusCreated, added, err)
 }
 
-// added describes a hook to its operator: with a new secret, unless one is given.
-func (a *API) added(id string, kind groupconfig.HookKind, given string) routeapi.HookAdded {
-	h := routeapi.HookAdded{ID: id, URL: a.Dashd.Public + hookPath(id)}
+// setSecret gives a hook a secret: a new one, unless one is given. id is the end of the hook's address.
+func (a *API) setSecret(id string, h groupconfig.Hook, given string, overlap time.Duration) (*routeapi.HookAdded,
+	error) {
+	added := routeapi.HookAdded{ID: id, URL: a.Dashd.Public + hookPath(id)}
 	if given == "" {
-		h.Secret = hooks.NewSecret(kind)
+		added.Secret = hooks.NewSecret(h.Kind)
 	}
-	return h
+	return &added, hooks.SetSecret(a.Data, h.ID, cmp.Or(given, added.Secret), overlap, a.Now())
 }
 
 func hookPath(id string) string { return (&url.URL{Path: "/hook/" + id}).EscapedPath() }
 
-func (a *API) setSecret(id, secret string, overlap time.Duration) error {
-	if err := hooks.CheckSecret(secret); err != nil {
-		return badRequest(err)
-	}
-	return hooks.SetSecret(a.Data, id, secret, overlap, a.Now())
-}
-
-// changeHook sets a hook of a group, or removes it if it is nil. It calls before first, and then once the new config
-// has no mistakes.
-func (a *API) changeHook(r *http.Request, folder, name string, h *groupconfig.Hook, before func(msg.Group) error,
-	then func() error) error {
+// changeHook adds a hook to a group, or removes it if it is nil. It calls then once the new config has no mistakes.
+func (a *API) changeHook(r *http.Request, folder, name string, h *groupconfig.Hook, then func() error) error {
 	_, err := a.changeGroup(r, folder, func(g msg.Group) (msg.Group, error) {
+		if c, _ := groupconfig.Parse(g.Config); h != nil && c.Hooks[name].ID != "" {
+			return g, apierr.New(apierr.Conflict, "group %s has a hook %.80s already", folder, name)
+		}
 		patch, err := json.Marshal(map[string]any{"hooks": map[string]any{name: h}})
 		if err == nil {
-			err = before(g)
+			g.Config, err = mergePatch(g.Config, patch)
+		}
+		if err == nil {
+			err = routing.CheckGroup(g)
 		}
 		if err != nil {
-			return g, err
-		}
-		if g.Config, err = mergePatch(g.Config, patch); err != nil {
-			return g, err
-		}
-		if err := routing.CheckGroup(g); err != nil {
 			return g, badRequest(err)
 		}
 		return g, then()
@@ -89,32 +76,19 @@ func (a *API) changeHook(r *http.Request, folder, name string, h *groupconfig.Ho
 }
 
 // hookOf finds a hook by the end of its address.
-func (a *API) hookOf(ctx context.Context, id string) (folder, name string, h groupconfig.Hook, err error) {
-	folder = msg.AddressedFolder(msg.PlatformHook + ":" + id)
-	g, err := a.Store.Group(ctx, folder)
-	if err != nil {
-		return "", "", h, a.unreadable(err)
-	}
-	ok := g != nil
-	if ok {
-		name, h, ok = groupconfig.ReadHook(g.Config, strings.TrimPrefix(id, folder+"."))
-	}
-	if !ok {
+func (a *API) hookOf(ctx context.Context, id string) (*hooks.Found, error) {
+	h, err := hooks.Find(ctx, a.Store.Reader, id)
+	if err == nil && h == nil {
 		err = apierr.New(apierr.NotFound, "there is no hook %.300q", id)
 	}
-	return folder, name, h, err
+	return h, a.unreadable(err)
 }
 
 // deleteHook removes a hook with its secret.
 func (a *API) deleteHook(r *http.Request) (*httpx.Answer, error) {
-	id := chi.URLParam(r, "*")
-	if plain, err := url.PathUnescape(id); err == nil {
-		id = plain
-	}
-	folder, name, h, err := a.hookOf(r.Context(), id)
+	h, err := a.hookOf(r.Context(), httpx.Rest(r))
 	if err == nil {
-		err = a.changeHook(r, folder, name, nil, func(msg.Group) error { return nil },
-			func() error { return hooks.RemoveSecrets(a.Data, h.ID) })
+		err = a.changeHook(r, h.Folder, h.Name, nil, func() error { return hooks.RemoveSecrets(a.Data, h.ID) })
 	}
 	return answer(http.StatusNoContent, nil, err)
 }
@@ -125,7 +99,7 @@ func (a *API) replaceSecret(r *http.Request) (*httpx.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, name, h, err := a.hookOf(r.Context(), c.ID)
+	h, err := a.hookOf(r.Context(), c.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -133,12 +107,12 @@ func (a *API) replaceSecret(r *http.Request) (*httpx.Answer, error) {
 	if overlap < 0 || overlap > maxOverlap {
 		return nil, apierr.New(apierr.BadRequest, "overlap_seconds must be from 0 to %.0f", maxOverlap.Seconds())
 	}
-	changed := a.added(c.ID, h.Kind, c.Secret)
-	err = a.write(r.Context(), func(tx *store.Tx) error {
-		if err := a.audit(r).put(tx, "replace hook secret", "%s of %s", name, folder); err != nil {
-			return err
+	var changed *routeapi.HookAdded
+	err = a.write(r.Context(), func(tx *store.Tx) (err error) {
+		if err = a.audit(r).put(tx, "replace hook secret", "%s of %s", h.Name, h.Folder); err == nil {
+			changed, err = a.setSecret(c.ID, h.Hook, c.Secret, overlap)
 		}
-		return a.setSecret(h.ID, cmp.Or(c.Secret, changed.Secret), overlap)
+		return err
 	})
 	return answer(http.StatusOK, changed, err)
 }
@@ -149,7 +123,7 @@ func (a *API) testHook(r *http.Request) (*httpx.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, _, h, err := a.hookOf(r.Context(), c.ID)
+	h, err := a.hookOf(r.Context(), c.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -166,13 +140,21 @@ func (a *API) testHook(r *http.Request) (*httpx.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Header = hooks.Sign(h, secrets[0], event, "test-"+rand.Text(), body, a.Now())
+	req.Header = hooks.Sign(h.Hook, secrets[0], event, "test-"+rand.Text(), body, a.Now())
 	res, err := a.Dashd.Client.HTTP.Do(req)
 	if err != nil {
 		return nil, apierr.New(apierr.Unavailable, "dashd does not answer: %w", err)
 	}
 	defer res.Body.Close()
-	tested := routeapi.HookTested{Event: event, Status: res.StatusCode}
-	_ = json.NewDecoder(res.Body).Decode(&tested) // another program's answer says nothing
-	return answer(http.StatusOK, tested, nil)
+	var answered struct {
+		routeapi.HookTested
+		Error struct{ Message string }
+	}
+	_ = json.NewDecoder(res.Body).Decode(&answered) // another program's answer says nothing
+	if res.StatusCode != http.StatusAccepted {
+		return nil, apierr.New(apierr.Conflict, "dashd refused the test delivery with %d: %s", res.StatusCode,
+			answered.Error.Message)
+	}
+	answered.Event = event
+	return answer(http.StatusOK, answered.HookTested, nil)
 }

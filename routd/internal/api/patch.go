@@ -17,7 +17,7 @@ func (a *API) patchGroup(r *http.Request) (*httpx.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.changeGroup(r, folderOf(r), func(g msg.Group) (_ msg.Group, err error) {
+	return a.changeGroup(r, httpx.Rest(r), func(g msg.Group) (_ msg.Group, err error) {
 		if patch.Name != nil {
 			g.Name = *patch.Name
 		}

@@ -16,14 +16,9 @@ import (
 
 // hooks shows the webhooks of the group, or adds one whose answers go to this chat. Its secret is not for chats.
 func (c *choice) hooks(ctx context.Context) (string, error) {
-	how := fmt.Sprintf("Operators add one with %s; the kinds are %s.",
-		msg.CommandIn(c.chat, msg.CommandHooks+" KIND NAME"), words(groupconfig.HookKinds()))
-	if c.wanted == "" {
-		return c.listHooks() + how, nil
-	}
 	kind, name, ok := strings.Cut(c.wanted, " ")
 	if !ok {
-		return how, nil
+		return c.listHooks(), nil
 	}
 	add := routeapi.NewHook{Folder: c.folder, Name: strings.TrimSpace(name),
 		Hook: groupconfig.Hook{Kind: groupconfig.HookKind(strings.ToLower(kind)), To: c.chat, Thread: c.thread}}
@@ -37,26 +32,18 @@ func (c *choice) hooks(ctx context.Context) (string, error) {
 }
 
 func (c *choice) listHooks() string {
-	if len(c.own.Hooks) == 0 {
-		return "This group has no webhooks. "
-	}
 	var b strings.Builder
-	b.WriteString("The webhooks of this group:\n")
+	b.WriteString("The webhooks of this group:")
 	for _, name := range slices.Sorted(maps.Keys(c.own.Hooks)) {
-		h := c.own.Hooks[name]
-		fmt.Fprintf(&b, "- %s: %s", name, h.Kind)
-		if h.Off {
+		fmt.Fprintf(&b, "\n- %s: %s", name, c.own.Hooks[name].Kind)
+		if c.own.Hooks[name].Off {
 			b.WriteString(", off")
 		}
-		b.WriteByte('\n')
 	}
+	if len(c.own.Hooks) == 0 {
+		b.WriteString(" none yet.")
+	}
+	fmt.Fprintf(&b, "\nOperators add one with %s; the kinds are %s.",
+		msg.CommandIn(c.chat, msg.CommandHooks+" KIND NAME"), strings.Trim(fmt.Sprint(groupconfig.HookKinds()), "[]"))
 	return b.String()
-}
-
-func words(kinds []groupconfig.HookKind) string {
-	all := make([]string, len(kinds))
-	for i, kind := range kinds {
-		all[i] = string(kind)
-	}
-	return strings.Join(all, ", ")
 }
