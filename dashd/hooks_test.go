@@ -55,9 +55,16 @@ func TestHooks_Add_SecretIsShownOnceAndKeptNowhere(t *testing.T) {
 	if body := b.must(200, "GET", hookURL, "").body; strings.Contains(body, made) {
 		t.Error("the secret is shown again")
 	}
+	form.Set("kind", "hmac")
+	form.Set("header", "X-Signature")
+	form.Set("prefix", "sha256=")
+	b.form("/hooks", form)
+	if got := d.asked("POST"); len(got) != 2 || !strings.Contains(got[1], `"kind":"hmac"`) || !strings.Contains(got[1], `"header":"X-Signature","prefix":"sha256="`) {
+		t.Errorf("routd was asked %s", got)
+	}
 	d.refuse(apierr.BadRequest, "no route leads from <b> to main")
 	refused := b.submit("/hooks", form).body
-	contains(t, refused, "no route leads from &lt;b&gt; to main", `name="hook" value=" ci "`, `value="slack:C0ABC" list`, `value="issues.opened, check_*"`)
+	contains(t, refused, "no route leads from &lt;b&gt; to main", `name="hook" value=" ci "`, `value="slack:C0ABC" list`, `value="issues.opened, check_*"`, `<option selected>hmac</option>`, `name="header" value="X-Signature"`, `name="prefix" value="sha256="`)
 	s.stop()
 	if strings.Contains(s.log.String(), made) {
 		t.Errorf("the secret is in the log: %s", s.log)

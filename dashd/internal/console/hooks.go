@@ -27,7 +27,7 @@ func hookPath(id string) string { return (&url.URL{Path: "/hooks/" + id}).String
 func (c hookPages) add(r *http.Request) (next, notice string, err error) {
 	field := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }
 	n := routeapi.NewHook{Folder: field("folder"), Name: field("hook"), Hook: groupconfig.Hook{
-		Kind: groupconfig.HookKind(field("kind")), To: field("to"),
+		Kind: groupconfig.HookKind(field("kind")), To: field("to"), Header: field("header"), Prefix: field("prefix"),
 		Events: strings.FieldsFunc(field("events"), func(c rune) bool { return c == ',' || c == ' ' }),
 	}}
 	var added routeapi.HookAdded

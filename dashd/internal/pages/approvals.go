@@ -43,7 +43,10 @@ func decider(by string) string {
 }
 
 // kindWords words the kind of a chat.
-func kindWords(kind msg.ChatKind) string {
+func kindWords(kind msg.ChatKind, jid string) string {
+	if msg.FamilyOf(jid) == msg.PlatformHook {
+		return "webhook"
+	}
 	return cmp.Or(map[msg.ChatKind]string{
 		msg.ChatDM: "direct chat", msg.ChatGroup: "group chat", msg.ChatChannel: "channel", msg.ChatWeb: "web chat",
 		msg.ChatInternal: "between groups",
