@@ -8,6 +8,8 @@ import (
 	"reflect"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/hooks"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
@@ -98,9 +100,14 @@ func (a *API) changeGroup(r *http.Request, folder string, change func(msg.Group)
 
 func (a *API) deleteGroup(r *http.Request) (*httpx.Answer, error) {
 	folder := httpx.Rest(r)
+	var own groupconfig.Config
 	err := a.write(r.Context(), func(tx *store.Tx) error {
-		found, err := rows.DeleteGroup(tx, folder)
-		if err = orNoGroup(folder, found, err); err != nil {
+		g, err := tx.Group(r.Context(), folder)
+		if err = orNoGroup(folder, g != nil, err); err != nil {
+			return err
+		}
+		own, _ = groupconfig.Parse(g.Config) // it need not be valid any more
+		if _, err := rows.DeleteGroup(tx, folder); err != nil {
 			return err
 		}
 		if err := checkUnused(r.Context(), tx, folder); err != nil {
@@ -108,6 +115,11 @@ func (a *API) deleteGroup(r *http.Request) (*httpx.Answer, error) {
 		}
 		return a.audit(r).put(tx, "delete group", "%s", folder)
 	})
+	for _, h := range own.Hooks {
+		if err == nil {
+			err = hooks.RemoveSecrets(a.Data, h.ID)
+		}
+	}
 	return answer(http.StatusNoContent, nil, err)
 }
 

@@ -64,6 +64,11 @@ func TestHooks_Added_Tested_Rotated_Removed(t *testing.T) {
 	if got := f.secrets(t, h); got != nil {
 		t.Errorf("secrets %q are left", got)
 	}
+	h = f.added(t, `{"folder":"acme/eng","name":"ci","hook":{"kind":"github"}}`)
+	f.must(t, 204, "DELETE", "/v1/groups/acme/eng", "")
+	if got := f.secrets(t, h); got != nil {
+		t.Errorf("secrets %q are left of a group that was deleted", got)
+	}
 	if strings.Contains(f.log.String(), h.Secret) {
 		t.Error("the log has the secret")
 	}
