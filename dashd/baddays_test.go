@@ -122,6 +122,7 @@ type badPeer struct {
 
 func badPeers() map[string]badPeer {
 	wrong := "The program that answers is not %s, or it is broken"
+	large := []byte(`{"text":"` + strings.Repeat("x", 10<<20) + `"}`) // made once: the calls run side by side
 	return map[string]badPeer{
 		"down": {nil, "%s does not answer: start it", "%s does not answer: start it"},
 		"hangs": {func(_ http.ResponseWriter, r *http.Request) {
@@ -131,7 +132,7 @@ func badPeers() map[string]badPeer {
 		"500 without words": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, wrong, wrong},
 		"HTML":              {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html><b>hello</b>")) }, wrong, wrong},
 		"10 MB": {func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`{"text":"` + strings.Repeat("x", 10<<20) + `"}`))
+			_, _ = w.Write(large)
 		}, wrong, wrong},
 		"disk full": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusServiceUnavailable)

@@ -129,7 +129,7 @@ func (rc *Receiver) receive(w http.ResponseWriter, r *http.Request) (id int64, s
 	if err := rc.verify(r, h, limits, body); err != nil {
 		return 0, "", err
 	}
-	if !limits.Allow() {
+	if !limits.AllowN(rc.Now(), 1) {
 		return 0, "", errTooMany
 	}
 	d, err := newDelivery(h, r.Header, body)
@@ -181,7 +181,7 @@ func (rc *Receiver) verify(r *http.Request, h *hooks.Found, limits *limits, body
 		return nil
 	}
 	rc.Log.Warn("delivery refused", "chat", h.JID, "reason", err.Error())
-	if limits.refusals.Allow() {
+	if limits.refusals.AllowN(now, 1) {
 		failed := rc.Store.Write(r.Context(), func(tx *store.Tx) error {
 			return rows.PutHookRefusal(tx, h.JID, err.Error(), now.UnixMilli())
 		})
