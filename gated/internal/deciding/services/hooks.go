@@ -33,7 +33,7 @@ func (c *choice) hooks(ctx context.Context) (string, error) {
 
 func (c *choice) listHooks() string {
 	var b strings.Builder
-	b.WriteString("The webhooks of this group:")
+	b.WriteString("This group has these webhooks:")
 	for _, name := range slices.Sorted(maps.Keys(c.own.Hooks)) {
 		fmt.Fprintf(&b, "\n- %s: %s", name, c.own.Hooks[name].Kind)
 		if c.own.Hooks[name].Off {
@@ -41,7 +41,8 @@ func (c *choice) listHooks() string {
 		}
 	}
 	if len(c.own.Hooks) == 0 {
-		b.WriteString(" none yet.")
+		b.Reset()
+		b.WriteString("This group has no webhooks.")
 	}
 	fmt.Fprintf(&b, "\nOperators add one with %s; the kinds are %s.",
 		msg.CommandIn(c.chat, msg.CommandHooks+" KIND NAME"), strings.Trim(fmt.Sprint(groupconfig.HookKinds()), "[]"))
