@@ -20,6 +20,7 @@ const (
 	Framed     Point = "framed"     // an agent has answered, the answer is not stored yet
 	Exited     Point = "exited"     // an agent's process has ended, not recorded yet
 	Recovering Point = "recovering" // agents of the previous gated are killed, their turns not requeued yet
+	Restored   Point = "restored"   // the files of a turn are as before it, its rows not yet
 	Checkpoint Point = "checkpoint" // the write-ahead log is copied, not restarted yet
 	Answering  Point = "answering"  // routd has decided where rows go, not answered yet
 	Delivered  Point = "delivered"  // routd has read delivery changes, not applied them yet
@@ -85,6 +86,17 @@ const (
 	EndPreview     Verb = "end-preview"   // a preview is removed, or lost
 	PutReceipt     Verb = "put-receipt"   // a request of an agent, which is asked about or going to be sent
 	EndReceipt     Verb = "end-receipt"   // it is going to be sent, or has ended
+	PutUndo        Verb = "put-undo"      // a turn is going to be taken back
+	EndUndo        Verb = "end-undo"      // it is taken back, or was refused
+)
+
+// Points of a group's files, when a turn begins or ends and when it is taken back.
+const (
+	UndoScanned Point = "undo-scanned" // the folder is compared with its last state, the difference not stored yet
+	UndoStaged  Point = "undo-staged"  // the files are written beside, the journal is not
+	UndoBegun   Point = "undo-begun"   // the journal is written, no file is changed yet
+	UndoMoving  Point = "undo-moving"  // a file is going to be changed
+	UndoMoved   Point = "undo-moved"   // all files are changed, that is not stored yet
 )
 
 // The verbs of the transcription of an audio file.
@@ -102,9 +114,10 @@ func (v Verb) After() Point { return Point(v) + ".after" }
 // All lists every point.
 func All() []Point {
 	all := []Point{
-		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Checkpoint, Answering, Delivered, Received,
+		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Restored, Checkpoint, Answering, Delivered, Received,
 		Sending, Sent, Pressed, Connected, Requested,
 		Previewing, Previewed, Unshown, Transcribing, Transcribed,
+		UndoScanned, UndoStaged, UndoBegun, UndoMoving, UndoMoved,
 	}
 	for _, v := range []Verb{
 		PutMessage, Decide, PutTurn, TakeTurn, StartRun, RecordProcess, AnswerTurn, EndTurn, RequeueTurn, EndRun,
@@ -112,7 +125,7 @@ func All() []Point {
 		ChangeContent,
 		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp, PutToolCall, FireReminder, PutBroadcast, PutVote,
 		EndPoll, PutProgress, PutAsk, AnswerAsk, ExpireAsk,
-		BeginPreview, KeepPreview, EndPreview, HoldTranscript, EndTranscript, PutReceipt, EndReceipt,
+		BeginPreview, KeepPreview, EndPreview, HoldTranscript, EndTranscript, PutReceipt, EndReceipt, PutUndo, EndUndo,
 	} {
 		all = append(all, v.Before(), v.After())
 	}

@@ -1,0 +1,159 @@
+package snapshots
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a path names.
+const (
+	absent int64 = iota
+	file
+	folder
+	link
+	other // a socket, a pipe or a device; walks leave it out
+)
+
+// Reasons why a file is not kept, or a change not covered.
+const (
+	tooBig       = "too big"
+	overQuota    = "no room left in UNDO_QUOTA"
+	unreadable   = "unreadable"
+	notYet       = "not copied yet when the turn began"
+	beingWritten = "was being written"
+	tooDeep      = "too many folders deep"
+	diskFull     = "the disk was full"
+	overlap      = "changed while another conversation was running in the folder"
+	gap          = "changed by others between two attempts of the turn"
+	tooMany      = "the folder has too many files"
+	notCompared  = "the folder could not be compared with its earlier state"
+	damaged      = "the kept copy is damaged"
+)
+
+// entry is the state of a path. The zero value means that nothing is there.
+type entry struct {
+	kind, mode, uid, gid, size, mtime int64 // mode has no file's setuid bits: root must not make such files
+	ctime, inode, links               int64 // a ctime of 0 is an unknown one
+
+	content string // the hash of a file's content, or the target of a link; "" if it is not known
+	why     string // why it is not kept
+}
+
+// untouched reports whether two entries have the same metadata: then the content is the same, too.
+func (e entry) untouched(as entry) bool {
+	e.content, e.why, as.content, as.why = "", "", "", ""
+	return e == as && e.ctime != 0
+}
+
+// same reports whether restoring one entry over the other would change nothing.
+func (e entry) same(as entry) bool {
+	return e.kind == as.kind && e.mode == as.mode && (e.kind == absent || e.kind == folder || e.untouched(as) ||
+		e.content != "" && e.content == as.content)
+}
+
+// statAt returns the entry of a name in an open folder, without its content, and the file system that it is on. That is
+// 0 if something is mounted there. Without a name it is the entry of the open file itself.
+func statAt(dir int, name string) (e entry, system uint64, err error) {
+	flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
+	if name == "" {
+		flags |= unix.AT_EMPTY_PATH // slower
+	}
+	var st unix.Statx_t
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Statx(dir, name, flags, unix.STATX_BASIC_STATS, &st)
+	}
+	if err != nil {
+		return entry{}, 0, err
+	}
+	e = entry{
+		kind: other, mode: int64(st.Mode & 0o777), uid: int64(st.Uid), gid: int64(st.Gid), size: int64(st.Size),
+		mtime: st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec), ctime: st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec),
+		inode: int64(st.Ino), links: int64(st.Nlink),
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		e.kind = file
+	case unix.S_IFDIR:
+		e.kind, e.mode = folder, int64(st.Mode&0o7777)
+		e.size, e.ctime, e.links = 0, 0, 0 // these change with its content
+	case unix.S_IFLNK:
+		e.kind = link
+	}
+	if system = unix.Mkdev(st.Dev_major, st.Dev_minor); st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 && name != "" {
+		system = 0
+	}
+	return e, system, nil
+}
+
+// item is an entry with its path below the group's folder. Lists of items are sorted.
+type item struct {
+	path string
+	entry
+}
+
+func find(items []item, path string) entry {
+	at, ok := slices.BinarySearchFunc(items, path, func(i item, path string) int { return comparePaths(i.path, path) })
+	if !ok {
+		return entry{}
+	}
+	return items[at].entry
+}
+
+// change is the change of a path: what a turn did, or what a restore does.
+type change struct {
+	path          string
+	before, after entry
+	why           string // why it is not covered
+}
+
+// comparePaths orders paths as a walk meets them: a folder before its content, and that before the next name.
+func comparePaths(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		switch {
+		case a[i] == b[i]:
+		case a[i] == '/':
+			return -1
+		case b[i] == '/':
+			return 1
+		default:
+			return cmp.Compare(a[i], b[i])
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// pair visits the values of two sorted lists by path, with nil for a list that does not have the path.
+func pair[T any](as, bs []T, path func(*T) string, visit func(a, b *T)) {
+	for len(as) > 0 || len(bs) > 0 {
+		var a, b *T
+		order := cmp.Compare(len(bs), 0) - cmp.Compare(len(as), 0)
+		if order == 0 && path(&as[0]) != path(&bs[0]) {
+			order = comparePaths(path(&as[0]), path(&bs[0]))
+		}
+		if order <= 0 {
+			a, as = &as[0], as[1:]
+		}
+		if order >= 0 {
+			b, bs = &bs[0], bs[1:]
+		}
+		visit(a, b)
+	}
+}
+
+func pathOfItem(i *item) string     { return i.path }
+func pathOfChange(c *change) string { return c.path }
+
+// below reports whether a path is inside a folder.
+func below(path, folder string) bool {
+	return strings.HasPrefix(path, folder) && strings.HasPrefix(path[len(folder):], "/")
+}
+
+// agentState reports whether a path belongs to the agents' own state, which they change whenever they run.
+func agentState(path string) bool {
+	top, _, _ := strings.Cut(path, "/")
+	return strings.HasPrefix(top, ".claude.json") ||
+		slices.Contains([]string{".claude", ".codex", ".gemini", ".qwen", ".config", ".local"}, top)
+}
