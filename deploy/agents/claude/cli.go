@@ -27,15 +27,15 @@ type cli struct {
 	cost    float64 // US dollars so far
 }
 
-// startCLI starts the CLI with the session to resume, "" for none. The end of ctx terminates it.
-func startCLI(ctx context.Context, cfg *Config, session string, start agentproto.Start, stderr io.Writer) (*cli,
+// startCLI starts the CLI with the arguments that resume a session, if any. The end of ctx terminates it.
+func startCLI(ctx context.Context, cfg *Config, resume []string, start agentproto.Start, stderr io.Writer) (*cli,
 	error) {
 	mcpPath, mcpFile, err := mcpConfig(start.MCP)
 	if err != nil {
 		return nil, err
 	}
 	program, err := subprocess.Start(ctx, subprocess.Program{
-		Args: append([]string{cfg.Command}, cfg.cliArgs(session, mcpPath, start.System)...), Env: cfg.cliEnviron(),
+		Args: append([]string{cfg.Command}, cfg.cliArgs(resume, mcpPath, start.System)...), Env: cfg.cliEnviron(),
 		Files:  mcpFile,
 		Stderr: &subprocess.LastLine{Out: stderr, Redact: cfg.redact}, ExitGrace: exitGrace,
 	}, func(data []byte) (line, bool) { return readLine(data), true })

@@ -111,10 +111,10 @@ const planTools = createTask + "," + updateTask
 // maxSystem bounds the system text, in bytes: Linux takes no argument above 128 KiB.
 const maxSystem = 64 << 10
 
-// cliArgs are the CLI's arguments. session is the session to resume, "" for none; mcp is the path of
+// cliArgs are the CLI's arguments. resume are those that resume a session, if any; mcp is the path of
 // the tools' configuration, "" for none; system is added to the CLI's own system prompt. Values that could
 // begin with a dash follow an equals sign.
-func (c *Config) cliArgs(session, mcp, system string) []string {
+func (c *Config) cliArgs(resume []string, mcp, system string) []string {
 	args := []string{
 		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json", "--include-partial-messages",
 		"--permission-prompt-tool=stdio", "--permission-mode=" + c.PermissionMode, "--disallowedTools=" + disabledTools,
@@ -132,8 +132,6 @@ func (c *Config) cliArgs(session, mcp, system string) []string {
 	if system = strings.ReplaceAll(system, "\x00", ""); system != "" {
 		args = append(args, "--append-system-prompt="+agentproto.Truncate(system, maxSystem))
 	}
-	if session != "" {
-		args = append(args, "--resume="+session)
-	}
+	args = append(args, resume...)
 	return append(args, slices.DeleteFunc(slices.Clone(c.Args), func(arg string) bool { return arg == "" })...)
 }

@@ -31,24 +31,25 @@ func TestConfig_CLIArgs_OfSettings(t *testing.T) {
 		"--permission-mode=acceptEdits", "--disallowedTools=" + disabledTools, "--strict-mcp-config",
 	}
 	tests := map[string]struct {
-		environ              []string
-		session, mcp, system string
-		want                 []string // besides always
+		environ     []string
+		resume      []string
+		mcp, system string
+		want        []string // besides always
 	}{
 		"nothing": {want: []string{"--allowedTools=TaskCreate,TaskUpdate"}},
 		"all": {
 			[]string{"CLAUDE_MODEL=opus", "AGENT_MODEL=haiku", "CLAUDE_ALLOWED_TOOLS=Bash(git log *),WebFetch", "CLAUDE_ARGS=--add-dir  /srv --effort high "},
-			"s", "/dev/fd/3", "--resume=x\x00\ntwo lines",
+			[]string{"--resume=s"}, "/dev/fd/3", "--resume=x\x00\ntwo lines",
 			[]string{"--mcp-config=/dev/fd/3", "--allowedTools=Bash(git log *),WebFetch,TaskCreate,TaskUpdate,mcp__arizuko", "--model=haiku", "--append-system-prompt=--resume=x\ntwo lines", "--resume=s", "--add-dir", "/srv", "--effort", "high"},
 		},
-		"tools alone":  {nil, "", "/dev/fd/3", "", []string{"--mcp-config=/dev/fd/3", "--allowedTools=TaskCreate,TaskUpdate,mcp__arizuko"}},
-		"CLAUDE_MODEL": {[]string{"CLAUDE_MODEL=opus"}, "", "", "", []string{"--allowedTools=TaskCreate,TaskUpdate", "--model=opus"}},
-		"AGENT_MODEL":  {[]string{"AGENT_MODEL=haiku"}, "", "", "", []string{"--allowedTools=TaskCreate,TaskUpdate", "--model=haiku"}},
+		"tools alone":  {nil, nil, "/dev/fd/3", "", []string{"--mcp-config=/dev/fd/3", "--allowedTools=TaskCreate,TaskUpdate,mcp__arizuko"}},
+		"CLAUDE_MODEL": {[]string{"CLAUDE_MODEL=opus"}, nil, "", "", []string{"--allowedTools=TaskCreate,TaskUpdate", "--model=opus"}},
+		"AGENT_MODEL":  {[]string{"AGENT_MODEL=haiku"}, nil, "", "", []string{"--allowedTools=TaskCreate,TaskUpdate", "--model=haiku"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			cfg := load(t, tt.environ...)
-			if diff := cmp.Diff(append(slices.Clone(always), tt.want...), cfg.cliArgs(tt.session, tt.mcp, tt.system)); diff != "" {
+			if diff := cmp.Diff(append(slices.Clone(always), tt.want...), cfg.cliArgs(tt.resume, tt.mcp, tt.system)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

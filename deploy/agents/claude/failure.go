@@ -63,8 +63,9 @@ func (l *line) refused() bool {
 }
 
 // resumeFailures begin the CLI's errors about a session that it cannot resume: there is
-// no such file, it has no conversation, or it cannot be read.
-var resumeFailures = []string{"No conversation found", "Failed to resume session"}
+// no such file, it has no conversation, it cannot be read, or it has no such message, or
+// only before a compaction.
+var resumeFailures = []string{"No conversation found", "Failed to resume session", "No message found"}
 
 // resumeFailure is the error of a failed resume, "" if the line is not one.
 func (l *line) resumeFailure() string {

@@ -29,9 +29,11 @@ func (r *fixture) wantMemory(id string) {
 	r.t.Helper()
 	s := r.open()
 	s.Send(agenttest.First("9", id, "recall"))
-	if f := s.Next(); !strings.HasPrefix(f.Result, "Before: say hello") || f.NewSessionID != id {
+	f := s.Next()
+	if !strings.HasPrefix(f.Result, "Before: say hello") {
 		r.t.Errorf("with session %s got %+v", id, f)
 	}
+	wantSameConversation(r.t, id, f.NewSessionID)
 	s.WantExit(0)
 }
 
@@ -130,9 +132,7 @@ func TestAgent_FirstTurnFails_NamesSession(t *testing.T) {
 		s.model.ClearFaults()
 		s = r.open()
 		s.Send(agenttest.First("1", f.NewSessionID, "say two"))
-		if g := s.WantAnswer("1", "two"); g.NewSessionID != f.NewSessionID {
-			t.Errorf("session %q became %q", f.NewSessionID, g.NewSessionID)
-		}
+		wantSameConversation(t, f.NewSessionID, s.WantAnswer("1", "two").NewSessionID)
 		s.WantExit(0)
 		calls := s.model.MessageCalls()
 		if body := string(calls[len(calls)-1].Body); !strings.Contains(body, "say hello") {
@@ -233,7 +233,8 @@ func errorsOf(all ...error) error {
 // sessionFile is where Claude Code keeps a session.
 func (r *fixture) sessionFile(id string) string {
 	r.t.Helper()
-	files, err := filepath.Glob(filepath.Join(r.group, ".claude", "projects", "*", id+".jsonl"))
+	uuid, _, _ := strings.Cut(id, "@")
+	files, err := filepath.Glob(filepath.Join(r.group, ".claude", "projects", "*", uuid+".jsonl"))
 	if err != nil || len(files) != 1 {
 		r.t.Fatalf("files of session %s: %v, %v", id, files, err)
 	}
@@ -294,9 +295,7 @@ func TestAgent_CLIKilled_KeepsConversation(t *testing.T) {
 		kill(t, pid, syscall.SIGKILL)
 		s.waitGone(pid)
 		s.Send(agenttest.Further("2", "recall"))
-		if f := s.Next(); f.Result != "Before: say hello" || f.NewSessionID != id {
-			t.Errorf("got %+v", f)
-		}
+		wantSameConversation(t, id, s.WantAnswer("2", "Before: say hello").NewSessionID)
 		s.WantExit(0)
 	})
 }

@@ -36,6 +36,7 @@ type line struct {
 	} `json:"rate_limit_info"`
 
 	// assistant
+	UUID          string          `json:"uuid"`               // in the session
 	Message       json.RawMessage `json:"message"`            // of the model
 	ParentToolUse string          `json:"parent_tool_use_id"` // of the tool call that a subagent works for
 	Error         string          `json:"error"`              // the CLI's name for a failure, such as rate_limit

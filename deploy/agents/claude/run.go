@@ -29,7 +29,8 @@ type run struct {
 	stderr  io.Writer
 	cli     *cli         // nil before the first turn and after its end
 	begun   bool         // a turn has begun
-	session string       // that the CLI has stored, "" if there is none yet
+	session conversation // that the CLI has stored, if any
+	message string       // the model's last one that the CLI has printed, "" before
 	loading bool         // the CLI was started to resume a session and has not begun a turn
 	lost    string       // why the session cannot be resumed, if an interrupted turn has shown that
 	running *runningTurn // nil between turns
@@ -67,7 +68,11 @@ func newRun(ctx context.Context, cfg Config, stderr io.Writer) *run {
 // take the next message for a part of it.
 func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply, error) {
 	if !r.begun {
-		r.begun, r.session = true, t.Session
+		r.begun = true
+		var ok bool
+		if r.session, ok = readConversation(t.Session); !ok {
+			r.lost = "it is not one of Claude Code"
+		}
 		if t.Start.MCP != nil {
 			r.cfg.hide(t.Start.MCP.Token)
 		}
@@ -193,19 +198,21 @@ func (r *run) launch() error {
 	switch {
 	case r.lost != "":
 		return r.fail(failure.SessionLost(r.lost))
-	case r.session != "" && !isUUID(r.session): // of another agent
-		return r.fail(failure.SessionLost("it is not one of Claude Code"))
 	case r.cli == nil:
 		err := os.MkdirAll(r.cfg.ConfigDir, 0o700) // Claude Code would make it readable for other users
 		if err != nil {
 			return r.fail(failure.OfStart(err, fmt.Sprintf("cannot create the folder of Claude Code: %v", err)))
 		}
-		c, err := startCLI(r.ctx, &r.cfg, r.session, r.running.Start, r.stderr)
+		resume, err := r.resume()
+		if err != nil {
+			return err
+		}
+		c, err := startCLI(r.ctx, &r.cfg, resume, r.running.Start, r.stderr)
 		if err != nil {
 			return r.fail(failure.OfStart(err,
 				fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err)))
 		}
-		r.cli, r.loading = c, r.session != ""
+		r.cli, r.loading = c, len(resume) > 0
 		if err := c.program.Send(newInitialize()); err != nil {
 			return err
 		}
@@ -228,6 +235,9 @@ func (r *run) next(l line, open bool) error {
 
 // handleLine handles a line of the CLI. Unknown types are ignored.
 func (r *run) handleLine(l line) error {
+	if l.Type == "assistant" && l.ParentToolUse == "" && isUUID(l.UUID) {
+		r.message = l.UUID
+	}
 	if l.Type == "assistant" && r.running != nil {
 		r.running.failure = cmp.Or(l.Error, r.running.failure)
 		r.running.said.add(l)
@@ -318,8 +328,8 @@ func (r *run) result(l line) error {
 	if why := l.resumeFailure(); why != "" && r.loading {
 		return r.loseSession(why)
 	}
-	if isUUID(l.SessionID) {
-		r.session = l.SessionID // stored at the end of the CLI, unless it is killed
+	if isUUID(l.SessionID) && l.SessionID != r.session.id {
+		r.session = conversation{id: l.SessionID} // stored at the end of the CLI, unless it is killed
 	}
 	if r.running == nil || !l.answers(r.running.uuid) {
 		return r.unprompted(l)
@@ -369,7 +379,8 @@ func (r *run) loseSession(why string) error {
 
 // reply is the answer of a result, with the texts before it.
 func (r *run) reply(l line, said said) agentproto.Reply {
-	return agentproto.Reply{Text: r.cfg.redact(said.answer(l.Result)), Session: l.SessionID}
+	r.answered()
+	return agentproto.Reply{Text: r.cfg.redact(said.answer(l.Result)), Session: r.session.name()}
 }
 
 // unprompted handles a result without a message, as of a finished task: another frame of the last turn.
@@ -407,8 +418,8 @@ func (r *run) exited() error {
 // fail is the failure of the running turn. It names the session, which is kept unless it is the failure.
 func (r *run) fail(f agentproto.Failure) error {
 	f.Text = r.cfg.redact(f.Text)
-	if f.Kind != agentproto.KindSession && isUUID(r.session) {
-		r.running.reply.Session = r.session
+	if f.Kind != agentproto.KindSession {
+		r.running.reply.Session = r.session.name()
 	}
 	return &f
 }
