@@ -26,6 +26,8 @@ var auditRows = []string{
 		VALUES (4, 'telegram:-1', 'p4', 'in', 'x', 1, 1, 'routed', 'route', 'main', 1, 1, 1), (5, 'telegram:-1', 'p5', 'in', 'x', 1, 1, 'routed', 'route', 'main', 1, 2, 2)`,
 	`INSERT INTO turns (id, kind, folder, chat_jid, topic, trigger_message_id, surface, ceiling, state, created_at, ended_at, not_before)
 		VALUES (1, 'conversation', 'main', 'telegram:-1', '#a', 4, 'x', 100, 'failed', 1, 1, 0), (2, 'conversation', 'main', 'telegram:-1', '#b', 5, 'x', 100, 'queued', 1, NULL, 4000000000000)`,
+	`INSERT INTO turns (id, kind, folder, chat_jid, topic, trigger_message_id, surface, ceiling, state, created_at, started_at, ended_at, undone_at)
+		VALUES (3, 'conversation', 'main', 'telegram:-1', '#c', 4, 'x', 100, 'done', 1, 1, 1, NULL), (4, 'conversation', 'main', 'telegram:-1', '#d', 4, 'x', 100, 'done', 1, 1, 1, 2)`,
 	`INSERT INTO reminders (id, folder, chat_jid, kind, body, cron, state, next_slot, created_by, created_at, updated_at)
 		VALUES (1, 'main', 'telegram:-1', 'text', 'stand up', '0 9 * * *', 'active', 4000000000000, 'agent:main', 1, 1)`,
 	`INSERT INTO polls (id, message_id, folder, chat_jid, question, options, state, created_at) VALUES (1, 3, 'main', 'telegram:-1', 'tea?', '["yes","no"]', 'open', 1)`,
@@ -57,6 +59,8 @@ func TestAudit_EachChange_IsARow(t *testing.T) {
 		want                 []string // rows of the audit; none: nothing is changed
 	}{
 		{"POST /v1/turns/{id}/cancel", "/v1/turns/2/cancel", "", []string{"web:op: cancel turn: 2 of main in telegram:-1"}},
+		{"POST /v1/turns/{id}/undo", "/v1/turns/3/undo", "", []string{"web:op: undo turn: 3 of main in telegram:-1"}},
+		{"POST /v1/turns/{id}/redo", "/v1/turns/4/redo", "", []string{"web:op: redo turn: 4 of main in telegram:-1"}},
 		{"POST /v1/messages/{id}/replay", "/v1/messages/1/replay", "", []string{"web:op: replay: message 1 as 6"}},
 		{"POST /v1/messages/replay", "/v1/messages/replay", `{"ids":[1,2]}`, []string{"web:op: replay: 1 messages: 2"}},
 		{"POST /v1/messages/replay", "/v1/messages/replay", `{"ids":[1,2]}`, nil}, // both have a copy

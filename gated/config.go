@@ -55,6 +55,8 @@ type Config struct {
 	MediaQuota    int64 `env:"MEDIA_QUOTA" envDefault:"2147483648" doc:"what all files of messages may take on the disk, in bytes: gated removes the oldest that no open turn needs"`
 	MediaDaily    int64 `env:"MEDIA_DAILY" envDefault:"209715200" doc:"files of one chat that may be stored in a day, received and sent, in bytes"`
 
+	UndoQuota int64 `env:"UNDO_QUOTA" envDefault:"209715200" doc:"what is kept of each group's files for /undo, in bytes: the oldest goes first; 0 keeps nothing, so that /undo leaves files alone"`
+
 	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is read without a poke"`
 	MaxAge           time.Duration `env:"MAX_AGE" envDefault:"24h" doc:"messages older than this on arrival are observed, not answered"`
 	ImpulseThreshold int           `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100; the same as routd's"`
@@ -85,6 +87,9 @@ func (c *Config) Validate() []error {
 		if size < 1 {
 			problem("%s: must be above 0", name)
 		}
+	}
+	if c.UndoQuota < 0 {
+		problem("UNDO_QUOTA: must not be negative")
 	}
 	if c.AskTimeout > 24*time.Hour {
 		problem("ASK_TIMEOUT: must be at most 24h")

@@ -183,6 +183,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		return err
 	}
 	hidden := config.NewRedactor(append(secrets, g.Secret)...)
+	routd := g.Client("routd", g.cfg.RoutdURL)
 	g.agents = agents.New(agents.Config{
 		Defaults: p.defaults, Names: g.cfg.names(), Runtimes: p.runtimes, Environ: environ(),
 		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: p.users,
@@ -190,12 +191,12 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Operators: g.cfg.Operators, AskTimeout: g.cfg.AskTimeout, WaitMark: g.cfg.WaitMark,
 		Redact: hidden.String, Growing: hidden.Growing, Report: g.problems.ofAgents,
 		Peers: g.peers(), MediaQuota: g.cfg.MediaQuota, MediaDaily: g.cfg.MediaDaily, Tools: g.tools.access,
+		UndoQuota: g.cfg.UndoQuota, EndWindow: endWindow(routd),
 		ToolsURL: g.cfg.toolsURLs(g.tools.addr()), Egress: g.egress,
 	}, g.Store, g.Log, g.Metrics)
 	g.objects = g.cfg.contextObjects()
 	homes := &chats.Chats{}
 	g.reminders = g.newReminders(homes)
-	routd := g.Client("routd", g.cfg.RoutdURL)
 	g.serveTools(homes, routd)
 	daemons, err := g.daemons()
 	if err != nil {

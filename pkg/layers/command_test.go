@@ -97,6 +97,8 @@ func TestParseCommandWithoutBotNames(t *testing.T) {
 func TestHelpText(t *testing.T) {
 	member := `/new [#topic] [text]: start a new session, then ask text
 /stop: stop what the agent is doing
+/undo [rest]: take back the last turn: answers, files and reminders
+/redo [rest]: do again what /undo took back
 /status: show the state of this chat
 /who: show who may do what in this chat's group
 /agent [NAME]: show the agents; operators switch to one

@@ -269,12 +269,13 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// Press is the content of a row of VerbAnswer: Stop is set, or Ask and Option are. A row whose content is none of it
+// Press is the content of a row of VerbAnswer: Stop is set, or Undo, or Ask and Option are. A row whose content is none of it
 // answers the question that its target shows, with the number or the text of an option.
 type Press struct {
 	Ask    int64  `json:"ask,omitempty"`    // the row of the question
 	Option int    `json:"option,omitempty"` // from 1
 	Stop   int64  `json:"stop,omitempty"`   // the turn that is to stop
+	Undo   int64  `json:"undo,omitempty"`   // the turn that is to be taken back
 	Text   string `json:"text,omitempty"`   // of the option or the button, for those who read the row
 }
 
@@ -284,17 +285,21 @@ func (p Press) JSON() string { return toJSON(p) }
 // ParsePress reads the content of a row of VerbAnswer. ok is false if it names neither a question nor a turn.
 func ParsePress(content string) (p Press, ok bool) {
 	err := json.Unmarshal([]byte(content), &p)
-	return p, err == nil && (p.Ask > 0 || p.Stop > 0)
+	return p, err == nil && (p.Ask > 0 || p.Stop > 0 || p.Undo > 0)
 }
 
-// These begin the data of buttons: of questions, and of those that stop a turn.
+// These begin the data of buttons: of questions, and of those that stop a turn or take it back.
 const (
 	pressPrefix = "ask:"
 	stopPrefix  = "stop:"
+	undoPrefix  = "undo:"
 )
 
-// StopLabel is the text of the button that stops a turn.
-const StopLabel = "Stop"
+// Texts of the buttons that stop a turn, and that take it back.
+const (
+	StopLabel = "Stop"
+	UndoLabel = "Undo"
+)
 
 // ButtonData is the data of an option's button, at most 64 bytes. Users may forge it, so it is
 // checked against the rows.
@@ -305,12 +310,20 @@ func ButtonData(ask int64, option int) string {
 // StopData is the data of the button that stops a turn, at most 64 bytes. Users may forge it, too.
 func StopData(turn int64) string { return stopPrefix + strconv.FormatInt(turn, 10) }
 
-// ParseButtonData reads the output of ButtonData and StopData. ok is false for other data.
+// UndoData is the data of the button that takes a turn back, at most 64 bytes. Users may forge it, too.
+func UndoData(turn int64) string { return undoPrefix + strconv.FormatInt(turn, 10) }
+
+// ParseButtonData reads the output of ButtonData, StopData and UndoData. ok is false for other data.
 func ParseButtonData(data string) (p Press, ok bool) {
 	if turn, stops := strings.CutPrefix(data, stopPrefix); stops {
 		p.Stop, _ = strconv.ParseInt(turn, 10, 64) // 0 if it is not a number
 		p.Text = StopLabel
 		return p, p.Stop > 0 && data == StopData(p.Stop)
+	}
+	if turn, undoes := strings.CutPrefix(data, undoPrefix); undoes {
+		p.Undo, _ = strconv.ParseInt(turn, 10, 64)
+		p.Text = UndoLabel
+		return p, p.Undo > 0 && data == UndoData(p.Undo)
 	}
 	rest, ours := strings.CutPrefix(data, pressPrefix)
 	ask, option, _ := strings.Cut(rest, ":")

@@ -28,6 +28,8 @@ const (
 	CommandModel    = "model"
 	CommandHooks    = "hooks"
 	CommandOperator = "operator"
+	CommandUndo     = "undo"
+	CommandRedo     = "redo"
 )
 
 // GatewayCommand is a command that users write as "/name arguments".
@@ -44,6 +46,8 @@ func GatewayCommands() []GatewayCommand {
 	return []GatewayCommand{
 		{CommandNew, "[#topic] [text]", "start a new session, then ask text", ForRouted},
 		{CommandStop, "", "stop what the agent is doing", ForRouted},
+		{CommandUndo, "[rest]", "take back the last turn: answers, files and reminders", ForRouted},
+		{CommandRedo, "[rest]", "do again what /undo took back", ForRouted},
 		{CommandStatus, "", "show the state of this chat", ForRouted},
 		{CommandWho, "", "show who may do what in this chat's group", ForRouted},
 		{CommandAgent, "[NAME]", "show the agents; operators switch to one", ForRouted},

@@ -49,6 +49,7 @@ type Turn struct {
 	CreatedAt        int64     `json:"created_at"`
 	StartedAt        int64     `json:"started_at,omitempty"`
 	EndedAt          int64     `json:"ended_at,omitempty"`
+	UndoneAt         int64     `json:"undone_at,omitempty"` // when it was taken back
 }
 
 // Root is the turn whose limit this one's delegations count against: the first

@@ -24,14 +24,14 @@ const (
 const TurnColumns = `t.id, ifnull(t.run_id,0), t.kind, t.folder, t.chat_jid, t.topic, t.thread_id, t.place,
 	ifnull(t.reply_to,''), t.trigger_message_id, t.claims_engagement, t.surface, t.ceiling, t.state, t.reason,
 	t.attempts, t.not_before, t.waits_for, t.row_count, t.row_bytes, t.observed_upto, t.frames, t.depth,
-	ifnull(t.root_turn_id,0), ifnull(t.answered_with,0), t.error, t.error_kind, t.created_at, ifnull(t.started_at,0), ifnull(t.ended_at,0)`
+	ifnull(t.root_turn_id,0), ifnull(t.answered_with,0), t.error, t.error_kind, t.created_at, ifnull(t.started_at,0), ifnull(t.ended_at,0), ifnull(t.undone_at,0)`
 
 func scanTurn(scan Scan) (*msg.Turn, error) {
 	var t msg.Turn
 	err := scan(&t.ID, &t.RunID, &t.Kind, &t.Folder, &t.ChatJID, &t.Topic, &t.ThreadID, &t.Place,
 		&t.ReplyTo, &t.TriggerMessageID, &t.ClaimsEngagement, &t.Surface, &t.Ceiling, &t.State, &t.Reason,
 		&t.Attempts, &t.NotBefore, &t.WaitsFor, &t.RowCount, &t.RowBytes, &t.ObservedUpto, &t.Frames, &t.Depth,
-		&t.RootTurnID, &t.AnsweredWith, &t.Error, &t.ErrorKind, &t.CreatedAt, &t.StartedAt, &t.EndedAt)
+		&t.RootTurnID, &t.AnsweredWith, &t.Error, &t.ErrorKind, &t.CreatedAt, &t.StartedAt, &t.EndedAt, &t.UndoneAt)
 	return &t, err
 }
 

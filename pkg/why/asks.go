@@ -42,6 +42,9 @@ func (l *loader) choice(ctx context.Context, m *msg.Message) {
 	c := &Choice{Row: m.ID}
 	text := m.Content
 	press, ok := msg.ParsePress(m.Content)
+	if m.Verb == msg.VerbAnswer && press.Stop+press.Undo > 0 { // a command
+		return
+	}
 	switch {
 	case m.Verb == msg.VerbAnswer && ok:
 		c.Ask, l.err = l.st.Ask(ctx, press.Ask)

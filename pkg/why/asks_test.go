@@ -184,3 +184,14 @@ func TestBrief_QuestionAnswered_HasNoTextsOfIt(t *testing.T) {
 		t.Errorf("it has the question's texts:\n%s", text)
 	}
 }
+
+// Presses of the other buttons are commands.
+func TestRead_StopOrUndoPressed_IsNoChoice(t *testing.T) {
+	a := newAsking(t)
+	for _, press := range []msg.Press{{Stop: a.turn.ID, Text: msg.StopLabel}, {Undo: a.turn.ID, Text: msg.UndoLabel}} {
+		m := a.put(4000, msg.Message{PlatformID: press.Text, Sender: "telegram:7", Verb: msg.VerbAnswer, Content: press.JSON()})
+		if p, err := Read(t.Context(), a.st.Reader, m.ID); err != nil || p.Choice != nil {
+			t.Errorf("%s: %+v, %v", press.Text, p.Choice, err)
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 
 func TestBrief(t *testing.T) {
 	for name, p := range map[string]*Path{
-		"answered": answered(), "failing": failing(), "undecided": undecided(), "outbound": outbound(), "hostile": hostile(),
+		"answered": answered(), "failing": failing(), "undecided": undecided(), "outbound": outbound(), "hostile": hostile(), "undone": undone(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.Daemons = running()

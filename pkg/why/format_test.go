@@ -96,6 +96,27 @@ func backoff() *Path {
 	return p
 }
 
+// undone is a message whose turn was taken back and done again, and then neither for changed files nor a full disk.
+func undone() *Path {
+	p := answered()
+	p.Turns[0].UndoneAt = at(4500)
+	for i, u := range []factrows.Undo{
+		{State: factrows.UndoDone, By: "telegram:77", Name: "bob", Answer: "Taken back: turn 97 (“hello”)."},
+		{State: factrows.UndoDone, By: "web:operator", Redo: true, Answer: "Done again: turn 97 (“hello”)."},
+		{State: factrows.UndoRefused, By: "web:operator", Answer: factrows.UndoneFilesChanged + "a.txt."},
+		{State: factrows.UndoRefused, By: "web:operator", Answer: "Nothing is changed: no space left on device"},
+		{State: factrows.UndoDone, By: "web:operator"},
+		{State: factrows.UndoOpen, By: "web:operator", Redo: true},
+	} {
+		u.CreatedAt = at(3000 + 300*int64(i))
+		if u.State != factrows.UndoOpen {
+			u.EndedAt = u.CreatedAt + 100
+		}
+		p.Turns[0].Undos = append(p.Turns[0].Undos, &u)
+	}
+	return p
+}
+
 func prefixed() *Path {
 	p := answered()
 	original := inbound()
@@ -167,7 +188,7 @@ func TestStillOpen_DaemonInTrouble_IsNamed(t *testing.T) {
 func TestText(t *testing.T) {
 	for name, p := range map[string]*Path{
 		"answered": answered(), "warm": warm(), "failing": failing(), "undecided": undecided(), "unrouted": unroutedRow("telegram:-1001"), "unrouted-hostile": unroutedRow("x:'; rm -rf ~ #"), "backoff": backoff(), "prefixed": prefixed(),
-		"command": command(), "outbound": outbound(), "hostile": hostile(),
+		"command": command(), "outbound": outbound(), "hostile": hostile(), "undone": undone(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.Daemons = running()

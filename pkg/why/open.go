@@ -35,6 +35,11 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 		if t.EndedAt == 0 {
 			all = append(all, Open{Text: p.openTurn(t, now), Owner: gated, Turn: t.ID})
 		}
+		for _, u := range t.Undos {
+			if u.EndedAt == 0 {
+				all = append(all, Open{Text: fmt.Sprintf("turn %d %s", t.ID, Undone(u)), Owner: gated, Turn: t.ID})
+			}
+		}
 		for _, a := range t.Asks {
 			if open, ok := openAsk(a.Ask, now); ok {
 				all = append(all, open)

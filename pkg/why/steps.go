@@ -173,6 +173,10 @@ func turnSteps(t *Turn) []Step {
 		all = append(all, Step{At: t.EndedAt, Text: text + problem(t), Reason: t.Reason, Meaning: t.Reason.Meaning(),
 			Owner: gated, Turn: t.ID, Main: true})
 	}
+	for _, u := range t.Undos {
+		all = append(all, Step{At: u.EndedAt, Text: fmt.Sprintf("turn %d %s", t.ID, Undone(u)), Owner: gated, Turn: t.ID,
+			Main: true})
+	}
 	return all
 }
 

@@ -55,6 +55,7 @@ type Turn struct {
 	Asks    []*Asked            // oldest first
 	Usage   agentproto.Usage    // zero if its agent did not say
 	Sent    []*egress.Receipt   // the newest requests of its agent, oldest first
+	Undos   []*factrows.Undo    // oldest first
 }
 
 // Reply is an outbound row with the parts it was cut into.
@@ -190,6 +191,9 @@ func (l *loader) turn(ctx context.Context, id int64) {
 		return
 	}
 	if t.Sent, l.err = egressrows.ReceiptsOfTurn(ctx, l.st, id, maxSent); l.err != nil {
+		return
+	}
+	if t.Undos, l.err = factrows.Undos(ctx, l.st, row); l.err != nil {
 		return
 	}
 	replies, l.err = factrows.TurnReplies(ctx, l.st, id)

@@ -145,6 +145,7 @@ const observedRows = `(SELECT id, decision_seq, chat_jid FROM messages INDEXED B
 		WHERE o.chat_jid <> ?3 AND m.received_at >= ?4 AND m.is_bot_message = 0
 		AND (m.content <> '' OR m.attachments IS NOT NULL)
 		AND m.disposition IN ('routed', 'observed') AND m.reason <> 'hook_filter' AND m.verb NOT IN ('edit', 'delete')
+		AND ` + counts + `
 		AND NOT (?5 AND ` + directMessages + `)`
 
 // Observed returns rows of other chats for a folder's prompt, oldest first, without

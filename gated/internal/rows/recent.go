@@ -42,14 +42,21 @@ type Scope struct {
 
 // said is the condition of messages of users and bots, and of the bot itself, as of row ?2. It leaves out commands and
 // tokens, their answers, notices, reactions, joins, rows made from others, cancelled and failed ones, and messages of
-// senders that a group ignores or does not admit. e is the last edit or deletion of the row.
+// senders that a group ignores or does not admit, and turns that were taken back. e is the last edit or deletion of the row.
 const said = `((m.direction = 'in' AND m.derived_from IS NULL
 		AND ifnull(m.disposition, '') NOT IN ('sticky', 'command')
 		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted'))
 		OR (m.direction = 'out' AND m.source NOT IN ('notice', 'command')
 		AND ifnull(m.out_state, '') NOT IN ('failed', 'cancelled')))
 		AND (m.content <> '' OR m.attachments IS NOT NULL)
-		AND (e.id IS NULL OR e.verb <> 'delete' AND e.kind <> 'delete')`
+		AND (e.id IS NULL OR e.verb <> 'delete' AND e.kind <> 'delete')
+		AND ` + counts
+
+// counts is the condition of messages m that are of no turn, or of one that was not taken back. Of one with a #name or
+// @name the row that was made from it is in the turn.
+const counts = `NOT EXISTS (SELECT 1 FROM turns u WHERE u.id = m.turn_id AND u.undone_at IS NOT NULL)
+		AND (m.disposition IS DISTINCT FROM 'prefix' OR NOT EXISTS (SELECT 1 FROM messages d INDEXED BY messages_derived JOIN turns u ON u.id = d.turn_id
+			WHERE d.derived_from = m.id AND u.undone_at IS NOT NULL))`
 
 // Of the newest 1000 spoken rows of the chat, thread or topic, the newest 100 that count. A poll is read whole.
 const recentColumns = `SELECT m.id, m.turn_id, ifnull(m.platform_id, ''), ifnull(m.reply_to_id, ''), m.thread_id, m.timestamp, m.direction = 'out', ifnull(m.reason, '') = 'quoted', m.kind,

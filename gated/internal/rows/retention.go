@@ -42,6 +42,7 @@ const queryTurnIsOld = `SELECT EXISTS (SELECT 1 FROM turns t WHERE t.id = ?1 AND
 		AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = ?1 AND (m.received_at >= ?2 OR m.decided_at >= ?2
 			OR m.direction = 'in' AND m.disposition IS NULL OR m.disposition = 'onboarding' OR m.out_state IN ('queued', 'sending')))
 		AND NOT EXISTS (SELECT 1 FROM system_messages s WHERE s.turn_id = ?1)
+		AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.turn_id = ?1 AND u.state = 'open')
 		AND NOT EXISTS (SELECT 1 FROM asks a WHERE a.turn_id = ?1 AND (a.state = 'open' OR a.ended_at >= ?2))
 		AND NOT EXISTS (SELECT 1 FROM messages f INDEXED BY messages_returning
 			WHERE f.direction = 'in' AND f.disposition IS NULL AND f.forwarded_from IS NOT NULL
@@ -79,6 +80,7 @@ func (h History) queries() purgeQueries {
 				deleteTurnProgress,
 				`DELETE FROM previews WHERE turn_id = ?1`,
 				`DELETE FROM asks WHERE turn_id = ?1`,
+				`DELETE FROM undos WHERE turn_id = ?1`,
 				`DELETE FROM turns WHERE id = ?1`,
 			}}
 	case HistoryMessages:

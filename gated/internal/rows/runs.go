@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,6 +98,9 @@ func StartRun(tx *store.Tx, r *msg.Run, turnID int64) (err error) {
 	tx.Note(failpoint.StartRun)
 	if err := claimFolder(tx, r.Folder); err != nil {
 		return fmt.Errorf("start a run for turn %d: %w", turnID, err)
+	}
+	if undoing, err := UndoOpen(store.Uncancelled(), tx.Reader, r.Folder, r.Topic); err != nil || undoing {
+		return cmp.Or(err, errUndoing(r.Folder, r.Topic))
 	}
 	r.Owner = tx.OwnProcess()
 	r.ID, err = tx.Insert(insertRun, r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.Owner, r.StartedAt)
@@ -274,7 +278,7 @@ func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
 	const queryShownBy = `SELECT ifnull((SELECT config FROM registered_groups WHERE folder = ?1), ''),
 		ifnull((SELECT kind FROM chats WHERE jid = ?2), '')`
 	const query = `UPDATE turns SET state = 'running', run_id = ?, started_at = ?, waits_for = '', not_before = 0,
-		preview = ? WHERE id = ? AND state = 'queued'`
+		preview = ?, session_before = ifnull(session_before, ` + sessionNow + `) WHERE id = ? AND state = 'queued'`
 	tx.Note(failpoint.TakeTurn)
 	stopped, err := stopped(tx, t)
 	if err != nil {
@@ -289,7 +293,8 @@ func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
 		return err
 	}
 	preview := previewMode(t, config, kind)
-	if err := change(tx, fmt.Sprintf("give run %d turn", runID), t.ID, query, runID, now, preview, t.ID); err != nil {
+	if err := change(tx, fmt.Sprintf("give run %d turn", runID), t.ID, query, runID, now, preview,
+		t.Folder, t.Topic, t.ID); err != nil {
 		return err
 	}
 	return AttachNotes(tx, t)

@@ -58,12 +58,12 @@ const (
 	searchPageSize = 4 << 20 // bytes; a page has one row at least
 )
 
-// foundRows is the condition of messages of users and bots, as of row ?2, that were not deleted. It leaves out senders
-// that a group ignores or does not admit. e is the last edit or deletion of the row.
+// foundRows is the condition of messages of users and bots, as of row ?2, that were not deleted. It leaves out turns that were taken
+// back, and senders that a group ignores or does not admit. e is the last edit or deletion of the row.
 const foundRows = `(m.content <> '' OR m.attachments IS NOT NULL)
 		AND (m.out_state IS NULL OR m.out_state NOT IN ('failed', 'cancelled')) AND (m.disposition IS NULL OR m.disposition NOT IN ('prefix', 'onboarding'))
 		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted')
-		AND (e.id IS NULL OR e.verb <> 'delete' AND e.kind <> 'delete')`
+		AND (e.id IS NULL OR e.verb <> 'delete' AND e.kind <> 'delete') AND ` + counts
 
 const spokenHere = `m.verb IN ('', 'message', 'mention', 'reply') AND m.kind IN ('message', 'file', 'poll')`
 

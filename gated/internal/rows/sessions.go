@@ -10,13 +10,17 @@ import (
 	"arizuko/pkg/store"
 )
 
+const (
+	putSession = `INSERT INTO sessions (group_folder, topic, agent, session_id, updated_at) VALUES (?,?,?,?,?)
+		ON CONFLICT (group_folder, topic) DO UPDATE SET agent = excluded.agent, session_id = excluded.session_id, updated_at = excluded.updated_at`
+	updateCloseLive = `UPDATE runs SET closed_at = ? WHERE folder = ? AND topic = ? AND closed_at IS NULL RETURNING id`
+)
+
 const deleteAgentKept = `DELETE FROM kept_sessions WHERE group_folder = ? AND topic = ? AND agent = ?`
 
 // StoreSession stores the session of a live run, unless it is "". That of another agent, which answered there before,
 // is kept.
 func StoreSession(tx *store.Tx, r *msg.Run, session string, now int64) error {
-	const putSession = `INSERT INTO sessions (group_folder, topic, agent, session_id, updated_at) VALUES (?,?,?,?,?)
-		ON CONFLICT (group_folder, topic) DO UPDATE SET agent = excluded.agent, session_id = excluded.session_id, updated_at = excluded.updated_at`
 	const putKeptSession = `INSERT INTO kept_sessions (group_folder, topic, agent, session_id, updated_at)
 		SELECT group_folder, topic, agent, session_id, updated_at FROM sessions WHERE group_folder = ? AND topic = ? AND agent <> ?
 		ON CONFLICT (group_folder, topic, agent) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`
@@ -78,7 +82,6 @@ func EvictSession(tx *store.Tx, folder, topic, agent string) (evicted bool, err 
 // ResetSession deletes the sessions of a topic, of all agents, and closes its live run, so that no late frame
 // stores it again. It returns the run, 0 if none was live.
 func ResetSession(tx *store.Tx, folder, topic string, now int64) (runID int64, err error) {
-	const updateCloseLive = `UPDATE runs SET closed_at = ? WHERE folder = ? AND topic = ? AND closed_at IS NULL RETURNING id`
 	tx.Note(failpoint.ResetSession)
 	for _, query := range []string{`DELETE FROM sessions WHERE group_folder = ? AND topic = ?`, `DELETE FROM kept_sessions WHERE group_folder = ? AND topic = ?`} {
 		if err := tx.Exec(query, folder, topic); err != nil {

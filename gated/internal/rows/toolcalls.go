@@ -20,6 +20,9 @@ func ToolCall(ctx context.Context, r store.Reader, turnID int64, call string) (r
 // StoredBytes is the field of a call's result that says how much the call has stored, in bytes.
 const StoredBytes = "stored_bytes"
 
+// Replaced is the field of a call's result that says what the call has changed or ended, as it was before.
+const Replaced = "replaced"
+
 // CountToolCalls is the number of a turn's tool calls that have acted, and how much they have stored, in bytes.
 func CountToolCalls(ctx context.Context, r store.Reader, turnID int64) (n, bytes int, err error) {
 	const query = `SELECT count(*), ifnull(sum(CAST(json_extract(result, '$.stored_bytes') AS INTEGER)), 0) FROM tool_calls WHERE turn_id = ?`

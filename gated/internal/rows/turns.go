@@ -39,15 +39,19 @@ func PutTurn(tx *store.Tx, t *msg.Turn, maxAgents int) (joined bool, err error) 
 	return false, AttachNotes(tx, t)
 }
 
+// sessionNow is what the session of a folder's topic is called, "" for none.
+const sessionNow = `ifnull((SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?), '')`
+
 func storeTurn(tx *store.Tx, t *msg.Turn, preview msg.PreviewMode) (err error) {
 	const query = `INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,
 		trigger_message_id, claims_engagement, surface, ceiling, state, not_before, waits_for, row_count, row_bytes,
-		depth, root_turn_id, created_at, started_at, preview)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+		depth, root_turn_id, created_at, started_at, preview, session_before)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CASE WHEN ? THEN ` + sessionNow + ` END)`
 	t.ID, err = tx.Insert(query,
 		store.Null(t.RunID), t.Kind, t.Folder, t.ChatJID, t.Topic, t.ThreadID, t.Place, store.Null(t.ReplyTo),
 		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.NotBefore, t.WaitsFor, t.RowCount,
-		t.RowBytes, t.Depth, store.Null(t.RootTurnID), t.CreatedAt, store.Null(t.StartedAt), preview)
+		t.RowBytes, t.Depth, store.Null(t.RootTurnID), t.CreatedAt, store.Null(t.StartedAt), preview,
+		t.State == msg.TurnRunning, t.Folder, t.Topic)
 	pokeForTurn(tx, t)
 	return err
 }
@@ -263,7 +267,7 @@ func RequeueTurn(tx *store.Tx, id int64, q Requeue) error {
 // queued turn's wait. It returns ErrStale in any other state.
 func ReviveTurn(tx *store.Tx, id int64) error {
 	const query = `UPDATE turns SET state = 'queued', run_id = NULL, attempts = 0, not_before = 0, waits_for = '', frames = 0,
-		reason = '', error = '', error_kind = '', started_at = NULL, ended_at = NULL, answered_with = NULL
+		reason = '', error = '', error_kind = '', started_at = NULL, ended_at = NULL, answered_with = NULL, session_before = NULL, undone_at = NULL
 		WHERE id = ? AND (state IN ('failed', 'cancelled') OR state = 'queued' AND not_before > 0)`
 	if err := change(tx, "revive turn", id, query, id); err != nil {
 		return err
@@ -282,7 +286,7 @@ type Answered struct {
 // if there is none.
 func LastAnswered(ctx context.Context, r store.Reader, folder, topic string, before int64) (a Answered, err error) {
 	const query = `SELECT observed_upto, ifnull(ended_at, 0) FROM turns INDEXED BY turns_session WHERE folder = ? AND topic = ? AND state = 'done'
-		AND id < ? ORDER BY id DESC LIMIT 1`
+		AND undone_at IS NULL AND id < ? ORDER BY id DESC LIMIT 1`
 	_, err = r.Get(ctx, []any{&a.ObservedUpto, &a.EndedAt}, query, folder, topic, before)
 	return a, err
 }

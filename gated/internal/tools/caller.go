@@ -29,10 +29,11 @@ type Caller struct {
 	// Redact hides the run's secrets in a text.
 	Redact func(string) string
 
-	access *Access
-	origin authority.Origin // for whom the turn works
-	place  *place           // nil in tests
-	copies int              // how often the call stores its arguments, 0 for once
+	access   *Access
+	origin   authority.Origin // for whom the turn works
+	place    *place           // nil in tests
+	copies   int              // how often the call stores its arguments, 0 for once
+	replaced any              // what the call changes or ends, as it was before; nil for none
 }
 
 // requestChars is enough of a random text to find the lines of a call in a log: 40 bits.

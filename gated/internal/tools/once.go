@@ -119,11 +119,20 @@ func (c *Caller) storeResult(tx *store.Tx, call string, size int, out any) error
 	if err != nil {
 		return fmt.Errorf("encode the result of %s: %w", c.Tool, err)
 	}
-	return rows.PutToolCall(tx, c.Turn.ID, call, c.Tool, withSize(result, size), c.Services.now())
+	result = withField(result, rows.StoredBytes, []byte(strconv.Itoa(size)))
+	if c.replaced != nil {
+		before, err := json.Marshal(c.replaced)
+		if err != nil {
+			return fmt.Errorf("encode what %s has replaced: %w", c.Tool, err)
+		}
+		result = withField(result, rows.Replaced, before)
+	}
+	return rows.PutToolCall(tx, c.Turn.ID, call, c.Tool, result, c.Services.now())
 }
 
-// withSize adds store.StoredBytes to a result. Those that are no objects, of tests, have none.
-func withSize(result json.RawMessage, size int) json.RawMessage {
+// withField adds a field to a result, which the caller of the tool does not see. Those that are no objects, of tests,
+// have none.
+func withField(result json.RawMessage, name string, value json.RawMessage) json.RawMessage {
 	fields, isObject := bytes.CutSuffix(result, []byte("}"))
 	if !isObject {
 		return result
@@ -132,7 +141,7 @@ func withSize(result json.RawMessage, size int) json.RawMessage {
 	if len(fields) == 1 {
 		comma = ""
 	}
-	return fmt.Appendf(fields, `%s"%s":%d}`, comma, rows.StoredBytes, size)
+	return fmt.Appendf(fields, `%s"%s":%s}`, comma, name, value)
 }
 
 // hashCall is the same for calls of a tool with equal arguments. The arguments are

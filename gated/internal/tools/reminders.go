@@ -317,6 +317,8 @@ func reminderUpdate() Tool {
 			if err != nil {
 				return out, err
 			}
+			was := *r
+			c.replaced = &was
 			if in.Topic != nil {
 				if r.Topic, err = reminderTopic(c.Turn, in.Topic); err != nil {
 					return out, err
@@ -351,6 +353,8 @@ func reminderCancel() Tool {
 			if err != nil {
 				return out, err
 			}
+			was := *r
+			c.replaced = &was
 			r.State, r.NextSlot = msg.ReminderCancelled, 0
 			now := c.Services.now()
 			if err := rows.EndReminder(tx, r.ID, msg.ReminderCancelled, c.origin.Sender, "", now); err != nil {

@@ -4,6 +4,9 @@
 //	call TOOL ARGUMENTS   calls a tool with arguments in JSON; answers its name and its result, or "error" and its text
 //	say TEXT              answers TEXT
 //	read FILE             answers the text of a file in its folder
+//	write FILE TEXT       adds a line to a file in its folder; answers nothing
+//	remove FILE           removes a file in its folder; answers nothing
+//	session NAME          gives its session another name; answers nothing
 //	wait FILE             waits until there is a file of that name in its folder; answers nothing
 //
 // In arguments $this stands for the id of the message, $text for its text within a JSON string, $file for that of the
@@ -15,6 +18,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
@@ -41,6 +45,7 @@ func caller() agentproto.Agent {
 			r.Session = "caller-" + t.ID
 		}
 		r.Text = answer(ctx, t.Start.MCP, values, t.Prompt)
+		r.Session = cmp.Or(values["session"], r.Session)
 		return r, nil
 	}}
 }
@@ -84,6 +89,12 @@ func follow(ctx context.Context, mcp *agentproto.MCP, values map[string]string, 
 		quoted, _ := json.Marshal(string(text)) // a string can always be encoded
 		values["$file"] = string(quoted[1 : len(quoted)-1])
 		return []string{strings.TrimSuffix(string(text), "\n")}
+	case "write", "remove":
+		if err := change(what, rest); err != nil {
+			return []string{"error " + err.Error()}
+		}
+	case "session":
+		values["session"] = rest
 	case "wait":
 		await(ctx, rest)
 	case "call":
@@ -94,6 +105,20 @@ func follow(ctx context.Context, mcp *agentproto.MCP, values map[string]string, 
 		return []string{tool + " " + text}
 	}
 	return nil
+}
+
+// change writes or removes a file.
+func change(what, rest string) (err error) {
+	file, text, _ := strings.Cut(rest, " ")
+	if what == "remove" {
+		return os.Remove(file)
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text + "\n")
+	return errors.Join(err, f.Close())
 }
 
 // remember keeps the ids of a result.

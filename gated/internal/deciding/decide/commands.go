@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"arizuko/pkg/layers"
@@ -47,6 +48,8 @@ func (w *step) command(r *Row) bool {
 		return false // they are about the chat's group
 	case name == msg.CommandNew && (w.f.Routd != RoutdAnswers || !r.Known):
 		return false // the text before it belongs to the session that it ends, too
+	case undoes(name) && !r.Known:
+		return false // it is about the group's topic
 	case r.Command.Audience == msg.ForOperators && !r.Operator:
 		w.answer(r, textOperatorsOnly)
 		return true
@@ -75,6 +78,8 @@ func (w *step) command(r *Row) bool {
 		} else {
 			w.newSession(r, r.Answer.Home)
 		}
+	case msg.CommandUndo, msg.CommandRedo:
+		w.undo(r, r.Answer.Home)
 	case msg.CommandStop:
 		w.stop(r) // whatever the chat's group: its route may be gone while its turns run
 	default:
@@ -86,6 +91,25 @@ func (w *step) command(r *Row) bool {
 		w.add(ask)
 	}
 	return true
+}
+
+func undoes(command string) bool { return command == msg.CommandUndo || command == msg.CommandRedo }
+
+// undoRest is the word after /undo that leaves out files which have changed since.
+const undoRest = "rest"
+
+// undo takes back the last turn of the topic, or does it again. Messages that wait in the gate are not of it.
+func (w *step) undo(r *Row, folder string) {
+	rest := strings.EqualFold(r.Command.Args, undoRest)
+	if r.Command.Args != "" && !rest {
+		w.answer(r, fmt.Sprintf("%s takes no other word than %q, which leaves files as they are that have changed since.",
+			msg.CommandIn(r.ChatJID, r.Command.Name), undoRest))
+		return
+	}
+	w.decide(r, msg.Command, msg.ReasonCommand, folder)
+	w.add(UndoTurn{Row: r.ID, Folder: folder, Topic: w.topicOf(r, folder, r.Topic), Rest: rest,
+		Redo: r.Command.Name == msg.CommandRedo, Turn: r.UndoesTurn, By: r.Sender, Operator: r.operates()})
+	w.ended = true
 }
 
 // addresses is the chat's address and, where that is another, its sender's.

@@ -83,6 +83,17 @@ type ResetSession struct {
 	Topic  string
 }
 
+// UndoTurn takes back the last turn of a topic that has ended, or with Redo does it again.
+type UndoTurn struct {
+	Row           int64
+	Folder, Topic string
+	Redo          bool
+	Rest          bool  // files that have changed since stay as they are
+	Turn          int64 // the turn under whose answer the button is, 0 for the last one
+	By            string
+	Operator      bool // By operates the group
+}
+
 // StopChat drops the undecided rows before Row of one conversation of a chat, and cancels its open turns: in the web
 // chat those of a topic, elsewhere those of a thread.
 type StopChat struct {
@@ -205,6 +216,7 @@ func (e BindThread) Of() int64     { return e.Row }
 func (e PinTopic) Of() int64       { return e.Row }
 func (e PinGroup) Of() int64       { return e.Row }
 func (e ResetSession) Of() int64   { return e.Row }
+func (e UndoTurn) Of() int64       { return e.Row }
 func (e StopChat) Of() int64       { return e.Row }
 func (e StopParked) Of() int64     { return e.Row }
 func (e StopTurn) Of() int64       { return e.Row }

@@ -21,6 +21,7 @@ type Row struct {
 	Ballot      *Ballot         // of a KindBallot
 	Choice      *Choice         // of a KindAnswer
 	StopsTurn   int64           // of the press of a Stop button, which is a /stop of that turn alone; else 0
+	UndoesTurn  int64           // of the press of an Undo button, which is an /undo of that turn; else 0
 	Code        *Code           // of an /operator of a user who is none yet, and of a KindLeak
 	Post        string          // platform id of the post it is about, "" if there is none
 	Old         bool            // it was older than MAX_AGE on arrival

@@ -14,10 +14,28 @@ import (
 	"arizuko/pkg/msg"
 )
 
+// loadUndo makes the press of an Undo button an /undo of its turn, if that has answered this chat.
+func (f *reader) loadUndo(ctx context.Context, r *decide.Row, turn int64) error {
+	t, err := f.st.Turn(ctx, turn)
+	if err != nil {
+		return err
+	}
+	if t == nil || t.ChatJID != r.ChatJID || r.Old || r.IsBot {
+		r.Choice = &decide.Choice{Stops: true}
+		return nil
+	}
+	cmd, _ := layers.ParseCommand("/"+msg.CommandUndo, msg.FamilyOf(r.ChatJID), func(string) bool { return true })
+	r.Kind, r.Command, r.UndoesTurn = decide.KindCommand, &cmd, turn
+	return nil
+}
+
 // loadPress reads about the press of a button: which question it answers, or which turn it stops. The latter is the
 // command.
 func (f *reader) loadPress(ctx context.Context, r *decide.Row) (err error) {
 	press, _ := msg.ParsePress(r.Content)
+	if press.Undo != 0 {
+		return f.loadUndo(ctx, r, press.Undo)
+	}
 	if press.Stop == 0 {
 		a, option, err := factrows.Pressed(ctx, f.st.Reader, r.Message)
 		if err == nil {

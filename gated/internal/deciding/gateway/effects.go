@@ -10,6 +10,7 @@ import (
 	"arizuko/gated/internal/codes"
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/gated/internal/rows"
+	"arizuko/gated/internal/undo"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -26,7 +27,7 @@ type plan struct {
 
 	// The results of write, for dispatch.
 	turns  []storedTurn
-	drains []int64 // runs whose session was reset
+	drains []int64 // runs whose session was reset or is taken back, 0 for a topic without one
 	stops  bool
 	// cancelled are the turns of those stops, as they were before.
 	cancelled []*msg.Turn
@@ -110,6 +111,8 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) error {
 		return rows.PinGroup(tx, chat, e.Folder, e.At)
 	case decide.ResetSession:
 		return p.resetSession(tx, &e)
+	case decide.UndoTurn:
+		return p.undoTurn(tx, &e)
 	case decide.StopChat:
 		return p.stopChat(tx, &e)
 	case decide.StopTurn:
@@ -167,6 +170,23 @@ func (p *plan) resetSession(tx *store.Tx, e *decide.ResetSession) error {
 	if run != 0 {
 		p.drains = append(p.drains, run)
 	}
+	return err
+}
+
+// undoTurn asks for a turn to be taken back, or says why it cannot be.
+func (p *plan) undoTurn(tx *store.Tx, e *decide.UndoTurn) error {
+	_, run, refusal, err := undo.Ask(tx, undo.Request{
+		Folder: e.Folder, Topic: e.Topic, Turn: e.Turn, Redo: e.Redo, Rest: e.Rest, ChatJID: p.batch.Chat.JID,
+		Message: e.Row, By: e.By, Operator: e.Operator,
+	}, p.batch.Now)
+	switch {
+	case err != nil:
+		return err
+	case refusal == "":
+		p.drains = append(p.drains, run)
+		return nil
+	}
+	_, _, err = tx.PutMessage(replyMessage(p.row(e.Row), msg.SourceCommand, refusal, p.batch.Now))
 	return err
 }
 

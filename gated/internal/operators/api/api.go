@@ -12,6 +12,7 @@ import (
 
 	"arizuko/gated/internal/endpoint"
 	"arizuko/gated/internal/rows"
+	"arizuko/gated/internal/undo"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -29,6 +30,8 @@ type Agents interface {
 	AskEnded()
 	// Revived starts the turns that were queued again since a budget was raised.
 	Revived()
+	// Drain lets the run of a turn that is taken back finish.
+	Drain(runID int64)
 }
 
 // API serves /v1/turns, /v1/asks, /v1/messages, /v1/operators, /v1/spend and /v1/egress.
@@ -51,6 +54,8 @@ func (a API) Mount(r chi.Router) {
 	r.Get("/v1/turns/{id}/context", endpoint.Handler(http.StatusOK, a.context))
 	r.Post("/v1/turns/{id}/retry", endpoint.Handler(http.StatusAccepted, a.retry))
 	r.Post("/v1/turns/{id}/cancel", endpoint.Handler(http.StatusAccepted, a.cancel))
+	r.Post("/v1/turns/{id}/undo", endpoint.Handler(http.StatusAccepted, a.undo))
+	r.Post("/v1/turns/{id}/redo", endpoint.Handler(http.StatusAccepted, a.redo))
 	r.Post("/v1/asks/{id}/answer", endpoint.Handler(http.StatusAccepted, a.answerAsk))
 	r.Post("/v1/messages/{id}/replay", endpoint.Handler(http.StatusAccepted, a.replay))
 	r.Post("/v1/messages/replay", endpoint.Handler(http.StatusAccepted, a.replayAll))
@@ -126,6 +131,32 @@ func (a API) cancel(r *http.Request) (any, error) {
 	})
 	if err == nil {
 		a.Agents.Cancel(before)
+	}
+	return t, err
+}
+
+func (a API) undo(r *http.Request) (any, error) { return a.takeBack(r, false) }
+
+func (a API) redo(r *http.Request) (any, error) { return a.takeBack(r, true) }
+
+// takeBack asks for a turn to be taken back, or done again. With ?rest=true files that have changed since stay as they
+// are. The answer is in the turn's chat, and on its page.
+func (a API) takeBack(r *http.Request, redo bool) (any, error) {
+	var run int64
+	what := "undo turn"
+	if redo {
+		what = "redo turn"
+	}
+	t, err := a.change(r, what, "", func(tx *store.Tx, id int64) error {
+		_, closed, refusal, err := undo.Ask(tx, undo.Request{Turn: id, Redo: redo, By: httpx.By(r), Operator: true,
+			Rest: r.URL.Query().Get("rest") == "true"}, a.Now().UnixMilli())
+		if run = closed; err == nil && refusal != "" {
+			err = apierr.New(apierr.Conflict, "%s", refusal)
+		}
+		return err
+	})
+	if err == nil {
+		a.Agents.Drain(run)
 	}
 	return t, err
 }

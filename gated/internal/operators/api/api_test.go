@@ -28,12 +28,14 @@ const secret = "s3cret"
 type agents struct {
 	cancelled, retried []*msg.Turn
 	asksEnded, revived int
+	drained            []int64
 }
 
 func (a *agents) Cancel(turns ...*msg.Turn) { a.cancelled = append(a.cancelled, turns...) }
 func (a *agents) Retry(t *msg.Turn)         { a.retried = append(a.retried, t) }
 func (a *agents) AskEnded()                 { a.asksEnded++ }
 func (a *agents) Revived()                  { a.revived++ }
+func (a *agents) Drain(run int64)           { a.drained = append(a.drained, run) }
 
 type fixture struct {
 	t       *testing.T

@@ -57,7 +57,7 @@ func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {
 		Files: files, RunID: r.row.ID, Agent: r.row.Agent, TurnID: t.ID, Final: ends(f),
 		SessionID: r.outputs.session(t, f), ObservedUpto: r.turns.prompted[t.ID],
 		Text: text, Sender: msg.AgentSender(t.Folder), SenderName: r.settings.now.AssistantName,
-		Problem: r.outputs.lost(t),
+		Problem: r.outputs.lost(t), More: len(r.turns.unanswered) > len(turns),
 	}
 	for _, folded := range turns[1:] {
 		reply.With = append(reply.With, rows.Folded{TurnID: folded.ID, ObservedUpto: r.turns.prompted[folded.ID]})
@@ -188,7 +188,10 @@ func (r *run) done(turns ...*msg.Turn) {
 		since(r.m.meter.turns, r.row.Runtime, t, r.env.cfg.Now())
 	}
 	r.agent.setTurns(r.turns.unanswered)
-	if len(r.turns.unanswered) > 0 {
+	if len(r.turns.unanswered) == 0 {
+		r.record(0)
+	} else {
+		r.record(r.turns.unanswered[0].ID)
 		r.m.marks.unmark(r.turns.unanswered[0], r.row.ID)
 		r.interruptCancelled()
 	}

@@ -45,6 +45,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	defer sweep.Stop()
 	m.loops.Go(func() { m.stops.carryOut(ctx) })
+	m.loops.Go(func() { m.undos.carryOut(ctx) })
 	m.loops.Go(func() { m.asks.expire(ctx) })
 	m.loops.Go(func() { m.watchPeers(ctx) })
 	m.Poked() // files may have been downloaded while no gated ran
@@ -132,6 +133,7 @@ func (m *Manager) sweep() {
 	m.filesWait.Store(true)
 	m.endFileWaits()
 	notify(m.stops.found)
+	notify(m.undos.found)
 	m.live.signal(ctlReread)
 	if lanes, err := rows.QueuedLanes(m.env.ctx, m.env.st.Reader); err == nil { // else the next read of a lane logs it
 		m.stored(lanes)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/gated/internal/running/queue"
 	"arizuko/gated/internal/running/runtime"
+	"arizuko/gated/internal/running/snapshots"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -103,6 +105,9 @@ type Config struct {
 	WaitMark   time.Duration // how long a message may wait before it is marked; 0: none is
 	MediaQuota int64         // of all files of messages, in bytes; 0: no limit
 	MediaDaily int64         // of the files of a chat in a day, in bytes; 0: no limit
+	UndoQuota  int64         // what is kept of each group's files for /undo, in bytes; 0: nothing
+	// EndWindow closes the window in which a turn's group answers in its place; nil: none is closed.
+	EndWindow func(ctx context.Context, t *msg.Turn) error
 }
 
 // env is shared by all parts of the manager and its runs. It does not change.
@@ -123,6 +128,7 @@ type Manager struct {
 	sched  *scheduler
 	fresh  *freshLanes
 	stops  *stops
+	undos  *undos
 	former *former
 	marks  *waitMarks
 	poked  chan struct{} // files may have been downloaded
@@ -160,6 +166,13 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics prometheus.Regis
 	m.filesWait.Store(true)
 	m.sched = &scheduler{queue: queue.New(cfg.MaxAgents, cfg.Now, turnRows{e}), live: live, start: m.start, st: st}
 	m.stops = &stops{env: e, live: live, sched: m.sched, found: make(chan struct{}, 1)}
+	m.undos = &undos{env: e, sched: m.sched, found: make(chan struct{}, 1), files: &snapshots.Store{
+		Root: filepath.Join(cfg.Data, "undo"), Quota: cfg.UndoQuota, Log: log, Now: cfg.Now,
+		Dir: func(folder string) (string, error) {
+			dir, _, err := groups.dir(folder)
+			return dir, err
+		},
+	}}
 	m.meter = newMeter(metrics, m.sched.queue, st, &cfg)
 	return m
 }
@@ -209,6 +222,9 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("list groups: %w", err)
 	}
 	if err := m.groups.dirs.CheckFlat(folders); err != nil {
+		return err
+	}
+	if err := m.undos.endFormer(ctx, folders); err != nil {
 		return err
 	}
 	failing, err := factrows.FailingGroups(ctx, m.env.st.Reader)
@@ -313,8 +329,10 @@ func (m *Manager) Changed(turns ...*msg.Turn) {
 	m.Poked() // a turn may have waited for the files of a deleted message
 }
 
-// Drain lets a run whose session was reset finish, without further turns.
+// Drain lets a run whose session was reset, or whose turn is taken back, finish without further turns. 0 stands for a
+// topic without a run.
 func (m *Manager) Drain(runID int64) {
+	notify(m.undos.found)
 	m.sched.queue.Drain(runID)
 	if r := m.live.get(runID); r != nil {
 		r.inbox.control(ctlDrain)

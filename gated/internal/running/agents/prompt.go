@@ -145,6 +145,10 @@ func (p *prompts) pastSessions(tx *store.Tx, t *msg.Turn, switched bool) (string
 	if len(all) == 0 {
 		return "This is the first session of this topic.", nil
 	}
+	undone, err := rows.LastIsUndone(p.env.ctx, tx.Reader, t.Folder, t.Topic, t.ID)
+	if err != nil {
+		return "", err
+	}
 	why := "It was ended, by /new for example, or the agent stored no session."
 	switch {
 	case switched:
@@ -152,6 +156,9 @@ func (p *prompts) pastSessions(tx *store.Tx, t *msg.Turn, switched bool) (string
 			"was until now: go on with it. The last messages are in the recent channel context."
 	case all[0].Result == "error":
 		why = "The last one was lost because the agent failed; the chat knows."
+	case undone:
+		why = "The last exchange was taken back by /undo, and the session could not be continued without it: " +
+			"go on from the last messages in the recent channel context."
 	}
 	var b strings.Builder
 	b.WriteString("This session is new: you do not remember the earlier ones of this topic. " + why +

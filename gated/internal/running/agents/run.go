@@ -67,7 +67,8 @@ type run struct {
 	over     overrun
 	settings settings
 	offers   offers
-	heard    int // how many of the agent's reports were handled
+	heard    int   // how many of the agent's reports were handled
+	recorded int64 // the turn whose changes of files are remembered, 0 for none
 }
 
 func newRun(m *Manager, row msg.Run, setup setup) *run {
@@ -118,7 +119,9 @@ func (r *run) serve(turn *msg.Turn) {
 	r.env.log.Debug("run started", "run", r.row.ID, "folder", r.row.Folder, "chat", r.row.ChatJID,
 		"runtime", r.row.Runtime, "pid", r.agent.proc.PID())
 	r.accept(turn)
-	r.finalize(r.loop())
+	exit := r.loop()
+	r.record(0)
+	r.finalize(exit)
 }
 
 // loop serves the process until its exit.
@@ -388,6 +391,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	delete(r.outputs.turns, t.ID) // it may be a retry
 	delete(r.progress.turns, t.ID)
 	if r.turns.unanswered = append(r.turns.unanswered, t); len(r.turns.unanswered) == 1 {
+		r.record(t.ID)
 		r.m.marks.unmark(t, r.row.ID)
 		r.agent.resetDeadline()
 	}

@@ -33,6 +33,7 @@ func (m *Manager) start(t queue.Turn) {
 	r.inbox.control(ctlReread) // for changes that were stored before the run was live
 	r.serveGuarded(turn)
 	m.live.remove(r.row.ID)
+	notify(m.undos.found)
 	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Exited(r.row.ID) })
 }
 

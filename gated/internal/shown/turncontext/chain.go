@@ -89,8 +89,11 @@ func (r Reader) forked(ctx context.Context, t *msg.Turn) (*msg.Message, error) {
 	return r.Store.Message(ctx, fork.MessageID)
 }
 
-// addChanged adds a row to the chain as its last edit left it, unless it was deleted.
+// addChanged adds a row to the chain as its last edit left it, unless it was deleted, or its turn was taken back.
 func (r Reader) addChanged(ctx context.Context, c *chain, m *msg.Message, upto int64) error {
+	if turn, err := r.Store.Turn(ctx, m.TurnID); err != nil || turn != nil && turn.UndoneAt != 0 {
+		return err
+	}
 	change, err := factrows.LastChange(ctx, r.Store, m.ID, upto)
 	switch {
 	case err != nil:

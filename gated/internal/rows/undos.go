@@ -1,0 +1,224 @@
+package rows
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// Undo is one /undo, or with Redo one /redo. Its turn is the first of those that were answered together.
+type Undo struct {
+	ID        int64
+	TurnID    int64
+	Redo      bool
+	Rest      bool // files that have changed since stay as they are
+	Folder    string
+	Topic     string
+	MessageID int64  // the command, 0 if it was asked for on a page
+	By        string // the user
+	Session   string // of an undo that is done: what the topic's session was called before
+	Agent     string // whose session that is
+	CreatedAt int64
+}
+
+const undoColumns = `u.id, u.turn_id, u.redo, u.rest, u.folder, u.topic, ifnull(u.message_id, 0), u.by, u.session_id, u.session_agent, u.created_at`
+
+func scanUndo(scan store.Scan) (*Undo, error) {
+	var u Undo
+	err := scan(&u.ID, &u.TurnID, &u.Redo, &u.Rest, &u.Folder, &u.Topic, &u.MessageID, &u.By, &u.Session, &u.Agent,
+		&u.CreatedAt)
+	return &u, err
+}
+
+// OpenUndos returns the undos that are not carried out yet, oldest first.
+func OpenUndos(ctx context.Context, r store.Reader) ([]*Undo, error) {
+	const query = `SELECT ` + undoColumns + ` FROM undos u INDEXED BY undos_open WHERE u.state = 'open' ORDER BY u.id`
+	return store.All(ctx, r, scanUndo, query)
+}
+
+// UndoOpen reports whether an undo of a topic is not carried out yet: no turn of it begins until it is.
+func UndoOpen(ctx context.Context, r store.Reader, folder, topic string) (bool, error) {
+	const query = `SELECT EXISTS (SELECT 1 FROM undos INDEXED BY undos_open WHERE state = 'open' AND folder = ? AND topic = ?)`
+	return store.Value[bool](ctx, r, query, folder, topic)
+}
+
+// LastUndo is the newest undo of a turn that is done, nil if there is none.
+func LastUndo(ctx context.Context, r store.Reader, turn int64) (*Undo, error) {
+	const query = `SELECT ` + undoColumns + ` FROM undos u INDEXED BY undos_turn WHERE u.turn_id = ? AND u.state = 'done' AND u.redo = 0 ORDER BY u.id DESC LIMIT 1`
+	return store.First(store.All(ctx, r, scanUndo, query, turn))
+}
+
+// LastBegun is the newest turn of a topic that has begun and counts, nil if there is none. Turns that were answered
+// with another one are parts of that.
+func LastBegun(ctx context.Context, r store.Reader, folder, topic string) (*msg.Turn, error) {
+	const query = `SELECT ` + store.TurnColumns + ` FROM turns t INDEXED BY turns_folder WHERE t.folder = ? AND t.topic = ?
+		AND t.started_at IS NOT NULL AND t.undone_at IS NULL AND t.answered_with IS NULL ORDER BY t.id DESC LIMIT 1`
+	return store.First(r.ReadTurns(ctx, query, folder, topic))
+}
+
+// LastGroup is the group whose agent has begun a turn last in a topic of a chat, of the turns that count or, with all, of
+// all; "" if none has.
+func LastGroup(ctx context.Context, r store.Reader, chatJID, topic string, all bool) (string, error) {
+	const query = `SELECT folder FROM turns INDEXED BY turns_chat WHERE chat_jid = ? AND topic = ? AND started_at IS NOT NULL
+		AND (? OR undone_at IS NULL) AND answered_with IS NULL ORDER BY id DESC LIMIT 1`
+	return store.Value[string](ctx, r, query, chatJID, topic, all)
+}
+
+// Undone returns the turns of a topic after an id that were taken back, oldest first.
+func Undone(ctx context.Context, r store.Reader, folder, topic string, after int64) ([]*msg.Turn, error) {
+	const query = `SELECT ` + store.TurnColumns + ` FROM turns t INDEXED BY turns_undone WHERE t.folder = ? AND t.topic = ?
+		AND t.id > ? AND t.undone_at IS NOT NULL AND t.answered_with IS NULL ORDER BY t.id`
+	return r.ReadTurns(ctx, query, folder, topic, after)
+}
+
+// LastIsUndone reports whether the last turn of a topic that had begun before another one was taken back.
+func LastIsUndone(ctx context.Context, r store.Reader, folder, topic string, before int64) (bool, error) {
+	const query = `SELECT undone_at IS NOT NULL FROM turns INDEXED BY turns_folder WHERE folder = ? AND topic = ? AND id < ?
+		AND started_at IS NOT NULL ORDER BY id DESC LIMIT 1`
+	return store.Value[bool](ctx, r, query, folder, topic, before)
+}
+
+// PutUndo stores an undo, which is to be carried out, and sets its id. It closes the topic's run and returns its id, 0
+// if none was live.
+func PutUndo(tx *store.Tx, u *Undo) (run int64, err error) {
+	const query = `INSERT INTO undos (turn_id, redo, rest, folder, topic, message_id, by, state, created_at) VALUES (?,?,?,?,?,?,?,'open',?)`
+	tx.Note(failpoint.PutUndo)
+	tx.PokePeers()
+	u.ID, err = tx.Insert(query, u.TurnID, u.Redo, u.Rest, u.Folder, u.Topic, store.Null(u.MessageID), u.By, u.CreatedAt)
+	if err != nil {
+		return 0, err
+	}
+	_, err = tx.Find([]any{&run}, updateCloseLive, u.CreatedAt, u.Folder, u.Topic)
+	return run, err
+}
+
+// EndUndo ends an open undo with the answer that users get. It returns ErrStale if it has ended.
+func EndUndo(tx *store.Tx, u *Undo, done bool, answer string, now int64) error {
+	const query = `UPDATE undos SET state = CASE WHEN ? THEN 'done' ELSE 'refused' END, session_id = ?, session_agent = ?,
+		answer = ?, ended_at = ? WHERE id = ? AND state = 'open'`
+	tx.Note(failpoint.EndUndo)
+	return change(tx, "end undo", u.ID, query, done, u.Session, u.Agent, answer, now, u.ID)
+}
+
+// LiveProcesses reports whether a process of an agent works in a topic.
+func LiveProcesses(ctx context.Context, r store.Reader, folder, topic string) (bool, error) {
+	const query = `SELECT EXISTS (SELECT 1 FROM runs INDEXED BY runs_unended WHERE ended_at IS NULL AND folder = ? AND topic = ?)`
+	return store.Value[bool](ctx, r, query, folder, topic)
+}
+
+// MarkUndone marks a turn as taken back at a time, in unix ms, or with 0 as one that counts again, with those that were
+// answered together with it.
+func MarkUndone(tx *store.Tx, turn, at int64) error {
+	const query = `UPDATE turns SET undone_at = ?2 WHERE id = ?1`
+	const queryFolded = `UPDATE turns SET undone_at = ?2 WHERE answered_with = ?1`
+	tx.PokePeers()
+	for _, q := range []string{query, queryFolded} {
+		if err := tx.Exec(q, turn, store.Null(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SessionBefore is what a turn's session was called when it began, and the agent that answered it; known is false for a
+// turn of an older version.
+func SessionBefore(ctx context.Context, r store.Reader, turn int64) (session, agent string, known bool, err error) {
+	const query = `SELECT ifnull(t.session_before, ''), ifnull(l.agent, ''), t.session_before IS NOT NULL
+		FROM turns t LEFT JOIN session_log l ON l.run_id = t.run_id WHERE t.id = ?`
+	_, err = r.Get(ctx, []any{&session, &agent, &known}, query, turn)
+	return session, agent, known, err
+}
+
+// SetSession sets what the session of a topic's agent is called, "" for none.
+func SetSession(tx *store.Tx, folder, topic, agent, session string, now int64) error {
+	if session == "" {
+		_, err := EvictSession(tx, folder, topic, agent)
+		return err
+	}
+	return tx.Exec(putSession, folder, topic, agent, session, now)
+}
+
+// TurnOutbound returns what a turn's agent has sent, and what was done again since: messages, files and polls, edits and
+// reactions, oldest first.
+func TurnOutbound(ctx context.Context, r store.Reader, turn int64) ([]*msg.Message, error) {
+	const query = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_turn WHERE m.turn_id IN
+		(SELECT t.id FROM turns t WHERE t.id = ?1 UNION ALL SELECT t.id FROM turns t INDEXED BY turns_answered_with WHERE t.answered_with = ?1)
+		AND m.direction = 'out' AND m.source IN ('agent', 'tool', 'replay') ORDER BY m.id`
+	return r.Messages(ctx, query, turn)
+}
+
+// WithdrawnByUndo is the error of outbound rows that an undo has withdrawn.
+const WithdrawnByUndo = "taken back before it was sent"
+
+// WithdrawOutbound cancels an outbound row that is still queued, and reports whether it was.
+func WithdrawOutbound(tx *store.Tx, id int64) (bool, error) {
+	const query = `UPDATE messages SET out_state = 'cancelled', error = ? WHERE id = ? AND out_state = 'queued'`
+	n, err := tx.Change(query, WithdrawnByUndo, id)
+	return n > 0, err
+}
+
+// TextBefore is the text that a message had before one of its edits.
+func TextBefore(ctx context.Context, r store.Reader, edit *msg.Message) (string, error) {
+	const query = `SELECT content FROM (
+		SELECT c.id, c.content FROM messages c INDEXED BY messages_derived WHERE c.derived_from = ?1 AND c.direction = 'out'
+			AND c.kind = 'edit' AND c.id < ?2 AND ifnull(c.out_state, '') NOT IN ('failed', 'cancelled')
+		UNION ALL SELECT m.id, m.content FROM messages m WHERE m.id = ?1) b ORDER BY id DESC LIMIT 1`
+	return store.Value[string](ctx, r, query, edit.DerivedFrom, edit.ID)
+}
+
+// ActedCall is a tool call of a turn that has acted.
+type ActedCall struct {
+	Turn   int64
+	Tool   string
+	Result json.RawMessage
+	At     int64
+}
+
+// ActedCalls returns the calls by which a turn, and those answered together with it, have acted, newest first.
+func ActedCalls(ctx context.Context, r store.Reader, turn int64) ([]ActedCall, error) {
+	const query = `SELECT turn_id, tool, result, created_at FROM tool_calls WHERE turn_id IN
+		(SELECT t.id FROM turns t WHERE t.id = ?1 UNION ALL SELECT t.id FROM turns t INDEXED BY turns_answered_with WHERE t.answered_with = ?1)
+		ORDER BY created_at DESC, call`
+	return store.All(ctx, r, func(scan store.Scan) (c ActedCall, err error) {
+		var result string
+		err = scan(&c.Turn, &c.Tool, &result, &c.At)
+		c.Result = json.RawMessage(result)
+		return c, err
+	}, query, turn)
+}
+
+// ReviveReminder makes a cancelled reminder active again, which fires next at a time, in unix ms. It returns ErrStale if
+// it is not cancelled.
+func ReviveReminder(tx *store.Tx, id, next, now int64) error {
+	const query = `UPDATE reminders SET state = 'active', next_slot = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'cancelled'`
+	tx.PokePeers()
+	return change(tx, "revive reminder", id, query, next, now, id)
+}
+
+// ReopenFork opens a fork again that was ended at or after a time, in unix ms.
+func ReopenFork(tx *store.Tx, chatJID, topic string, endedFrom int64) error {
+	return tx.Exec(`UPDATE forks SET ended_at = NULL WHERE chat_jid = ? AND topic = ? AND ended_at >= ?`, chatJID, topic, endedFrom)
+}
+
+// WindowOf is until when a place of a chat listens to a group, in unix ms, 0 if it does not, and whether it did before a
+// turn began: an earlier one that counts has claimed the place so lately that its window was open.
+func WindowOf(ctx context.Context, r store.Reader, t *msg.Turn, now int64) (until int64, before bool, err error) {
+	const queryUntil = `SELECT engaged_until FROM chat_reply_state WHERE jid = ? AND topic = ? AND engaged_folder = ? AND engaged_until > ? AND engaged_at > ifnull(ended_at, 0)`
+	// A window lasts for as long as it does after the turn's end.
+	const queryBefore = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_claims WHERE chat_jid = ?1 AND place = ?2 AND claims_engagement = 1
+		AND id < ?3 AND undone_at IS NULL AND ended_at > ?4)`
+	if until, err = store.Value[int64](ctx, r, queryUntil, t.ChatJID, t.Place, t.Folder, now); err != nil || until == 0 {
+		return 0, false, err
+	}
+	before, err = store.Value[bool](ctx, r, queryBefore, t.ChatJID, t.Place, t.ID, t.CreatedAt-(until-t.EndedAt))
+	return until, before, err
+}
+
+// errUndoing says that a topic's turns wait for an undo.
+func errUndoing(folder, topic string) error {
+	return fmt.Errorf("topic %q of %s is being taken back: %w", topic, folder, store.ErrStale)
+}

@@ -1,0 +1,174 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"arizuko/gated/internal/rows"
+	"arizuko/gated/internal/running/queue"
+	"arizuko/gated/internal/running/snapshots"
+	"arizuko/gated/internal/undo"
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// undoRetry is how often an undo that waits for its topic's agent to end is looked at.
+const undoRetry = 200 * time.Millisecond
+
+// undos carries out the /undos and /redos in the rows: the files first, then the rows in one commit. A crash in between
+// is no harm, since both are the same when repeated. Only its goroutine has state.
+type undos struct {
+	env   *env
+	files *snapshots.Store
+	sched *scheduler
+	found chan struct{} // one may be left to carry out
+}
+
+// carryOut carries out open undos until ctx ends.
+func (u *undos) carryOut(ctx context.Context) {
+	for {
+		waits := false
+		u.env.guard("carrying out an /undo", func() { waits = u.carryOutOpen(ctx) })
+		retry := time.Hour
+		if waits {
+			retry = undoRetry
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-u.found:
+		case <-time.After(retry):
+		}
+	}
+}
+
+// carryOutOpen carries out what can be, and reports whether something waits.
+func (u *undos) carryOutOpen(ctx context.Context) (waits bool) {
+	open, err := rows.OpenUndos(ctx, u.env.st.Reader)
+	if err != nil {
+		return ctx.Err() == nil
+	}
+	for _, o := range open {
+		live, err := rows.LiveProcesses(ctx, u.env.st.Reader, o.Folder, o.Topic)
+		if err != nil || live {
+			waits = true
+			continue
+		}
+		if err := u.finish(ctx, o); err != nil && ctx.Err() == nil {
+			u.env.log.Error("undo not carried out; retrying", "undo", o.ID, "turn", o.TurnID, "folder", o.Folder, "err", err)
+			waits = true
+		}
+	}
+	return waits
+}
+
+// finish carries out one undo.
+func (u *undos) finish(ctx context.Context, o *rows.Undo) error {
+	turn, err := u.env.st.Turn(ctx, o.TurnID)
+	if err != nil {
+		return err
+	}
+	out := undo.Outside{}
+	if turn != nil {
+		if out, err = u.outside(ctx, o, turn); err != nil {
+			return err
+		}
+	}
+	failpoint.At(failpoint.Restored)
+	err = u.env.persist(ctx, func(tx *store.Tx) error {
+		return undo.Finish(tx, o, out, u.env.cfg.Location, u.env.now())
+	})
+	if err != nil && !errors.Is(err, store.ErrStale) { // stale: another gated has finished it
+		return err
+	}
+	u.env.log.Info("turn taken back or done again", "turn", o.TurnID, "folder", o.Folder, "redo", o.Redo, "by", o.By,
+		"files", out.Files.Restored, "changed", len(out.Files.Changed), "problem", out.Problem)
+	u.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Changed(laneOf(turn)...) })
+	return u.files.Forget(o.Folder, o.ID)
+}
+
+func laneOf(t *msg.Turn) []string {
+	if t == nil {
+		return nil
+	}
+	return []string{t.Lane()}
+}
+
+// outside restores the files, and closes the window of the turn's place.
+func (u *undos) outside(ctx context.Context, o *rows.Undo, turn *msg.Turn) (out undo.Outside, err error) {
+	side := snapshots.Before
+	if o.Redo {
+		side = snapshots.After
+	}
+	report, err := u.files.Restore(snapshots.Request{Folder: o.Folder, Op: o.ID, Turn: o.TurnID, To: side, Rest: o.Rest})
+	if errors.Is(err, snapshots.ErrUnfinished) {
+		return out, err
+	}
+	if err != nil {
+		u.env.log.Error("files of a turn not restored", "turn", o.TurnID, "folder", o.Folder, "err", err)
+		return undo.Outside{Problem: u.env.cfg.Redact(err.Error())}, nil
+	}
+	out.Files = filesOf(report)
+	if o.Redo || out.Files.Refused {
+		return out, nil
+	}
+	until, before, err := rows.WindowOf(ctx, u.env.st.Reader, turn, u.env.now())
+	if err != nil || until == 0 || before || u.env.cfg.EndWindow == nil {
+		return out, err
+	}
+	if err := u.env.cfg.EndWindow(ctx, turn); err != nil {
+		u.env.log.Warn("window not closed", "turn", turn.ID, "chat", turn.ChatJID, "err", err)
+		out.Window = "the agent still listens here until " +
+			time.UnixMilli(until).In(u.env.cfg.Location).Format("15:04") + ", since routd does not answer"
+		return out, nil
+	}
+	out.Window = "the agent does not listen here any more, unless it is mentioned"
+	return out, nil
+}
+
+func filesOf(r snapshots.Report) undo.Files {
+	f := undo.Files{Restored: r.Restored, Paths: r.Paths, Changed: r.Changed, Refused: r.Refused, Unknown: r.Unknown}
+	for _, n := range r.NotCovered {
+		f.NotCovered = append(f.NotCovered, n.Path+" ("+n.Reason+")")
+	}
+	return f
+}
+
+// endFormer ends what the former gated has begun to record, of turns that are not open any more.
+func (u *undos) endFormer(ctx context.Context, folders []string) (err error) {
+	open := func(id int64) bool {
+		t, e := u.env.st.Turn(ctx, id)
+		err = errors.Join(err, e)
+		return e != nil || t != nil && t.State.IsOpen()
+	}
+	for _, folder := range folders {
+		if e := u.files.EndFormer(folder, open); e != nil {
+			u.env.log.Warn("files kept for /undo cannot be read", "folder", folder, "err", e)
+		}
+	}
+	return err
+}
+
+// record lets what changes in the group's folder from now on be a turn's, 0 for none. It is called before the agent gets
+// a prompt and after it has answered.
+func (r *run) record(turn int64) {
+	before := r.recorded
+	if before == turn {
+		return
+	}
+	r.recorded = turn
+	if before != 0 {
+		r.noteSnapshot(before, r.m.undos.files.End(r.row.Folder, before))
+	}
+	if turn != 0 {
+		r.noteSnapshot(turn, r.m.undos.files.Begin(r.row.Folder, turn))
+	}
+}
+
+func (r *run) noteSnapshot(turn int64, err error) {
+	if err != nil {
+		r.env.log.Warn("changes of files are not remembered for /undo", "turn", turn, "folder", r.row.Folder, "err", err)
+	}
+}

@@ -1,0 +1,281 @@
+package undo
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/gated/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// Files says what became of the files that a turn has changed. Paths are relative to the group's folder.
+type Files struct {
+	Restored   int
+	Paths      []string // the first of those restored
+	Changed    []string // they have changed since, so that they stay as they are
+	NotCovered []string // the turn has changed them, and what they were is not kept
+	Refused    bool     // none was restored, because of those that changed
+	Unknown    bool     // nothing is known of what the turn has changed
+}
+
+// Outside is what was done, or not, before the rows are changed.
+type Outside struct {
+	Files   Files
+	Problem string // why nothing could be restored, "" if it was
+	Window  string // what became of the place that listens, "" for nothing to say
+}
+
+// TakenBack takes the place of messages that cannot be deleted.
+const TakenBack = "*taken back*"
+
+// telegramDeletes is for how long bots may delete their messages on Telegram, in ms, with an hour to spare.
+const telegramDeletes = 47 * int64(time.Hour/time.Millisecond)
+
+// finishing changes the rows of one turn.
+type finishing struct {
+	tx   *store.Tx
+	u    *rows.Undo
+	turn *msg.Turn
+	now  int64
+	done tally
+}
+
+// Finish carries out an open undo in the rows, and answers it. It returns store.ErrStale if it has ended.
+func Finish(tx *store.Tx, u *rows.Undo, out Outside, zone *time.Location, now int64) error {
+	turn, err := tx.Turn(context.Background(), u.TurnID)
+	if err != nil {
+		return err
+	}
+	f := &finishing{tx: tx, u: u, turn: turn, now: now}
+	refused := turn == nil || out.Files.Refused || out.Problem != ""
+	if !refused {
+		if err := f.change(); err != nil {
+			return err
+		}
+	}
+	text, err := f.answer(out, zone)
+	if err != nil {
+		return err
+	}
+	if err := rows.EndUndo(tx, u, !refused, text, now); err != nil || turn == nil {
+		return err
+	}
+	return f.reply(text)
+}
+
+// change takes the turn back, or does it again.
+func (f *finishing) change() (err error) {
+	steps := []func() error{f.takeBackCalls, f.takeBackMessages, f.endWork, f.sessionBefore}
+	at := f.now
+	if f.u.Redo {
+		steps, at = []func() error{f.repeatCalls, f.repeatMessages, f.sessionAfter}, 0
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return rows.MarkUndone(f.tx, f.turn.ID, at)
+}
+
+// reply answers the command, or where the turn has answered if it was asked for on a page.
+func (f *finishing) reply(text string) error {
+	m := &msg.Message{ChatJID: f.turn.ChatJID, ThreadID: f.turn.ThreadID, Topic: f.turn.Place}
+	command, err := f.tx.Message(context.Background(), f.u.MessageID)
+	if err != nil {
+		return err
+	}
+	if command != nil {
+		m.ChatJID, m.ThreadID, m.ReplyToID = command.ChatJID, command.ThreadID, command.PlatformID
+		m.Topic = msg.Place(command.ThreadID, command.Topic)
+	}
+	if msg.NoUsers(m.ChatJID) {
+		return nil
+	}
+	m.Direction, m.IsBot, m.Content, m.Source = msg.Out, true, text, msg.SourceCommand
+	m.Timestamp, m.ReceivedAt, m.OutState = f.now, f.now, msg.OutStateOf(m.ChatJID)
+	_, _, err = f.tx.PutMessage(m)
+	return err
+}
+
+// takeBackMessages deletes what the agent has sent, and undoes its edits and reactions, the newest first.
+func (f *finishing) takeBackMessages() error {
+	all, err := rows.TurnOutbound(context.Background(), f.tx.Reader, f.turn.ID)
+	if err != nil {
+		return err
+	}
+	for _, m := range slices.Backward(all) {
+		if err := f.takeBack(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *finishing) takeBack(m *msg.Message) error {
+	if gone, err := f.isGone(m); err != nil || gone {
+		return err
+	}
+	withdrawn, err := rows.WithdrawOutbound(f.tx, m.ID)
+	switch {
+	case err != nil:
+		return err
+	case withdrawn || m.OutState == msg.OutFailed || m.OutState == msg.OutCancelled:
+		return nil
+	}
+	if lost, err := f.tx.Unreachable(context.Background(), m); err != nil || lost != "" {
+		f.done.stays = append(f.done.stays, "a message that "+lost)
+		return err
+	}
+	switch m.Kind {
+	case msg.KindReaction:
+		return f.undoReaction(m)
+	case msg.KindEdit:
+		return f.undoEdit(m)
+	case msg.KindDelete:
+		return nil
+	case msg.KindFile:
+		for _, a := range m.Attachments {
+			f.done.sent = append(f.done.sent, a.Name)
+		}
+	}
+	return f.remove(m)
+}
+
+// isGone reports whether a message of the turn was deleted before.
+func (f *finishing) isGone(m *msg.Message) (bool, error) {
+	change, err := factrows.LastChange(context.Background(), f.tx.Reader, m.ID, store.AllChanges)
+	return change != nil && (change.Deleted || change.Content == TakenBack), err
+}
+
+// remove deletes a message of the bot or, where the platform does not allow that, empties it.
+func (f *finishing) remove(m *msg.Message) error {
+	if msg.FamilyOf(m.ChatJID) == "telegram" && f.now-m.Timestamp > telegramDeletes {
+		if m.Kind != msg.KindMessage {
+			f.done.stays = append(f.done.stays, "a file or poll that is too old to be deleted")
+			return nil
+		}
+		f.done.edited++
+		return f.put(m, msg.KindEdit, TakenBack)
+	}
+	f.done.deleted++
+	return f.put(m, msg.KindDelete, "")
+}
+
+// put queues a change of a message.
+func (f *finishing) put(m *msg.Message, kind msg.Kind, content string) error {
+	change := &msg.Message{
+		ChatJID: m.ChatJID, ThreadID: m.ThreadID, Topic: m.Topic, Direction: msg.Out, Kind: kind, IsBot: true,
+		Sender: m.Sender, SenderName: m.SenderName, Content: content, TargetID: m.PlatformID, DerivedFrom: m.ID,
+		Source: msg.SourceNotice, Timestamp: f.now, ReceivedAt: f.now, OutState: msg.OutStateOf(m.ChatJID),
+	}
+	if kind == msg.KindReaction { // it is about another message
+		change.TargetID, change.DerivedFrom = m.TargetID, m.DerivedFrom
+	}
+	_, _, err := f.tx.PutMessage(change)
+	return err
+}
+
+func (f *finishing) undoReaction(m *msg.Message) error {
+	emoji, removed := strings.CutPrefix(m.Content, "-")
+	if !removed {
+		emoji = "-" + emoji
+	}
+	return f.put(m, msg.KindReaction, emoji)
+}
+
+// undoEdit gives a message the text that it had before an edit, unless it is one of the turn, which is deleted.
+func (f *finishing) undoEdit(edit *msg.Message) error {
+	of, err := f.tx.Message(context.Background(), edit.DerivedFrom)
+	if err != nil || of == nil || f.isOfTurn(of) {
+		return err
+	}
+	text, err := rows.TextBefore(context.Background(), f.tx.Reader, edit)
+	if err != nil || text == "" {
+		return err
+	}
+	f.done.edited++
+	return f.put(of, msg.KindEdit, text)
+}
+
+func (f *finishing) isOfTurn(m *msg.Message) bool { return m.TurnID == f.turn.ID }
+
+// repeatMessages sends again what was deleted.
+func (f *finishing) repeatMessages() error {
+	all, err := rows.TurnOutbound(context.Background(), f.tx.Reader, f.turn.ID)
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if err := f.repeat(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repeat sends a message again that the undo has deleted or withdrawn, or gives it its text again.
+func (f *finishing) repeat(m *msg.Message) error {
+	change, err := factrows.LastChange(context.Background(), f.tx.Reader, m.ID, store.AllChanges)
+	if err != nil || m.Kind.Changes() {
+		return err
+	}
+	if change != nil && change.Content == TakenBack {
+		f.done.edited++
+		return f.put(m, msg.KindEdit, m.Content)
+	}
+	copied, err := factrows.CopyOf(context.Background(), f.tx.Reader, m.ID)
+	removed := m.Error == rows.WithdrawnByUndo || change != nil && change.Deleted
+	switch {
+	case err != nil || copied != 0 || !removed:
+		return err
+	case m.Kind == msg.KindPoll:
+		f.done.stays = append(f.done.stays, "a poll, which is not made again")
+		return nil
+	}
+	again := *m
+	again.ID, again.PlatformID, again.ReplyToID, again.DerivedFrom, again.Error = 0, "", f.turn.ReplyTo, m.ID, ""
+	again.Source, again.TurnID, again.OutState = msg.SourceReplay, f.turn.ID, msg.OutStateOf(m.ChatJID)
+	again.Timestamp, again.ReceivedAt = f.now, f.now
+	f.done.sentAgain++
+	_, _, err = f.tx.PutMessage(&again)
+	return err
+}
+
+// endWork cancels the work that the turn has given to groups.
+func (f *finishing) endWork() error {
+	stopped, _, err := rows.StopChat(f.tx, rows.Stop{ChatJID: f.turn.ChatJID, Turn: f.turn.ID}, f.now)
+	f.done.work = len(stopped)
+	return err
+}
+
+// sessionBefore lets the topic's session go on from before the turn. An agent whose session has the same name as before
+// cannot go back: it begins a new one.
+func (f *finishing) sessionBefore() error {
+	before, agent, known, err := rows.SessionBefore(context.Background(), f.tx.Reader, f.turn.ID)
+	if err != nil {
+		return err
+	}
+	now, err := rows.AgentSession(context.Background(), f.tx.Reader, f.turn.Folder, f.turn.Topic, agent)
+	if err != nil {
+		return err
+	}
+	f.u.Session, f.u.Agent = now, agent
+	if !known || before == now {
+		f.done.forgets, before = now != "", ""
+	}
+	return rows.SetSession(f.tx, f.turn.Folder, f.turn.Topic, agent, before, f.now)
+}
+
+// sessionAfter lets the topic's session go on from where it was before the undo.
+func (f *finishing) sessionAfter() error {
+	undone, err := rows.LastUndo(context.Background(), f.tx.Reader, f.turn.ID)
+	if err != nil || undone == nil {
+		return err
+	}
+	return rows.SetSession(f.tx, f.turn.Folder, f.turn.Topic, undone.Agent, undone.Session, f.now)
+}

@@ -1,0 +1,162 @@
+package undo_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/gated/gatedtest"
+	"arizuko/gated/internal/rows"
+	"arizuko/gated/internal/undo"
+	"arizuko/pkg/egress"
+	egressrows "arizuko/pkg/egress/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+const hour = int64(time.Hour / time.Millisecond)
+
+// answered stores an answered turn of a chat.
+func answered(t *testing.T, s *store.Store, chat string) *msg.Turn {
+	t.Helper()
+	turn := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.ChatJID, turn.ThreadID, turn.Place = chat, "", "" })
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		run := &msg.Run{Folder: turn.Folder, Topic: turn.Topic, ChatJID: chat, StartedAt: 100, Runtime: "process"}
+		if err := rows.StartRun(tx, run, turn.ID); err != nil {
+			return err
+		}
+		_, err := rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Text: "done", Final: true, SessionID: "s1",
+			Sender: msg.AgentSender(turn.Folder)}, 200)
+		return err
+	})
+	return turn
+}
+
+// sent sets the state of all outbound rows, and when they were written.
+func sent(t *testing.T, s *store.Store, at int64) {
+	t.Helper()
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`UPDATE messages SET out_state = 'sent', platform_id = 'p' || id, timestamp = ? WHERE direction = 'out'`, at)
+	})
+}
+
+// finish asks for a turn to be taken back, and carries that out.
+func finish(t *testing.T, s *store.Store, turn *msg.Turn, out undo.Outside, now int64) (answer string) {
+	t.Helper()
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		u, _, refusal, err := undo.Ask(tx, undo.Request{Turn: turn.ID, By: "telegram:1", Operator: true}, now)
+		if err != nil || refusal != "" {
+			return fmt.Errorf("refused: %q, %w", refusal, err)
+		}
+		return undo.Finish(tx, u, out, time.UTC, now)
+	})
+	found, err := s.Get(context.Background(), []any{&answer}, `SELECT answer FROM undos ORDER BY id DESC LIMIT 1`)
+	if err != nil || !found {
+		t.Fatalf("no answer: %v", err)
+	}
+	return answer
+}
+
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q lacks %q", text, part)
+		}
+	}
+}
+
+// Telegram lets bots delete their messages for two days.
+func TestFinish_OldMessageOfTelegram_IsEdited(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		chat string
+		age  int64
+		kind msg.Kind
+	}{{"telegram:5", hour, msg.KindDelete}, {"telegram:5", 48 * hour, msg.KindEdit}, {"discord:5", 48 * hour, msg.KindDelete}} {
+		s := storetest.Open(t)
+		turn := answered(t, s, test.chat)
+		sent(t, s, 1000)
+		finish(t, s, turn, undo.Outside{}, 1000+test.age)
+		var kind msg.Kind
+		var target string
+		_, err := s.Get(t.Context(), []any{&kind, &target}, `SELECT kind, target_id FROM messages WHERE source = 'notice'`)
+		if err != nil || kind != test.kind || target == "" {
+			t.Errorf("%s, %d h old: a row of kind %q about %q, %v; want %q", test.chat, test.age/hour, kind, target, err, test.kind)
+		}
+	}
+}
+
+// What was not sent yet is withdrawn, and a redo sends it.
+func TestFinish_QueuedMessage_IsWithdrawn(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := answered(t, s, "telegram:5")
+	finish(t, s, turn, undo.Outside{}, 1000)
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		u, _, _, err := undo.Ask(tx, undo.Request{Turn: turn.ID, Redo: true, By: "telegram:1", Operator: true}, 1001)
+		if err != nil {
+			return err
+		}
+		return undo.Finish(tx, u, undo.Outside{}, time.UTC, 1001)
+	})
+	var states string
+	_, err := s.Get(t.Context(), []any{&states}, `SELECT group_concat(out_state || ' ' || content, '; ') FROM
+		(SELECT out_state, content FROM messages WHERE direction = 'out' AND turn_id = ? ORDER BY id) m`, turn.ID)
+	if err != nil || states != "cancelled done; queued done" {
+		t.Errorf("rows %q, %v", states, err)
+	}
+}
+
+func TestFinish_Answer_SaysWhatStays(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := answered(t, s, "telegram:-5")
+	sent(t, s, 1000)
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		for i, method := range []string{"GET", "POST", "DELETE"} {
+			r := &egress.Receipt{At: int64(i) * hour, EndedAt: int64(i)*hour + 1, TurnID: turn.ID, Folder: turn.Folder, Method: method, Host: "api.example.com",
+				Port: 443, Path: "/x_y", State: egress.Sent}
+			if method == "DELETE" {
+				r.State = egress.Refused
+			}
+			if err := egressrows.PutReceipt(tx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	many := make([]string, 12)
+	for i := range many {
+		many[i] = fmt.Sprintf("f%d", i)
+	}
+	answer := finish(t, s, turn, undo.Outside{Files: undo.Files{Restored: 1, Paths: []string{"a*.txt"}, Changed: many,
+		NotCovered: []string{"big.bin (too big)"}}}, 2000)
+	contains(t, answer, `one file is as before it: a\*.txt`, "f9 and 2 more", "big.bin (too big)", "what readers have seen already",
+		`the request POST api.example.com/x\_y, at 01:00:00`, "one request that read something")
+	if strings.Contains(answer, "DELETE") {
+		t.Errorf("%q has a request that was not sent", answer)
+	}
+}
+
+func TestFinish_NothingRestored_NothingIsChanged(t *testing.T) {
+	t.Parallel()
+	for _, out := range []undo.Outside{{Problem: "the disk is full"}, {Files: undo.Files{Refused: true, Changed: []string{"a"}}}} {
+		s := storetest.Open(t)
+		turn := answered(t, s, "telegram:5")
+		contains(t, finish(t, s, turn, out, 1000), "Nothing is changed")
+		if now, err := s.Turn(t.Context(), turn.ID); err != nil || now.UndoneAt != 0 {
+			t.Errorf("the turn is %+v, %v", now, err)
+		}
+		storetest.Write(t, s, func(tx *store.Tx) error { // another one may begin
+			_, _, refusal, err := undo.Ask(tx, undo.Request{Turn: turn.ID, By: "x", Operator: true}, 1001)
+			if refusal != "" {
+				t.Error(refusal)
+			}
+			return err
+		})
+	}
+}

@@ -1,0 +1,4 @@
+DROP TABLE undos;
+DROP INDEX turns_undone;
+ALTER TABLE turns DROP COLUMN undone_at;
+ALTER TABLE turns DROP COLUMN session_before;

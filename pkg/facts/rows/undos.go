@@ -1,0 +1,82 @@
+package rows
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// UndoneFilesChanged begins the answer of an undo that is refused since files have changed.
+const UndoneFilesChanged = "Nothing is changed: these files have changed since: "
+
+// UndoState is how far an undo is.
+type UndoState string
+
+// The states of undos.
+const (
+	UndoOpen    UndoState = "open"
+	UndoDone    UndoState = "done"
+	UndoRefused UndoState = "refused"
+)
+
+// Undo is an /undo of a turn, or with Redo a /redo.
+type Undo struct {
+	Redo      bool
+	State     UndoState
+	By, Name  string // the user; the name is "" if it is not known
+	Answer    string // in markdown, "" while it is open
+	CreatedAt int64
+	EndedAt   int64
+}
+
+// FilesChanged reports whether it was refused since files have changed.
+func (u *Undo) FilesChanged() bool {
+	return u.State == UndoRefused && strings.HasPrefix(u.Answer, UndoneFilesChanged)
+}
+
+// Undos returns the undos of a turn, or of the turn that it was answered with, oldest first.
+func Undos(ctx context.Context, r store.Reader, t *msg.Turn) ([]*Undo, error) {
+	of := t.ID
+	if t.AnsweredWith != 0 {
+		of = t.AnsweredWith
+	}
+	return store.All(ctx, r, func(scan store.Scan) (*Undo, error) {
+		var u Undo
+		err := scan(&u.Redo, &u.State, &u.By, &u.Name, &u.Answer, &u.CreatedAt, &u.EndedAt)
+		return &u, err
+	}, `SELECT u.redo, u.state, u.by, ifnull(m.sender_name, ''), u.answer, u.created_at, ifnull(u.ended_at, 0)
+		FROM undos u INDEXED BY undos_turn LEFT JOIN messages m ON m.id = u.message_id WHERE u.turn_id = ? ORDER BY u.id`, of)
+}
+
+// TakenBack returns which messages are of turns that were taken back, by their ids.
+func TakenBack(ctx context.Context, r store.Reader, messages []*msg.Message) (map[int64]bool, error) {
+	var turns []int64
+	for _, m := range messages {
+		if m.TurnID != 0 {
+			turns = append(turns, m.TurnID)
+		}
+	}
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	list, err := json.Marshal(turns)
+	if err != nil {
+		return nil, err
+	}
+	undone := map[int64]bool{}
+	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
+		var id int64
+		err := scan(&id)
+		undone[id] = true
+		return true, err
+	}, `SELECT t.id FROM json_each(?) j CROSS JOIN turns t ON t.id = CAST(j.value AS INTEGER)
+		WHERE t.undone_at IS NOT NULL`, string(list))
+	of := map[int64]bool{}
+	for _, m := range messages {
+		of[m.ID] = undone[m.TurnID]
+	}
+	return of, err
+}
