@@ -69,9 +69,10 @@ func badDayPages() map[string]string {
 // What dashd does by itself is "".
 func badDayActions() map[string]string {
 	return map[string]string{
-		"/turns/{id}/retry": "gated /turns/2/retry", "/turns/{id}/cancel": "gated /turns/1/cancel", "/turns/{id}/asks/{ask}/answer": "gated /turns/2/asks/1/answer?option=1",
-		"/reminders/{id}/cancel": "gated /reminders/1/cancel",
-		"/polls/{id}/close":      "gated /polls/1/close", "/groups": "routd /groups?folder=new", "/groups/*": "routd /groups/main?do=delete",
+		"/turns/{id}/retry": "gated /turns/2/retry", "/turns/{id}/cancel": "gated /turns/1/cancel", "/turns/{id}/undo": "gated /turns/2/undo", "/turns/{id}/redo": "gated /turns/2/redo?rest=true",
+		"/turns/{id}/asks/{ask}/answer": "gated /turns/2/asks/1/answer?option=1",
+		"/reminders/{id}/cancel":        "gated /reminders/1/cancel",
+		"/polls/{id}/close":             "gated /polls/1/close", "/groups": "routd /groups?folder=new", "/groups/*": "routd /groups/main?do=delete",
 		"/engagement/end": "routd /engagement/end?chat=telegram:-7", "/approvals/{code}/approve": "onbod /approvals/ABCD-1234/approve?folder=eng",
 		"/approvals/{code}/reject": "onbod /approvals/ABCD-1234/reject", "/messages/{id}/replay": "gated /messages/2/replay?sure=yes",
 		"/lost/replay": "gated /lost/replay?ids=2&reason=failed.permanent", "/routes/edit": "routd /routes/edit?do=save",

@@ -98,6 +98,7 @@ func (h *hostileRows) conversation(i int, p string) {
 		VALUES (?, 'conversation', 'main', ?, ?, ?, ?, ?, 4000, 'failed', 5, 6, 9, ?)`, run, jid, "#"+at(p, "topic"), at(p, "thread"), row, at(p, "surface"), at(p, "turnerror"))
 	h.put(`UPDATE messages SET turn_id = ? WHERE id = ?`, turn, row)
 	h.put(`INSERT INTO tool_calls (turn_id, call, tool, result, created_at) VALUES (?, ?, ?, ?, 7)`, turn, at(p, "call"), at(p, "tool"), h.json(map[string]string{"text": at(p, "toolresult")}))
+	h.put(`INSERT INTO undos (turn_id, redo, rest, folder, topic, by, state, answer, created_at, ended_at) VALUES (?, 0, 0, 'main', '', ?, 'refused', ?, 10, 11)`, turn, at(p, "undoer"), at(p, "undone"))
 	out := h.put(`INSERT INTO messages (chat_jid, direction, sender, sender_name, content, timestamp, received_at, source, turn_id, out_state) VALUES (?, 'out', ?, ?, ?, 7, 7, 'agent', ?, 'failed')`, jid, "agent:"+at(p, "agent"), at(p, "assistant"), at(p, "answer"), turn)
 	h.put(`INSERT INTO deliveries (message_id, part, state, attempts, platform_id, error_class, error, updated_at) VALUES (?, 0, 'failed', 1, ?, 'permanent', ?, 9)`, out, at(p, "partid"), at(p, "senderror"))
 	h.received, h.turns, h.failed = append(h.received, row), append(h.turns, turn), append(h.failed, out)
@@ -358,7 +359,7 @@ func (h *hostileRows) details(p *chromium.Tab, base string) {
 		case 1:
 			hostilePage(h.t, p, base, fmt.Sprintf("/messages/%d", h.failed[i]), one, "answer", "senderror")
 		case 2:
-			hostilePage(h.t, p, base, fmt.Sprintf("/turns/%d", h.turns[i]), one, "title", "name", "text", "answer", "tool", "runerror", "log", "turnerror", "thread", "surface")
+			hostilePage(h.t, p, base, fmt.Sprintf("/turns/%d", h.turns[i]), one, "title", "name", "text", "answer", "tool", "runerror", "log", "turnerror", "thread", "surface", "undoer", "undone")
 		case 3:
 			hostilePage(h.t, p, base, "/groups/"+h.groups[i], one, "group", "sessiontopic")
 			config := strings.TrimSpace(h.json(at(payload, "config")))

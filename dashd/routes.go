@@ -45,9 +45,10 @@ func (d *dashd) routes() {
 			}
 		})
 		r.Get("/chat/*", d.inChat(map[string]inGroup{"": d.chatPage, "messages": d.chat.History,
-			"topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File, "progress": d.chat.Progress}))
+			"topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File, "progress": d.chat.Progress,
+			"undo": d.chat.Undoable}))
 		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote,
-			"answers": d.chat.Answer}))
+			"answers": d.chat.Answer, "undo": d.chat.Undo}))
 	})
 }
 
@@ -89,7 +90,7 @@ func splitChatPath(path string) (folder, part string) {
 	}
 	i := strings.LastIndexByte(path, '/')
 	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events", "file", "votes", "answers",
-		"progress"}, last) {
+		"progress", "undo"}, last) {
 		return path[:i], last
 	}
 	return path, ""

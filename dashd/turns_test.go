@@ -127,6 +127,63 @@ func TestTurn_Buttons_AreDoneByGated(t *testing.T) {
 	contains(t, b.submit(fmt.Sprintf("/turns/%d/retry", ids[0]), nil).body, "turn 1 is done: &lt;b&gt; only failed ones")
 }
 
+func TestTurn_TakenBack_IsShownAndChangedByGated(t *testing.T) {
+	data := dataFolder(t)
+	id := storeTurns(t, data, "done")[0]
+	path := fmt.Sprintf("/turns/%d", id)
+	g := newGated(t)
+	b := serve(t, data, "GATED_URL="+g.URL).operator()
+	shows := func(words ...string) {
+		t.Helper()
+		page := b.must(200, "GET", path, "").body
+		contains(t, page, words...)
+		buttons := strings.Count(page, "do\"><button>") + strings.Count(page, `value="true"><button>`)
+		if want := strings.Count(strings.Join(words, ""), "<button>"); buttons != want {
+			t.Errorf("%d buttons, want %d:\n%s", buttons, want, page)
+		}
+	}
+	marked := func(want bool) {
+		t.Helper()
+		for _, list := range []string{"/turns", "/messages", path} {
+			if page := b.must(200, "GET", list, "").body; strings.Contains(page, `<span class="state bad">taken back</span>`) != want {
+				t.Errorf("%s: the mark is shown %t", list, !want)
+			}
+		}
+		if page := b.must(200, "GET", "/messages/1", "").body; strings.Contains(page, "without a topic, taken back") != want {
+			t.Errorf("the page of the message: marked %t", !want)
+		}
+	}
+	put := func(redo int, state, by, answer string, message any, undone any) {
+		t.Helper()
+		shell(t, data, `INSERT INTO undos (turn_id, redo, rest, folder, topic, message_id, by, state, answer, created_at, ended_at)
+			VALUES (?, ?, 0, 'main', '', ?, ?, ?, ?, 10, ?)`, id, redo, message, by, state, answer, map[bool]any{true: nil, false: 11}[state == "open"])
+		shell(t, data, `UPDATE turns SET undone_at = ? WHERE id = ?`, undone, id)
+	}
+	shows(`/undo"><button>Undo</button>`, "Undo takes back what the agent did")
+	marked(false)
+	put(0, "refused", "telegram:42", "Nothing is changed: these files have changed since: a&lt;b&gt;.txt.", 1, nil)
+	shows(`/undo"><button>Undo</button>`, `value="true"><button>Undo the rest</button>`, "was not taken back for Ada (telegram:42): files have changed since", "a&amp;lt;b")
+	put(0, "refused", "web:operator", "Nothing is changed: no space left", nil, nil)
+	shows(`/undo"><button>Undo</button>`, "was not taken back for web:operator<", "no space left")
+	put(0, "open", "web:operator", "", nil, nil)
+	shows("is being taken back for web:operator")
+	shell(t, data, `DELETE FROM undos WHERE state = 'open'`)
+	put(0, "done", "telegram:42", "Taken back: turn 1 <i>.\n- one file", 1, 11)
+	shows(`/redo"><button>Redo</button>`, "was taken back by Ada (telegram:42)", "Redo does the turn again", "turn 1 &lt;i&gt;.\n- one file")
+	marked(true)
+	contains(t, b.must(200, "GET", "/messages/1", "").body, "turn 1 was taken back by Ada (telegram:42)")
+	put(1, "refused", "web:operator", "Nothing is changed: these files have changed since: a.txt.", nil, 11)
+	shows(`/redo"><button>Redo</button>`, `value="true"><button>Redo the rest</button>`)
+	for _, tt := range []struct{ verb, rest, want string }{{"undo", "", "is being taken back"}, {"redo", "?rest=true", "is being done again"}} {
+		contains(t, b.submit(path+"/"+tt.verb, url.Values{"rest": {strings.TrimPrefix(tt.rest, "?rest=")}}).body, fmt.Sprintf("Turn %d %s.", id, tt.want))
+		if last := g.calls[len(g.calls)-1]; last != "web:operator POST /v1"+path+"/"+tt.verb+tt.rest {
+			t.Errorf("gated was asked: %s", last)
+		}
+	}
+	g.refuse(apierr.Conflict, "Turn 9 came after it: take that one back <first>.")
+	contains(t, b.submit(path+"/undo", nil).body, "Turn 9 came after it: take that one back &lt;first&gt;.")
+}
+
 func TestTurn_WorkOfItsAgent_IsShown(t *testing.T) {
 	data := dataFolder(t)
 	b := serve(t, data).operator()

@@ -188,6 +188,8 @@ func (c *Console) actions() map[string]action {
 	return map[string]action{
 		"/turns/{id}/retry":             turns.change("retry", "Turn %d is in the queue again."),
 		"/turns/{id}/cancel":            turns.change("cancel", "Turn %d was cancelled."),
+		"/turns/{id}/undo":              turns.change("undo", "Turn %d is being taken back."),
+		"/turns/{id}/redo":              turns.change("redo", "Turn %d is being done again."),
 		"/turns/{id}/asks/{ask}/answer": turns.answerQuestion,
 		"/reminders/{id}/cancel":        upkeep.cancelReminder,
 		"/polls/{id}/close":             upkeep.closePoll,

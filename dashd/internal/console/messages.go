@@ -86,6 +86,9 @@ func (c messagePages) listInto(r *http.Request, data *pages.Messages, filter row
 		}
 	}
 	data.Lines = page.Rows
+	if data.TakenBack, err = factrows.TakenBack(ctx, c.Store, page.Rows); err != nil {
+		return err
+	}
 	data.Titles, err = c.titlesOf(ctx, page.Rows)
 	return err
 }
@@ -267,6 +270,9 @@ func messageFields(p *why.Path, titles pages.Titles) (all []pages.Field) {
 			text += ", topic " + t.Topic
 		} else {
 			text += ", without a topic"
+		}
+		if t.UndoneAt != 0 {
+			text += ", taken back"
 		}
 		add(name, text, turnPath(t.ID))
 	}

@@ -94,6 +94,9 @@ func (c turnPages) show(r *http.Request) (*shown, error) {
 	if page.Requests, err = egressrows.ReceiptsOfTurn(ctx, c.Store, t.ID, maxRows); err != nil {
 		return nil, err
 	}
+	if page.Undos, err = factrows.Undos(ctx, c.Store, t); err != nil {
+		return nil, err
+	}
 	page.Messages, page.Answers, page.Tools = first(page.Messages), first(page.Answers), first(page.Tools)
 	if err := c.addWork(ctx, &page, t); err != nil {
 		return nil, err
@@ -215,7 +218,8 @@ func (c turnPages) prompt(r *http.Request) (*shown, error) {
 	return &shown{data: page, up: []pages.Link{up}}, nil
 }
 
-// change retries or cancels a turn.
+// change retries, cancels or takes back a turn, or does it again. With the field rest, files that have changed since
+// stay as they are.
 func (c turnPages) change(verb, done string) action {
 	return func(r *http.Request) (next, notice string, err error) {
 		t, err := c.turnOf(r)
@@ -223,8 +227,11 @@ func (c turnPages) change(verb, done string) action {
 			return "/turns", "", err
 		}
 		next = turnPath(t.ID)
-		return next, fmt.Sprintf(done, t.ID), c.ask(r.Context(), "gated", http.MethodPost, "/v1"+next+"/"+verb,
-			nil, nil)
+		path := "/v1" + next + "/" + verb
+		if r.PostForm.Get("rest") == "true" {
+			path += "?rest=true"
+		}
+		return next, fmt.Sprintf(done, t.ID), c.ask(r.Context(), "gated", http.MethodPost, path, nil, nil)
 	}
 }
 

@@ -36,6 +36,9 @@ type row struct {
 	Timestamp  int64  `json:"timestamp"`
 	TurnID     *int64 `json:"turn_id"`
 	Source     string `json:"source,omitempty"`
+	Deleted    bool   `json:"deleted,omitempty"`
+	Undone     bool   `json:"undone,omitempty"`
+	Change     int64  `json:"change,omitempty"`
 	Files      []file `json:"files,omitempty"`
 }
 
@@ -60,6 +63,13 @@ type work struct {
 	Plan      []step `json:"plan"`
 	RunningMS int64  `json:"running_ms"`
 	UpdatedAt int64  `json:"updated_at"`
+}
+
+// undoable is a turn that can be taken back.
+type undoable struct {
+	TurnID int64  `json:"turn_id"`
+	Topic  string `json:"topic"`
+	LeftMS int64  `json:"left_ms"`
 }
 
 type tool struct {
@@ -97,6 +107,8 @@ type backend struct {
 	stopped bool          // gated does not run
 	work    []work        // what agents say of their work
 	shows   string        // how much of it the chat shows
+	undo    []undoable    // turns that can be taken back
+	undone  []int64       // turns that were to be taken back
 	facts   string        // what the page at / shows
 	posts   []post        // as they came, repeats included
 	fetched []int64       // after which row pages asked for what is new
@@ -156,6 +168,8 @@ func newBackend(t *testing.T) *backend {
 	mux.HandleFunc("GET /chat/acme/eng/messages", b.api(b.messages))
 	mux.HandleFunc("GET /chat/acme/eng/topics", b.api(b.topics))
 	mux.HandleFunc("GET /chat/acme/eng/progress", b.api(b.progress))
+	mux.HandleFunc("GET /chat/acme/eng/undo", b.api(b.undoable))
+	mux.HandleFunc("POST /chat/acme/eng/undo", b.api(b.takeBack))
 	mux.HandleFunc("POST /chat/acme/eng/messages", b.api(b.post))
 	b.handler = mux
 	server := httptest.NewServer(pages.Secure(mux))
@@ -261,6 +275,24 @@ func (b *backend) progress(w http.ResponseWriter, _ *http.Request) {
 		turns = append(turns, each)
 	}
 	answer(w, http.StatusOK, map[string]any{"shows": cmp.Or(b.shows, "live"), "turns": turns})
+}
+
+func (b *backend) undoable(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, map[string]any{"turns": get(b, func() []undoable { return append([]undoable{}, b.undo...) })})
+}
+
+func (b *backend) takeBack(w http.ResponseWriter, r *http.Request) {
+	var pressed undoable
+	if err := json.NewDecoder(r.Body).Decode(&pressed); err != nil {
+		refuse(w, http.StatusBadRequest)
+		return
+	}
+	b.set(func() { b.undone = append(b.undone, pressed.TurnID) })
+	if deny := get(b, func() int { return b.deny }); deny != 0 {
+		refuse(w, deny)
+		return
+	}
+	answer(w, http.StatusAccepted, map[string]int64{"id": 1})
 }
 
 func (b *backend) topics(w http.ResponseWriter, _ *http.Request) {

@@ -48,6 +48,7 @@ func TestChatPage_InBrowser(t *testing.T) {
 		{"work in a line", workInALine},
 		{"work not shown", workNotShown},
 		{"stop button", stopButton},
+		{"undo button", undoButton},
 		{"unread", unread},
 		{"hostile text", hostileText},
 		{"many tabs", manyTabs},

@@ -19,8 +19,10 @@ type Messages struct {
 	Filter MessageFilter
 	Lines  []*msg.Message
 	Titles Titles
-	Newest string // address of the first page, "" on it
-	Next   string // address of the next page, "" on the last one
+	// TakenBack are the ids of messages whose turn was taken back.
+	TakenBack map[int64]bool
+	Newest    string // address of the first page, "" on it
+	Next      string // address of the next page, "" on the last one
 	// Through is when the last message was stored that this page looked at, if it ends because it looked at as many as
 	// it may.
 	Through int64

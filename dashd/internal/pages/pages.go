@@ -20,6 +20,7 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/why"
 )
 
 //go:embed templates
@@ -64,7 +65,7 @@ func (p *Pages) functions() template.FuncMap {
 		"day": dayOf, "time": timeOf, "links": linksOf,
 		"accessVerb": accessVerb, "accessOutcome": accessOutcome,
 		// turns, agents and daemons
-		"turn": newTurnAt, "sessionID": sessionID,
+		"turn": newTurnAt, "sessionID": sessionID, "undone": why.Undone,
 		"work":       func(s agentproto.Status) string { return workStates[s] },
 		"step":       func(s agentproto.StepStatus) string { return stepStates[s] },
 		"call":       func(s agentproto.ToolStatus) string { return callStates[s] },

@@ -234,7 +234,7 @@ func sampleLines(now int64) []*msg.Message {
 func sampleMessages(now int64) pages.Messages {
 	filter := noFilter()
 	filter.Text, filter.Chat, filter.Active = `build "no process"`, "telegram:-1001234567890", "chat"
-	return pages.Messages{Now: now, Filter: filter, Lines: sampleLines(now), Titles: sampleTitles(), Next: "/messages?before=7", Newest: "/messages", Lag: rows.SearchLag{Rows: 1234, Since: now - 60_000}, Groups: []string{"main", "acme/eng"}}
+	return pages.Messages{Now: now, Filter: filter, Lines: sampleLines(now), TakenBack: map[int64]bool{81234566: true}, Titles: sampleTitles(), Next: "/messages?before=7", Newest: "/messages", Lag: rows.SearchLag{Rows: 1234, Since: now - 60_000}, Groups: []string{"main", "acme/eng"}}
 }
 
 func sampleWhy(now int64) pages.Why {
@@ -330,6 +330,10 @@ func sampleTurn(now int64) any {
 			Plan: []agentproto.Step{{Content: "Read the log of the build", Status: agentproto.StepCompleted}, {Content: "Find the change", Status: agentproto.StepInProgress},
 				{Content: "Say who can fix it", Status: agentproto.StepPending}},
 			Tools: []agentproto.Tool{{Title: "Read build.log", Status: agentproto.ToolDone}, {Title: "git bisect run go test ./pkg/store -run TestWriteOrder", Status: agentproto.ToolFailed}}},
+		Undos: []*factrows.Undo{
+			{State: factrows.UndoDone, By: "telegram:42", Name: "Ada Lovelace", Answer: "Taken back: turn 411 (“@arizuko can you say why the nightly build is red?”).\n- one message is deleted\n/redo reverses this.", EndedAt: now - 390_000},
+			{State: factrows.UndoRefused, By: "web:operator", Answer: factrows.UndoneFilesChanged + "pkg/store/write_order_test.go, deploy/ci/nightly.yml.\n/undo rest leaves them as they are, and does everything else.", EndedAt: now - 60_000},
+		},
 		Tools: []factrows.ToolCall{{Tool: "create_reminder", Result: []byte(`{"id":17}`), CreatedAt: now - 500_000}},
 		Runs:  sampleRuns(now), Requests: sampleRequests(now),
 		LogRun: 89, LogCut: true, Log: strings.Repeat("2026-11-23T04:10:00Z tool: go test ./pkg/store -run TestWriteOrder -count 50 -v | tail -100\n", 12),

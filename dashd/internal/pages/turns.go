@@ -91,6 +91,7 @@ type TurnPage struct {
 	Used     string          // tokens and dollars in words, "" if the agent does not say
 	Tools    []factrows.ToolCall
 	Requests []*egress.Receipt // the newest ones that left its sandbox, or wanted to
+	Undos    []*factrows.Undo  // those of the turn and those that did it again, oldest first
 	Runs     []*factrows.RunResult
 	Log      string // the end of the last run's log
 	LogRun   int64  // that run, 0 if there is no log
@@ -100,6 +101,30 @@ type TurnPage struct {
 
 // Asking reports whether a question is open.
 func (p TurnPage) Asking() bool { return len(p.Asks) > 0 && p.Asks[0].Open() }
+
+// Reversal is what the buttons of a turn's page take back, or do again.
+type Reversal struct {
+	Verb string // "undo" or "redo", "" for neither
+	Rest bool   // it was refused: files have changed since
+}
+
+// Reversal is what can be done about a turn now; gated says if that has changed.
+func (p TurnPage) Reversal() (r Reversal) {
+	var last *factrows.Undo
+	if len(p.Undos) > 0 {
+		last = p.Undos[len(p.Undos)-1]
+	}
+	switch {
+	case last != nil && last.State == factrows.UndoOpen:
+		return r
+	case p.Turn.UndoneAt != 0:
+		r.Verb = "redo"
+	case p.Turn.StartedAt != 0 && p.Turn.EndedAt != 0:
+		r.Verb = "undo"
+	}
+	r.Rest = last != nil && last.FilesChanged()
+	return r
+}
 
 // Question is a question of an agent, or of gated, to users, as an operator sees it.
 type Question struct {

@@ -52,10 +52,12 @@ func TestWebReadableRows(t *testing.T) {
 	asked := web(t, s, msg.Message{Content: "#deploy ship it"})
 	web(t, s, msg.Message{Content: "derived, other topic", DerivedFrom: asked.ID, Topic: "#deploy"})
 	web(t, s, msg.Message{Content: "derived, same topic", DerivedFrom: asked.ID})
+	first := web(t, s, msg.Message{Content: "taken back", Direction: msg.Out, OutState: msg.OutSent})
+	web(t, s, msg.Message{Content: "sent again", Direction: msg.Out, OutState: msg.OutSent, DerivedFrom: first.ID, Source: msg.SourceReplay})
 	storetest.Stored(t, s, &msg.Message{ChatJID: "web:acme/eng", Direction: msg.In, Content: "another group's"})
 	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: "another platform's"})
 	storetest.Decide(t, s, web(t, s, msg.Message{Content: "dropped"}).ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
-	want := []string{"out ", "out sent", "out ambiguous", "#deploy ship it", "derived, other topic", "dropped"}
+	want := []string{"out ", "out sent", "out ambiguous", "#deploy ship it", "derived, other topic", "taken back", "sent again", "dropped"}
 	if diff := cmp.Diff(want, texts(webHistory(t, s, webChat, nil, newest, 100))); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
@@ -64,7 +66,7 @@ func TestWebReadableRows(t *testing.T) {
 	}
 	for _, topic := range []string{"", "#deploy", "#none"} {
 		want := map[string][]string{
-			"": {"out ", "out sent", "out ambiguous", "#deploy ship it", "dropped"}, "#deploy": {"derived, other topic"},
+			"": {"out ", "out sent", "out ambiguous", "#deploy ship it", "taken back", "sent again", "dropped"}, "#deploy": {"derived, other topic"},
 		}[topic]
 		if diff := cmp.Diff(want, texts(webHistory(t, s, webChat, &topic, newest, 100))); diff != "" {
 			t.Errorf("history of %q (-want +got):\n%s", topic, diff)

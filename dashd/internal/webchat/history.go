@@ -15,6 +15,7 @@ import (
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 )
@@ -59,6 +60,7 @@ type message struct {
 	TurnID     *int64        `json:"turn_id"`
 	Edited     bool          `json:"edited,omitempty"`
 	Deleted    bool          `json:"deleted,omitempty"`   // without text then
+	Undone     bool          `json:"undone,omitempty"`    // a user's, whose turn was taken back
 	Reactions  []string      `json:"reactions,omitempty"` // of agents
 	Files      []file        `json:"files,omitempty"`
 	Poll       *poll         `json:"poll,omitempty"`     // of a poll, to vote in it
@@ -76,6 +78,12 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 	shown := message{
 		ID: m.ID, Direction: m.Direction, Topic: m.Topic, Sender: m.Sender, SenderName: m.SenderName,
 		Source: m.Source, Timestamp: m.Timestamp, Files: filesOf(m),
+	}
+	if m.Direction == msg.In {
+		undone, err := factrows.TakenBack(ctx, c.Store.Reader, []*msg.Message{m})
+		if shown.Undone = undone[m.ID]; err != nil {
+			return message{}, err
+		}
 	}
 	text, open, err := c.poll(ctx, m, as)
 	if err != nil {

@@ -17,12 +17,15 @@ export class Log {
   #late = new Map(); // id → row that has changed while the history was being loaded
   #options;
   #previews = new Map(); // turn → Preview
-  #log; #unsent; #progress; #typing; #spoken; #stop; #earlier; #newer; #empty;
+  #log; #unsent; #progress; #typing; #spoken; #stop; #undo; #refused; #earlier; #newer; #empty;
   #shownUnsent = '[[],""]';
   #failures = 0;
   #timer = 0;
   #working = ""; // the agent that works, "" for none
   #quiet = 0; // the timer of an agent that gives no sign
+  #undoable = 0; // the turn that the button Undo takes back, 0 for none
+  #undoEnd = 0; // the timer until the button goes
+  #rereading = false;
   #state = "new"; // of the history: new, loading, failed, partial or whole
   #following = true; // whether the reader is at the end and stays there
   #top = 0; // where the panel was scrolled to
@@ -30,15 +33,21 @@ export class Log {
   // panel: a filled template "panel".
   // load: returns {messages, more} before an id, or the newest for 0.
   // stop: called by the button that stops the agent.
+  // undo: takes a turn back, and returns a problem, "" for none.
   // retry, discard: called by the buttons of a refused message; cancel by that of one whose files are being sent.
   constructor(panel, options) {
     this.panel = panel;
     this.#options = options;
-    [this.#log, this.#unsent, this.#progress, this.#typing, this.#spoken, this.#stop, this.#earlier, this.#newer, this.#empty] =
-      [".log", ".unsent", ".in-progress", ".typing", ".progress-spoken", ".stop", ".earlier", ".newer", ".empty"].map((part) => panel.querySelector(part));
+    [this.#log, this.#unsent, this.#progress, this.#typing, this.#spoken, this.#stop, this.#undo, this.#refused, this.#earlier, this.#newer, this.#empty] =
+      [".log", ".unsent", ".in-progress", ".typing", ".progress-spoken", ".stop", ".undo", ".refused-undo", ".earlier", ".newer", ".empty"].map((part) => panel.querySelector(part));
     this.#earlier.addEventListener("click", () => this.#load());
     this.#newer.addEventListener("click", () => this.toEnd());
     this.#stop.addEventListener("click", () => options.stop());
+    this.#undo.addEventListener("click", async () => {
+      const turn = this.#undoable;
+      this.showUndo();
+      this.#refused.textContent = await options.undo(turn);
+    });
     panel.addEventListener("scroll", () => this.#scrolled());
     // The panel shrinks when the composer grows or a phone's keyboard opens, and the log grows when a picture has loaded.
     const sizes = new ResizeObserver(() => { if (this.#following) this.toEnd(); });
@@ -56,6 +65,7 @@ export class Log {
 
   // show puts a row, new or known, in its place.
   show(row) {
+    if (row.turn_id && (row.deleted || row.source === "replay" && !this.has(row.id))) this.#reread();
     this.#change(() => {
       if (row.direction === "out" && !this.has(row.id)) this.#previews.get(row.turn_id)?.answered(row.timestamp);
       this.#put(row);
@@ -84,6 +94,28 @@ export class Log {
   update(row) {
     if (this.has(row.id)) this.show(row);
     else if (this.#state === "loading") this.#late.set(row.id, row);
+  }
+
+  // showUndo shows the button that takes a turn back, for as long as it may be there. Without a turn it goes.
+  showUndo({ turn_id = 0, left_ms = 0 } = {}) {
+    clearTimeout(this.#undoEnd);
+    if (turn_id) this.#undoEnd = setTimeout(() => this.showUndo(), left_ms);
+    if (turn_id === this.#undoable) return;
+    this.#undoable = turn_id;
+    this.#refused.textContent = "";
+    this.#change(() => {
+      if (!turn_id && document.activeElement === this.#undo) this.panel.focus();
+      this.#undo.hidden = !turn_id;
+    });
+  }
+
+  // #reread marks users' messages again, as a turn was taken back or done again: rows of users do not change by themselves.
+  async #reread() {
+    if (this.#rereading) return;
+    this.#rereading = true;
+    const { messages } = await this.#options.load(0).catch(() => ({ messages: [] })); // the next load shows it
+    this.#rereading = false;
+    messages.filter(({ id, undone }) => this.has(id) && this.#rows.get(id).classList.contains("undone") !== !!undone).forEach((row) => this.show(row));
   }
 
   // showUnsent replaces the unsent messages, but for those that are the same: a button that has the focus keeps it.
@@ -245,7 +277,8 @@ function message(row) {
   } else {
     body.textContent = row.content;
   }
-  element.querySelector(".note").textContent = row.deleted ? "deleted" : row.edited ? "edited" : "";
+  element.querySelector(".note").textContent = row.deleted ? "deleted" : row.undone ? "taken back" : row.edited ? "edited" : "";
+  element.classList.toggle("undone", !!row.undone);
   if (row.deleted) body.remove();
   element.querySelector(".files").append(...(row.files ?? []).map(attachment));
   element.querySelector(".reactions").append(...(row.reactions ?? []).map(reaction));
