@@ -144,10 +144,14 @@ func (g *group) ofCodex() (all []anthropic.Request) {
 	return all
 }
 
-// sessions are the names of the group's sessions, by agent.
+// sessions are the names of the group's sessions, by agent, without what changes with each turn.
 func (g *group) sessions() []string {
 	g.T.Helper()
-	return g.Query(`SELECT agent || ' ' || session_id FROM sessions WHERE group_folder = 'main'`)
+	names := g.Query(`SELECT agent || ' ' || session_id FROM sessions WHERE group_folder = 'main'`)
+	for i := range names {
+		names[i], _, _ = strings.Cut(names[i], "@")
+	}
+	return names
 }
 
 // Claude Code and Codex answer in turn, and each has its own session. Messages to the other are in the recent lines of the chat.

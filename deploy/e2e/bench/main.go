@@ -66,6 +66,7 @@ func scenarios() []scenario {
 		{"latency", (*bench).latency, true},
 		{"sustained", (*bench).sustained, true},
 		{"routing", (*bench).routing, false},
+		{"snapshots", (*bench).snapshots, false},
 		{"stored", (*bench).stored, false},
 		{"idle", (*bench).idle, true},
 		{"adapters", (*bench).adapters, true},

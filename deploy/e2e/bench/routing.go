@@ -14,17 +14,7 @@ import (
 // routing runs the benchmarks of the route index with 10,000 routes and reports the slowest kind of
 // match.
 func (b *bench) routing(ctx context.Context) ([]figure, error) {
-	benchtime := "1s"
-	if b.quick {
-		benchtime = "100x"
-	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkFirst10k$", "-benchmem",
-		"-benchtime", benchtime, "arizuko/pkg/match")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, out)
-	}
-	slowest, err := parseBenchmarks(string(out))
+	slowest, err := b.slowest(ctx, "^BenchmarkFirst10k$", "arizuko/pkg/match")
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +24,27 @@ func (b *bench) routing(ctx context.Context) ([]figure, error) {
 			measured: slowest.ns / 1000, floor: measureLookup().Seconds() * 1e6, ratio: 40},
 		{name: "routing with 10,000 routes, allocations", unit: "", measured: slowest.allocs, budget: none},
 	}, nil
+}
+
+// slowest runs the benchmarks of a package that match a pattern.
+func (b *bench) slowest(ctx context.Context, pattern, pkg string) (slowest benchmark, err error) {
+	benchtime := "1s"
+	if b.quick {
+		benchtime = "100x"
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", pattern, "-benchmem", "-benchtime", benchtime, pkg)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return slowest, fmt.Errorf("%w\n%s", err, out)
+	}
+	return parseBenchmarks(string(out))
+}
+
+// snapshots measures how long gated looks at a group's folder before a turn.
+func (b *bench) snapshots(ctx context.Context) ([]figure, error) {
+	took, err := b.slowest(ctx, "^BenchmarkBegin_10000Unchanged$", "arizuko/gated/internal/running/snapshots")
+	return []figure{{name: "look at a group's folder before a turn, 10,000 unchanged files", unit: "ms",
+		measured: took.ns / 1e6, budget: 50}}, err
 }
 
 // none is the budget of a count that must be 0: a budget of 0 would mean no budget.

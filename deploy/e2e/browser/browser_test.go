@@ -25,6 +25,7 @@ func TestWebChat_InBrowser(t *testing.T) {
 		{"a question is answered once, by keyboard", questionButtons, gate},
 		{"daemons are killed around the answer to a question", questionWhileKilled, verify},
 		{"a reload during a turn", reloadDuringTurn, gate},
+		{"a turn is taken back, and done again", turnTakenBack, gate},
 		{"commands are answered", commandsAreAnswered, gate},
 		{"files reach the agent", filesReachAgent, gate},
 		{"each daemon is killed", daemonsKilled, gate},

@@ -35,7 +35,7 @@ var previewPoints = slices.Concat([]fp.Point{fp.Previewing, fp.Previewed, fp.Uns
 // pathPoints are all failpoints on the path of a message, by daemon.
 var pathPoints = map[string][]fp.Point{
 	"gated": slices.Concat([]fp.Point{fp.Read, fp.Resolved, fp.Requested, fp.Spawned, fp.Piping, fp.Framed, fp.Exited,
-		fp.Recovering, fp.Checkpoint},
+		fp.Recovering, fp.Checkpoint}, undoPoints,
 		around(fp.PutMessage, fp.Decide, fp.PutTurn, fp.TakeTurn, fp.StartRun, fp.RecordProcess, fp.AnswerTurn,
 			fp.EndTurn,
 			fp.RequeueTurn, fp.EndRun, fp.Pin, fp.ResetSession, fp.CancelTurn, fp.TakeSystem, fp.ChangeContent,
@@ -50,6 +50,10 @@ var pathPoints = map[string][]fp.Point{
 	"discd": slices.Concat(adapterPoints, platformPoints),
 	"slakd": slices.Concat(adapterPoints, platformPoints),
 }
+
+// undoPoints are those of /undo.
+var undoPoints = append(around(fp.PutUndo, fp.EndUndo), fp.UndoScanned, fp.UndoStaged, fp.UndoBegun, fp.UndoMoving,
+	fp.UndoMoved, fp.Restored)
 
 func around(verbs ...fp.Verb) (points []fp.Point) {
 	for _, v := range verbs {

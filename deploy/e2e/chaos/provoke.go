@@ -39,6 +39,7 @@ var provocations = []struct {
 	{around(fp.PutEngagement), provocation{up: (*provoker).mention}},
 	{around(fp.PutToolCall), provocation{up: (*provoker).callTool}},
 	{around(fp.FireReminder), provocation{up: (*provoker).fireReminders}},
+	{undoPoints, provocation{up: (*provoker).undo}},
 	{around(fp.PutBroadcast), provocation{up: (*provoker).broadcast}},
 	{around(fp.PutVote), provocation{up: (*provoker).vote}},
 	{around(fp.PutProgress), provocation{up: (*provoker).showWork}},

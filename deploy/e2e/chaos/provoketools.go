@@ -102,3 +102,26 @@ func (p *provoker) endPolls(ctx context.Context, n int) error {
 	return p.await(ctx, "polls to end",
 		`SELECT count(*) = ? FROM polls WHERE chat_jid = ? AND end_pending = 0 AND state = 'closed'`, n, c.Chat)
 }
+
+// undo has an agent change a file and takes that back, n times.
+func (p *provoker) undo(ctx context.Context, n int) error {
+	c := p.newToolChat()
+	for done := range n {
+		text := p.load.plainText()
+		p.load.sendToolMessage(ctx, c, toolMessage{content: "write undone.txt " + text + "\nsay " + text, effects: []effect{
+			{`SELECT count(*) FROM undos u JOIN turns t ON t.id = u.turn_id JOIN messages m ON m.id = t.trigger_message_id
+				WHERE t.undone_at IS NOT NULL AND u.state = 'done' AND instr(u.answer, 'one file is as before it') > 0
+				AND instr(m.content, ?) > 0`, []any{text}, 1},
+		}})
+		if err := p.awaitDelivered(ctx, c); err != nil {
+			return err
+		}
+		p.say(ctx, c, msg.CommandIn(c.Chat, msg.CommandUndo))
+		err := p.await(ctx, "a turn to be taken back", `SELECT count(*) = ? FROM undos u JOIN turns t ON t.id = u.turn_id
+			WHERE t.chat_jid = ? AND u.state = 'done'`, done+1, c.Chat)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

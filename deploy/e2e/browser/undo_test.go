@@ -1,0 +1,44 @@
+package browser_test
+
+import (
+	"fmt"
+	"testing"
+
+	"arizuko/pkg/testkit/browser"
+)
+
+// notes is a JavaScript expression: the marks of the messages of the open panel.
+const notes = `[...document.querySelectorAll(".panel:not([hidden]) .log .message .note")].map((e) => e.textContent).join("|")`
+
+// answeredWith waits until a command, or a button, has an answer that begins with some words.
+func (p *page) answeredWith(words string) {
+	p.t.Helper()
+	p.Wait(`[...document.querySelectorAll(".panel:not([hidden]) .out .body")].some((e) => e.innerText.startsWith(` + quoted(words) + `))`)
+}
+
+// turnTakenBack: a turn is taken back by the button under its answer, done again by a command, and taken back on its page.
+func turnTakenBack(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	p.SendMessage("hello")
+	p.shows("> hello", "< hello")
+	p.Wait(`document.querySelector(".panel:not([hidden]) .undo").checkVisibility()`)
+	p.Click(".panel:not([hidden]) .undo")
+	p.answeredWith("Taken back: turn 1 (“hello”).")
+	p.Wait(notes + ` === "taken back|deleted|"`)
+	p.Wait(`!document.querySelector(".panel:not([hidden]) .undo").checkVisibility()`)
+	p.SendMessage("/redo")
+	p.answeredWith("Done again: turn 1 (“hello”).")
+	p.Wait(notes + ` === "|deleted||||"`)
+	p.Wait(`document.querySelector(".panel:not([hidden]) .undo").checkVisibility()`)
+
+	p.Visit(fmt.Sprintf("%s/turns/1", i.url))
+	p.says("#undo + ul", "was done again by operator (web:operator)")
+	p.Follow(func() { p.Click(`form[action$="/undo"] button`) })
+	p.says("main", "Turn 1 is being taken back.")
+	p.says(`form[action$="/redo"]`, "Redo")
+	p.says("#undo + ul li:last-child", "was taken back by web:operator")
+	p.Visit(fmt.Sprintf("%s/turns", i.url))
+	p.says("tbody tr", "taken back")
+	equal(t, "the undos", fmt.Sprint(i.Query(`SELECT redo, state FROM undos ORDER BY id`)), "[0 done 1 done 0 done]")
+}
