@@ -89,7 +89,7 @@ func validActions(raw json.RawMessage) bool {
 func (m *Message) buttons() (all []element) {
 	var blocks []json.RawMessage
 	_ = json.Unmarshal(m.Blocks, &blocks) // none has no buttons
-	for _, one := range blocks {
+	for _, one := range slices.Concat(blocks, m.attachedBlocks()) {
 		var b block
 		if json.Unmarshal(one, &b) != nil || b.Type != "actions" {
 			continue
@@ -99,6 +99,18 @@ func (m *Message) buttons() (all []element) {
 				all = append(all, e)
 			}
 		}
+	}
+	return all
+}
+
+// attachedBlocks are the blocks in a message's attachments.
+func (m *Message) attachedBlocks() (all []json.RawMessage) {
+	var attachments []struct {
+		Blocks []json.RawMessage `json:"blocks"`
+	}
+	_ = json.Unmarshal(m.Attachments, &attachments) // none has no blocks
+	for _, a := range attachments {
+		all = append(all, a.Blocks...)
 	}
 	return all
 }

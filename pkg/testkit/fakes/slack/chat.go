@@ -44,6 +44,7 @@ func (p params) content(m *Message, limit int) error {
 	}
 	var blocks []json.RawMessage
 	_ = json.Unmarshal(m.Blocks, &blocks) // array has validated it
+	inAttachments := m.attachedBlocks()
 	switch {
 	case m.Text == "" && m.Blocks == nil && m.Attachments == nil:
 		return errorCode("no_text")
@@ -51,6 +52,8 @@ func (p params) content(m *Message, limit int) error {
 		return errorCode("msg_too_long")
 	case len(blocks) > maxBlocks:
 		return errorCode("invalid_blocks")
+	case checkBlocks(inAttachments) != nil:
+		return errorCode("invalid_attachments")
 	}
 	return checkBlocks(blocks)
 }
@@ -186,6 +189,9 @@ func (s *Server) updateMessage(p params) (any, error) {
 	}
 	if p.str("blocks") == "" { // only an empty list takes them away
 		next.Blocks = m.Blocks
+	}
+	if p.str("attachments") == "" { // the same
+		next.Attachments = m.Attachments
 	}
 	s.replace(r, m, next)
 	shown := m.snapshot()

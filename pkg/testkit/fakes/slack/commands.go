@@ -67,7 +67,10 @@ func (p Place) TryPressButton(by User, ts, actionID, value string) (given Invoca
 		}
 		given = p.s.invocation()
 		container := fields{"type": "message", "message_ts": ts, "channel_id": r.ID, "is_ephemeral": false}
-		if m.ThreadTS != "" {
+		switch {
+		case len(m.attachedBlocks()) > 0: // no message has buttons in both
+			container["type"], container["attachment_id"], container["is_app_unfurl"] = "message_attachment", 1, false
+		case m.ThreadTS != "":
 			container["thread_ts"] = m.ThreadTS
 		}
 		p.s.Emit(&delivery{kind: "interactive", eventID: given.TriggerID, payload: encoded(fields{

@@ -146,6 +146,8 @@ func TestPostMessage_InvalidCalls_Refused(t *testing.T) {
 		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", actions(button("a", ""))}},
 		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", actions(button(strings.Repeat("x", 256), "x"))}},
 		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", actions(button("a", "x") + "," + button("a", "y"))}},
+		{"invalid_attachments", []any{"channel", team.ChannelID, "text", "x", "attachments", `{}`}},
+		{"invalid_attachments", []any{"channel", team.ChannelID, "text", "x", "attachments", `[{"blocks":` + actions(button("a", "")) + `}]`}},
 		{"msg_too_long", []any{"channel", team.ChannelID, "text", strings.Repeat("ř", 40_001)}},
 		{"restricted_action_thread_locked", []any{"channel", team.ChannelID, "text", "x", "thread_ts", locked.TS}},
 		{"thread_not_found", []any{"channel", other.ChannelID, "text", "x", "thread_ts", root.TS}},

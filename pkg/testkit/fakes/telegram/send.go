@@ -131,6 +131,24 @@ func (s *Server) editMessageText(p params) (any, error) {
 	return m.snapshot(), nil
 }
 
+// editMessageReplyMarkup changes only the buttons, without reply_markup to none. Clients do not show such a message as
+// edited.
+func (s *Server) editMessageReplyMarkup(p params) (any, error) {
+	m, err := s.editable(p)
+	if err != nil {
+		return nil, err
+	}
+	markup, err := p.markup()
+	switch {
+	case err != nil:
+		return nil, err
+	case string(m.Markup) == string(markup):
+		return nil, notModified()
+	}
+	m.Markup = markup
+	return m.snapshot(), nil
+}
+
 func (s *Server) editMessageCaption(p params) (any, error) {
 	m, err := s.editable(p)
 	if err != nil {

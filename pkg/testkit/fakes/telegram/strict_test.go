@@ -64,6 +64,13 @@ func TestButtons_InvalidCalls_Refused(t *testing.T) {
 	r.refuse(400, "Bad Request: can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard", "sendMessage", "chat_id", dm.ChatID, "text", "x",
 		"reply_markup", `{"inline_keyboard":[[{"text":"x","callback_data":""}]]}`)
 	r.refuse(400, "Bad Request: object expected as reply markup", "sendMessage", "chat_id", dm.ChatID, "text", "x", "reply_markup", `[]`)
+	const same = "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"
+	r.must(nil, "editMessageReplyMarkup", "chat_id", dm.ChatID, "message_id", m.ID)
+	if got := dm.Messages()[0]; got.Text != "sure?" || len(got.Buttons()) != 0 || got.EditDate != 0 {
+		t.Errorf("%+v", got)
+	}
+	r.refuse(400, same, "editMessageReplyMarkup", "chat_id", dm.ChatID, "message_id", m.ID)
+	r.refuse(400, "Bad Request: message to edit not found", "editMessageReplyMarkup", "chat_id", dm.ChatID, "message_id", m.ID+1)
 }
 
 func TestSendMessage_LinkPreviewOptions_AreAnObject(t *testing.T) {
