@@ -48,6 +48,13 @@ type Seeder interface {
 	Seeds(m *msg.Message) (emoji []string)
 }
 
+// Undoer is a platform where an answer can have a button that takes its turn back, see msg.Message.UndoUntil.
+type Undoer interface {
+	// RemoveUndo takes the button away from the message that shows a part, which was cut without it. It is no error if
+	// the message is gone, or has no button. It never retries; its error is a *Failure.
+	RemoveUndo(ctx context.Context, m *msg.Message, part Part, platformID string) error
+}
+
 // Part is something that a platform sends with one call, in a type of its own.
 type Part any
 
@@ -94,6 +101,7 @@ type Shell struct {
 	previewer Previewer // nil if the platform shows no previews
 	// previewNews has a value when something may be due about a preview.
 	previewNews chan struct{}
+	undoButtons *undoButtons // nil if the platform is no Undoer
 	counters    *counters
 	pacer       *pacer
 	admission   *admission
@@ -124,6 +132,9 @@ func New(p Platform, o Options) *Shell {
 		pacer:       newPacer(o.Pace), admission: admission, lanes: newLaneLocks(),
 		reads:  store.NewOutage(o.Log, "read"),
 		writes: store.NewOutage(o.Log, "write"),
+	}
+	if _, ok := p.(Undoer); ok {
+		s.undoButtons = &undoButtons{news: make(chan struct{}, 1)}
 	}
 	if o.Listener != nil {
 		o.Metrics.MustRegister(unanswered(admission), competingGauge(&s.competing))

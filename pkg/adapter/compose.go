@@ -24,12 +24,17 @@ type Composer[C any] interface {
 	Files(files []File, markdown string) []C
 	// Reaction adds or removes the bot's reaction.
 	Reaction(target, emoji string, remove bool) (C, error)
-	// Edit turns a part of an edited text into the edit of a message. If that showed a question which has ended, the
-	// edit takes its buttons away.
-	Edit(target string, text C, ended bool) C
+	// Edit turns a part of an edited text into the edit of a message, which has no buttons afterwards.
+	Edit(target string, text C) C
 	Delete(target string) C
 	// Poll makes the parts of a poll or, with the message of one as target, those that close it.
 	Poll(target string, m *msg.Message, p *msg.Poll) ([]C, error)
+}
+
+// UndoComposer is the Composer of an Undoer.
+type UndoComposer[C any] interface {
+	// Undo puts the button that takes a turn back under a part of a text. It carries msg.UndoData.
+	Undo(text C, turn int64) C
 }
 
 // Compose makes the parts of a row. data is the data folder, which holds the attachments. An error
@@ -60,6 +65,10 @@ func Compose[C any](c Composer[C], m *msg.Message, data string) (parts []C, err 
 		}
 	default:
 		parts = c.Texts(m.Content, m.Ask)
+		last := len(parts) - 1
+		if u, ok := c.(UndoComposer[C]); ok && last >= 0 && m.UndoUntil != 0 {
+			parts[last] = u.Undo(parts[last], m.TurnID)
+		}
 	}
 	if len(parts) == 0 {
 		return nil, errors.New("the row is empty")
@@ -85,18 +94,18 @@ func change[C any](c Composer[C], m *msg.Message) ([]C, error) {
 		}
 		return parts, nil
 	}
-	return editParts(c, targets, c.Texts(m.Content, nil), m.Ask != nil), nil
+	return editParts(c, targets, c.Texts(m.Content, nil)), nil
 }
 
 // editParts edits the messages of a text, one after another. More messages follow if the text is longer now, and
 // messages that are no longer needed are deleted.
-func editParts[C any](c Composer[C], targets []string, texts []C, ended bool) []C {
+func editParts[C any](c Composer[C], targets []string, texts []C) []C {
 	if len(texts) == 0 {
 		return nil
 	}
 	for i, target := range targets {
 		if i < len(texts) {
-			texts[i] = c.Edit(target, texts[i], ended)
+			texts[i] = c.Edit(target, texts[i])
 		} else {
 			texts = append(texts, c.Delete(target))
 		}

@@ -39,9 +39,9 @@ func (words) Files(files []File, markdown string) (parts []string) {
 func (words) Reaction(target, emoji string, remove bool) (string, error) {
 	return fmt.Sprintf("react %s %s %v", target, emoji, remove), nil
 }
-func (words) Edit(target, text string, ended bool) string {
-	return "edit " + target + " " + text + map[bool]string{true: " without buttons"}[ended]
-}
+func (words) Edit(target, text string) string { return "edit " + target + " " + text }
+
+func (words) Undo(text string, turn int64) string { return fmt.Sprint(text, " [undo ", turn, "]") }
 
 func (words) Delete(target string) string { return "delete " + target }
 
@@ -83,9 +83,12 @@ func TestCompose_Changes(t *testing.T) {
 		"reaction to a file":         {msg.Message{Kind: msg.KindReaction, Target: target(msg.KindFile, 1, sentParts("1", "2")), Content: "-👍"}, "react 1 👍 true"},
 		"question":                   {msg.Message{Kind: msg.KindMessage, Content: "x y", Ask: ask}, "x, y, [yes no]"},
 		"question that has ended":    {msg.Message{Kind: msg.KindMessage, Content: "x", Ask: &msg.Ask{State: msg.AskAnswered, Options: ask.Options}}, "x, [yes no]"},
-		"edit of a question":         {msg.Message{Kind: msg.KindEdit, Target: text("1"), Content: "x y", Ask: ask}, "edit 1 x without buttons, y"},
-		"edit of a question's copy":  {msg.Message{Kind: msg.KindEdit, TargetID: "7", Content: "x", Ask: ask}, "edit 7 x without buttons"},
-		"shorter edit of a question": {msg.Message{Kind: msg.KindEdit, Target: text("1", "2"), Content: "x", Ask: ask}, "edit 1 x without buttons, delete 2"},
+		"edit of a question":         {msg.Message{Kind: msg.KindEdit, Target: text("1"), Content: "x y", Ask: ask}, "edit 1 x, y"},
+		"edit of a question's copy":  {msg.Message{Kind: msg.KindEdit, TargetID: "7", Content: "x", Ask: ask}, "edit 7 x"},
+		"shorter edit of a question": {msg.Message{Kind: msg.KindEdit, Target: text("1", "2"), Content: "x", Ask: ask}, "edit 1 x, delete 2"},
+		"answer":                     {msg.Message{Kind: msg.KindMessage, Content: "x y", TurnID: 5, UndoUntil: 1}, "x, y [undo 5]"},
+		"empty answer":               {msg.Message{Kind: msg.KindMessage, TurnID: 5, UndoUntil: 1}, "the row is empty"},
+		"edit of an answer":          {msg.Message{Kind: msg.KindEdit, Target: text("1"), Content: "x", TurnID: 5, UndoUntil: 1}, "edit 1 x"},
 		"delete":                     {msg.Message{Kind: msg.KindDelete, Target: target(msg.KindFile, 1, sentParts("1", "2"))}, "delete 1, delete 2"},
 		"target not sent":            {msg.Message{Kind: msg.KindEdit, Target: &msg.Target{Parts: []msg.SentPart{{}}}, Content: "x"}, "cannot edit a message that was not sent"},
 		"target never claimed":       {msg.Message{Kind: msg.KindReaction, Target: &msg.Target{}, Content: "👍"}, "cannot react to a message that was not sent"},

@@ -65,7 +65,8 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 	return d.part(ctx, i)
 }
 
-// readTarget reads the outbound row that a row is about, if there is one, and the question that a row shows.
+// readTarget reads the outbound row that a row is about, if there is one, the question that a row shows, and whether it
+// has an Undo button.
 func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
 	if m.Kind.Changes() {
 		m.Target, err = rows.Target(ctx, s.Store.Reader, m)
@@ -77,6 +78,10 @@ func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
 	}
 	if shows := showsAsk(m); err == nil && shows != 0 {
 		m.Ask, err = s.Store.AskOfMessage(ctx, shows)
+	}
+	if s.undoButtons != nil && err == nil && m.Kind == msg.KindMessage && m.Source == msg.SourceAgent && m.TurnID != 0 {
+		since := s.Now().Add(-msg.UndoTime).UnixMilli()
+		m.UndoUntil, err = rows.UndoUntil(ctx, s.Store.Reader, m.ID, since)
 	}
 	return err
 }
@@ -355,6 +360,9 @@ func (d *delivery) seed(tx *store.Tx, platformID string) error {
 // reportSettled logs and reports a row whose end is stored.
 func (d *delivery) reportSettled(as msg.OutState) {
 	d.row.OutState = as
+	if as == msg.OutSent && d.row.UndoUntil != 0 {
+		d.shell.undoButtons.add(undoButton{d.lane.Lane, d.row.ID, d.row.UndoUntil, 0})
+	}
 	d.shell.counters.settled(d.row, d.shell.Now())
 	d.shell.Log.Debug("delivered", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "state", as)
 	if d.shell.Settled != nil {

@@ -91,6 +91,9 @@ func (s *Shell) Run(ctx context.Context) error {
 	if s.Listener != nil {
 		listening.Go(func() { s.keepConnected(ctx) })
 	}
+	if s.undoButtons != nil {
+		listening.Go(func() { s.removeUndoButtons(ctx) })
+	}
 
 	poll, sweep, asleep := time.NewTicker(s.PollInterval), time.NewTicker(sweepInterval), time.NewTicker(asleepInterval)
 	defer poll.Stop()

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"fmt"
 
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
@@ -14,18 +15,20 @@ import (
 // maxNotice is how long the answer to a press may be, in bytes: Telegram's limit.
 const maxNotice = 200
 
-// These answer presses that do not count: of a button whose question is not open, and of one that stops a turn that has
-// ended.
+// These answer presses that do not count: of a button whose question is not open, of one that stops a turn that has
+// ended, and of one that takes a turn back.
 const (
 	closedNotice   = "This question is closed."
 	copyNotice     = "This question was sent again: answer it there."
 	finishedNotice = "Already finished."
+	undoneNotice   = "Already taken back."
+	oldUndoNotice  = "The button is too old: write %s."
 )
 
-// ReceivePress stores the press of a button of a question, or of one that stops a turn, as ReceiveAlways does; its row
-// has the verb answer and a msg.Press. It returns a notice for the user who pressed, "" if the press counts as
-// far as is known by now, and gated runs. A press that does not count is also stored: gated decides, and the record
-// shows who tried.
+// ReceivePress stores the press of a button of a question, or of one that stops a turn or takes it back, as
+// ReceiveAlways does; its row has the verb answer and a msg.Press. It returns a notice for the user who pressed, "" if
+// the press counts as far as is known by now, and gated runs. A press that does not count is also stored: gated
+// decides, and the record shows who tried.
 //
 // A crash between sending a question and storing its message's id leaves a copy that nothing names. The press of one
 // of its buttons does: if the question has ended, they are taken away then.
@@ -70,6 +73,10 @@ func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string
 	press, _ := msg.ParsePress(m.Content)
 	if press.Stop > 0 {
 		notice, err = s.examineStop(ctx, m, press.Stop)
+		return notice, nil, err
+	}
+	if press.Undo > 0 {
+		notice, err = s.examineUndo(ctx, m, press.Undo)
 		return notice, nil, err
 	}
 	a, option, err := factrows.Pressed(ctx, s.Store.Reader, m)
@@ -139,6 +146,20 @@ func (s *Shell) examineStop(ctx context.Context, m *msg.Message, turn int64) (no
 	t, err := factrows.Stoppable(ctx, s.Store.Reader, m.ChatJID, turn)
 	if err != nil || t == nil {
 		return finishedNotice, err
+	}
+	return "", nil
+}
+
+// examineUndo adds to the row of a press that takes a turn back the place of its answer. The turn must have ended
+// lately.
+func (s *Shell) examineUndo(ctx context.Context, m *msg.Message, turn int64) (notice string, err error) {
+	t, err := factrows.Undoable(ctx, s.Store.Reader, m.ChatJID, turn, s.Now().UnixMilli())
+	if err != nil || t == nil {
+		return fmt.Sprintf(oldUndoNotice, msg.CommandIn(m.ChatJID, msg.CommandUndo)), err
+	}
+	m.ThreadID, m.Topic = t.ThreadID, t.Place
+	if t.UndoneAt != 0 {
+		return undoneNotice, nil
 	}
 	return "", nil
 }

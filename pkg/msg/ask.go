@@ -269,8 +269,8 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// Press is the content of a row of VerbAnswer: Stop is set, or Undo, or Ask and Option are. A row whose content is none of it
-// answers the question that its target shows, with the number or the text of an option.
+// Press is the content of a row of VerbAnswer: Stop is set, or Undo, or Ask and Option are. A row whose content is none
+// of it answers the question that its target shows, with the number or the text of an option.
 type Press struct {
 	Ask    int64  `json:"ask,omitempty"`    // the row of the question
 	Option int    `json:"option,omitempty"` // from 1
@@ -300,6 +300,9 @@ const (
 	StopLabel = "Stop"
 	UndoLabel = "Undo"
 )
+
+// UndoTime is how long after the end of its turn an answer has the button that takes the turn back.
+const UndoTime = 10 * time.Minute
 
 // ButtonData is the data of an option's button, at most 64 bytes. Users may forge it, so it is
 // checked against the rows.

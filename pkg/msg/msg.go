@@ -49,6 +49,7 @@ type Message struct {
 	OutState      OutState
 	Target        *Target // of an outbound row about another one, while it is delivered
 	Ask           *Ask    // of an outbound row that shows a question, while it is delivered
+	UndoUntil     int64   // until when an answer has an Undo button, unix ms, while it is delivered; 0 for none
 }
 
 // Attachment is one entry of messages.attachments. Path is relative to the

@@ -216,16 +216,24 @@ func (c call) respell() call {
 	return c
 }
 
-func (composer) Edit(target string, text call, ended bool) call {
+// Undo puts a row of one button under a text.
+func (composer) Undo(text call, turn int64) call {
+	return text.with(buttonsField, oneButton(msg.UndoLabel, msg.UndoData(turn)))
+}
+
+func (composer) Edit(target string, text call) call {
 	text.method, text.path = http.MethodPatch, "/"+target
-	if ended {
-		return text.withoutButtons()
-	}
-	return text
+	return text.withoutButtons()
 }
 
 // withoutButtons empties the rows of buttons: an edit without them leaves those of its message.
 func (c call) withoutButtons() call { return c.with(buttonsField, []map[string]any{}) }
+
+// hasButtons reports whether the message gets buttons.
+func (c call) hasButtons() bool {
+	rows, _ := c.body[buttonsField].([]map[string]any)
+	return len(rows) > 0
+}
 
 func (composer) Delete(target string) call {
 	return call{method: http.MethodDelete, path: "/" + target}
@@ -272,12 +280,13 @@ func buttonsOf(a *msg.Ask) (rows []map[string]any) {
 			"custom_id": msg.ButtonData(a.ID, i+1)})
 	}
 	for row := range slices.Chunk(buttons, maxInRow) {
-		rows = append(rows, buttonRow(row...)...)
+		rows = append(rows, map[string]any{"type": actionRow, "components": row})
 	}
 	return rows
 }
 
-// buttonRow is the rows of a message whose buttons stand in one.
-func buttonRow(buttons ...map[string]any) []map[string]any {
+// oneButton is the rows of a message with one button.
+func oneButton(label, data string) []map[string]any {
+	buttons := []map[string]any{{"type": button, "style": secondary, "label": label, "custom_id": data}}
 	return []map[string]any{{"type": actionRow, "components": buttons}}
 }

@@ -52,6 +52,8 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 	rows := outboundtest.Rows{
 		"question":             {ID: 5, ReceivedAt: 1795262400000, ChatJID: "discord:20", ReplyToID: "12", Content: "**Sure?**", Ask: question},
 		"long question":        {ID: 5, ReceivedAt: 1795262400000, ChatJID: "discord:20", Content: strings.Repeat("word ", 450), Ask: question},
+		"answer":               {ID: 5, ReceivedAt: 1795262400000, ChatJID: "discord:20", ReplyToID: "12", Content: "**Done**", TurnID: 9, UndoUntil: 1},
+		"long answer":          {ID: 5, ReceivedAt: 1795262400000, ChatJID: "discord:20", Content: strings.Repeat("word ", 450), TurnID: 9, UndoUntil: 1},
 		"ended question":       {ChatJID: "discord:20", Kind: msg.KindEdit, TargetID: "12", Content: "**1**", Ask: question},
 		"long text":            {ChatJID: "discord:20", ReplyToID: "12", Content: long},
 		"nothing":              {ChatJID: "discord:20"},

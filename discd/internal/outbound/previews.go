@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"time"
 	"unicode/utf8"
@@ -32,8 +33,7 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 	switch id := messageID(p.ReplyTo); {
 	case p.PlatformID != "":
 		c.method, c.path = http.MethodPatch, "/"+p.PlatformID
-		c.body[buttonsField] = buttonRow(map[string]any{"type": button, "style": secondary, "label": msg.StopLabel,
-			"custom_id": msg.StopData(p.Turn)})
+		c.body[buttonsField] = oneButton(msg.StopLabel, msg.StopData(p.Turn))
 	case id != "":
 		c.body[referenceField] = map[string]any{"message_id": id, "fail_if_not_exists": false}
 	}
@@ -78,7 +78,10 @@ func (s *Sender) TakeOver(part adapter.Part, platformID string) (adapter.Part, b
 	if !ok || !c.sends() || c.file != nil || c.body["content"] == nil || !discordapi.IsID(platformID) {
 		return nil, false
 	}
-	c = c.withoutButtons()
+	if c.body[buttonsField] == nil {
+		c = c.withoutButtons()
+	}
+	c.body = maps.Clone(c.body)
 	c.method, c.path = http.MethodPatch, "/"+platformID
 	for _, field := range []string{"nonce", "enforce_nonce", referenceField} {
 		delete(c.body, field)

@@ -1,12 +1,16 @@
 package outbound
 
 import (
+	"errors"
 	"maps"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"arizuko/gated/gatedtest"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -62,6 +66,50 @@ func TestShowPreview_MessageIsChangedAndBecomesTheAnswer(t *testing.T) {
 	}
 	if m := b.message(id); m.Content != "**done**" || len(m.Buttons()) != 0 || b.made() != 1 {
 		t.Errorf("%q with %q, %d messages", m.Content, m.Buttons(), b.made())
+	}
+}
+
+// A refused button takes that of the preview away all the same.
+func TestTakeOver_Answer_HasItsOwnButton(t *testing.T) {
+	for refused, want := range map[bool]map[string]string{false: {"Undo": "undo:5"}, true: {}} {
+		b := newSenderFixture(t)
+		id := b.begun(t)
+		if _, err := b.ShowPreview(t.Context(), &adapter.Preview{Turn: 5, In: b.lane(), PlatformID: id, Text: "half"}); err != nil {
+			t.Fatal(err)
+		}
+		row, part := b.row(t, msg.Message{Content: "**done**", TurnID: 5, UndoUntil: 1})
+		edit, _ := b.TakeOver(part, id)
+		if refused {
+			b.InjectFault(fake.Fault{Route: fake.EditMessage, Status: http.StatusBadRequest,
+				Body: `{"code":50035,"message":"Invalid Form Body","errors":{"components":{"_errors":[{"code":"COMPONENT_LAYOUT_WIDTH_EXCEEDED"}]}}}`})
+		}
+		_, err := adaptertest.Send(t.Context(), b.Sender, row, edit)
+		if m := b.message(id); m.Content != "**done**" || !maps.Equal(m.Buttons(), want) || (err != nil) != refused {
+			t.Errorf("%q %q, %v", m.Content, m.Buttons(), err)
+		}
+	}
+}
+
+// A message that is gone, or has no button, is no failure.
+func TestRemoveUndo_Button_IsGone(t *testing.T) {
+	b := newSenderFixture(t)
+	row, part := b.row(t, msg.Message{Content: "**done**", TurnID: 5, UndoUntil: 1})
+	id, err := b.Send(t.Context(), row, part)
+	if m := b.message(id); err != nil || !maps.Equal(m.Buttons(), map[string]string{"Undo": "undo:5"}) {
+		t.Fatalf("%v, %+v", err, m)
+	}
+	for _, id := range []string{id, id, "4711", "old:" + id} {
+		if err := b.RemoveUndo(t.Context(), row, part, id); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if m := b.message(id); m.Content != "**done**" || len(m.Buttons()) != 0 {
+		t.Errorf("%q %q", m.Content, m.Buttons())
+	}
+	b.InjectFault(fake.Fault{Route: fake.EditMessage, RetryAfter: time.Second})
+	var f *adapter.Failure
+	if err := b.RemoveUndo(t.Context(), row, part, id); !errors.As(err, &f) || f.Class != msg.Rate {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -96,9 +96,8 @@ func (c call) otherForm(refused error) (other *call, remark string) {
 	case c.file != nil && (discordapi.RefusedFor(refused, noPermission) || discordapi.RefusedFor(refused, noUploads)):
 		c = c.instead(c.file.Refused("Discord"))
 		return &c, "sent without the file: the bot may lack the permission Attach Files: " + refused.Error()
-	case c.body[buttonsField] != nil && formRefused(refused, buttonsField): // the text has numbers
-		c.body = maps.Clone(c.body)
-		delete(c.body, buttonsField)
+	case c.hasButtons() && formRefused(refused, buttonsField): // the text of a question has numbers
+		c = c.withoutButtons()
 		return &c, "sent without buttons: " + refused.Error()
 	case c.emoji != "" && !c.respelled && discordapi.RefusedFor(refused, unknownEmoji):
 		c = c.respell()
@@ -157,6 +156,20 @@ func formRefused(err error, field string) bool {
 	var refused *discordapi.Error
 	return discordapi.RefusedFor(err, invalidForm) && errors.As(err, &refused) &&
 		strings.Contains(refused.Message, field)
+}
+
+// RemoveUndo implements adapter.Undoer.
+func (s *Sender) RemoveUndo(ctx context.Context, _ *msg.Message, part adapter.Part, platformID string) error {
+	c := call{method: http.MethodPatch, channel: part.(call).channel, path: "/" + messageID(platformID),
+		body: discordapi.Params{}}.withoutButtons()
+	if messageID(platformID) == "" { // of before the chat was moved
+		return nil
+	}
+	err := s.API.Call(ctx, c.method, c.route(), c.body, nil)
+	if err == nil || discordapi.RefusedFor(err, unknownMessage) || discordapi.RefusedFor(err, unknownChannel) {
+		return nil
+	}
+	return discordapi.Failure(err)
 }
 
 // Mark implements adapter.Marker. A file without a text gets the mark as its text. A poll gets it in front of its

@@ -47,7 +47,8 @@ type Platform struct {
 	// Previews means that the platform is an adapter.Previewer whose previews in the first chat are messages, and that
 	// the remote has Shown, FailEdit and Delete.
 	Previews bool
-	// Questions means that messages can have buttons, and that the remote has Shown and RefuseButtons.
+	// Questions means that messages can have buttons, that the platform is an adapter.Undoer, and that the remote has
+	// Shown and RefuseButtons.
 	Questions bool
 	// Stream, if not nil, is where previews are streams.
 	Stream *Stream
@@ -166,7 +167,7 @@ func cases() []testCase {
 	redacts := func(p Platform) bool { return !p.Raw }
 	mentions := func(p Platform) bool { return p.Mentions != nil }
 	return append(slices.Concat(outageCases(), refusalCases(), previewCases(), questionCases(),
-		inboundCases()), []testCase{
+		undoCases(), inboundCases()), []testCase{
 		{"text in order", nil, textInOrder},
 		{"long text", nil, longText},
 		{"two chats", nil, twoChats},

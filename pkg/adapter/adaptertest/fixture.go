@@ -41,6 +41,7 @@ type fixture struct {
 	wake     chan struct{}
 	log      *logText
 
+	runs      int  // that were begun
 	listening bool // a shell that starts has the remote's listener, and polls seldom
 
 	mu         sync.Mutex

@@ -68,8 +68,9 @@ func (b *fixture) agent() *work {
 	if b.platform.Stream != nil {
 		in = *b.platform.Stream
 	}
+	b.runs++
 	w := &work{
-		b, &msg.Run{Folder: folder, ChatJID: chat, ThreadID: in.Thread, Topic: in.Thread, StartedAt: now},
+		b, &msg.Run{Folder: folder, ChatJID: chat, ThreadID: in.Thread, Topic: fmt.Sprint("#", b.runs), StartedAt: now},
 		&msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: chat, ThreadID: in.Thread, Topic: in.Thread,
 			Place: in.Thread, CreatedAt: now},
 	}
@@ -159,7 +160,21 @@ func (w *work) shows(text string) (id string) {
 	return id
 }
 
-// expectShown compares the messages of the bot with those expected, none of which has a button.
+// expectAnswer compares the messages of the bot with others and the answer, whose only button takes the turn back.
+func (w *work) expectAnswer(id, text string, others ...Shown) {
+	w.Helper()
+	w.expectShown(append(others, Shown{ID: id, Text: text, Buttons: w.undo()})...)
+}
+
+// undo are the buttons of an answer of the turn.
+func (w *work) undo() string {
+	if !w.platform.Questions {
+		return ""
+	}
+	return Buttons(map[string]string{msg.UndoLabel: msg.UndoData(w.turn.ID)})
+}
+
+// expectShown compares the messages of the bot with those expected.
 func (b *fixture) expectShown(want ...Shown) {
 	b.Helper()
 	if got := b.remote.Shown(); !slices.Equal(got, want) {
@@ -177,7 +192,7 @@ func previewBecomesAnswer(b *fixture) {
 		b.Errorf("it is shown by %s, then by %s", id, again)
 	}
 	w.answers("all of it")
-	b.expectShown(Shown{ID: id, Text: "all of it"})
+	w.expectAnswer(id, "all of it")
 }
 
 // previewOfLongText shows the end of a text.
@@ -192,7 +207,7 @@ func previewOfLongText(b *fixture) {
 		}
 	}
 	w.answers("short")
-	b.expectShown(Shown{ID: id, Text: "short"})
+	w.expectAnswer(id, "short")
 }
 
 func previewWithoutAnswer(b *fixture) {
@@ -236,7 +251,7 @@ func previewOverRestart(b *fixture) {
 		b.Errorf("it is shown by %s, then by %s", id, again)
 	}
 	w.answers("all of it")
-	b.expectShown(Shown{ID: id, Text: "all of it"})
+	w.expectAnswer(id, "all of it")
 }
 
 func previewAnsweredWhileDown(b *fixture) {
@@ -248,7 +263,7 @@ func previewAnsweredWhileDown(b *fixture) {
 	w.over("all of it")
 	b.start()
 	w.delivered()
-	b.expectShown(Shown{ID: id, Text: "all of it"})
+	w.expectAnswer(id, "all of it")
 }
 
 // crashBeforePreviewIsRecorded leaves a message that says nothing, and has no button.
@@ -267,7 +282,7 @@ func crashBeforePreviewIsRecorded(b *fixture) {
 	b.start()
 	id := w.shows("half of")
 	w.answers("all of it")
-	b.expectShown(left, Shown{ID: id, Text: "all of it"})
+	w.expectAnswer(id, "all of it", left)
 }
 
 // answerWhileEditsFail sends the answer while its first edit fails: it is there once, as a new message, without a

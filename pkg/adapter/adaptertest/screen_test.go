@@ -113,16 +113,38 @@ func (s screen) Send(ctx context.Context, m *msg.Message, part adapter.Part) (st
 	if s.wrong == "edits by another message" {
 		to = ""
 	}
-	id, err := s.put(to, edit.text, stop)
+	id, err := s.put(to, edit.text, stop, Buttons(s.undo(m, edit.text)))
 	if err == nil && f.Arrived {
 		err = &adapter.Failure{Class: f.Class, Err: errors.New("as asked for")}
 	}
 	return id, err
 }
 
+// undo is the button of the last part of an answer.
+func (s screen) undo(m *msg.Message, text string) map[string]string {
+	buttons := map[string]string{}
+	parts, err := s.Cut(m)
+	isLast := err == nil && textOf(parts[len(parts)-1]) == text
+	if m.UndoUntil != 0 && (isLast || s.wrong == "has undo buttons on all parts") && s.wrong != "has no undo button" {
+		buttons[msg.UndoLabel] = msg.UndoData(m.TurnID)
+	}
+	return buttons
+}
+
+func (s screen) RemoveUndo(_ context.Context, _ *msg.Message, part adapter.Part, id string) (err error) {
+	switch s.wrong {
+	case "keeps the undo button":
+	case "changes a text with its button":
+		_, err = s.put(id, "no button", "")
+	default:
+		_, err = s.put(id, textOf(part), "")
+	}
+	return err
+}
+
 // sendShown makes a message that users see, or edits one. It has a button for each option of an open question.
 func (s screen) sendShown(m *msg.Message, text string) (string, error) {
-	id, buttons := "", map[string]string{}
+	id, buttons := "", s.undo(m, text)
 	if m.Kind == msg.KindEdit {
 		id = m.Target.Parts[0].PlatformID
 	}
@@ -132,7 +154,7 @@ func (s screen) sendShown(m *msg.Message, text string) (string, error) {
 		}
 	}
 	remark := error(nil)
-	if s.bare && len(buttons) > 0 && s.wrong != "loses buttons silently" {
+	if s.bare && m.Ask != nil && len(buttons) > 0 && s.wrong != "loses buttons silently" {
 		remark = &adapter.Remark{Text: "sent without buttons"}
 	}
 	if s.bare {

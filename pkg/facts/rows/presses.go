@@ -68,6 +68,17 @@ func Pressed(ctx context.Context, r store.Reader, m *msg.Message) (a *msg.Ask, o
 	return shown, press.Option, nil
 }
 
+// Undoable returns the turn that the Undo button of a chat names, nil if it can't be taken back from there at a time, in
+// unix ms. A turn that is taken back already is returned, too.
+func Undoable(ctx context.Context, r store.Reader, chatJID string, id, now int64) (*msg.Turn, error) {
+	t, err := r.Turn(ctx, id)
+	if err != nil || t == nil || t.ChatJID != chatJID || t.State != msg.TurnDone ||
+		now-t.EndedAt > msg.UndoTime.Milliseconds() {
+		return nil, err
+	}
+	return t, nil
+}
+
 // Stoppable returns the turn that the Stop button of a chat names, nil if it can no longer be stopped from there: users
 // may forge what a button carries.
 func Stoppable(ctx context.Context, r store.Reader, chatJID string, id int64) (*msg.Turn, error) {

@@ -56,8 +56,7 @@ type call struct {
 	// takesOver makes the message of a preview, ts, into this one.
 	takesOver bool
 	buttons   []slackapi.Button // below the text
-	// noButtons takes those of a changed message away.
-	noButtons bool
+	undo      int64             // the turn that a button takes back, 0 for none
 }
 
 // sends reports whether the call makes a message.
@@ -160,8 +159,14 @@ func (composer) Reaction(target, given string, remove bool) (call, error) {
 	return call{method: method, ts: target, emoji: name}, nil
 }
 
-func (composer) Edit(target string, text call, ended bool) call {
-	text.method, text.ts, text.noButtons = updateMessage, target, ended
+// Undo implements adapter.UndoComposer.
+func (composer) Undo(text call, turn int64) call {
+	text.undo = turn
+	return text
+}
+
+func (composer) Edit(target string, text call) call {
+	text.method, text.ts = updateMessage, target
 	return text
 }
 
@@ -180,7 +185,7 @@ func (c composer) Poll(target string, _ *msg.Message, p *msg.Poll) ([]call, erro
 		return nil, fmt.Errorf("a poll has at most %d options", most)
 	}
 	if len(calls) > 0 && target != "" {
-		calls[0] = c.Edit(target, calls[0], false)
+		calls[0] = c.Edit(target, calls[0])
 	}
 	return calls, nil
 }

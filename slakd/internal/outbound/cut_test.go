@@ -26,13 +26,13 @@ type described struct {
 	File    string `json:",omitempty"`
 	Tag     any    `json:",omitempty"`
 
-	Buttons   []slackapi.Button `json:",omitempty"`
-	NoButtons bool              `json:",omitempty"`
+	Buttons []slackapi.Button `json:",omitempty"`
+	Undo    int64             `json:",omitempty"`
 }
 
 func describe(p adapter.Part) any {
 	c := p.(call)
-	d := described{Method: c.method, Channel: c.channel, Thread: c.thread, Text: c.text, TS: c.ts, Emoji: c.emoji, Buttons: c.buttons, NoButtons: c.noButtons}
+	d := described{Method: c.method, Channel: c.channel, Thread: c.thread, Text: c.text, TS: c.ts, Emoji: c.emoji, Buttons: c.buttons, Undo: c.undo}
 	if c.file != nil {
 		d.File = c.file.Name
 	}
@@ -65,6 +65,8 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 	rows := outboundtest.Rows{
 		"question":           {ChatJID: channel, ThreadID: ts, Content: "**Sure?** <!channel>", Ask: question},
 		"long question":      {ChatJID: channel, Content: strings.Repeat("word ", 700), Ask: question},
+		"answer":             {ChatJID: channel, ThreadID: ts, Content: "**Done**", TurnID: 9, UndoUntil: 1},
+		"long answer":        {ChatJID: channel, Content: strings.Repeat("word ", 1000), TurnID: 9, UndoUntil: 1},
 		"ended question":     {ChatJID: channel, Kind: msg.KindEdit, TargetID: ts, Content: "**yes**", Ask: question},
 		"long text":          {ChatJID: channel, ThreadID: ts, Content: strings.Repeat("0123456789 ", 800)},
 		"nothing":            {ChatJID: channel},

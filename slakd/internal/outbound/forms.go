@@ -31,6 +31,10 @@ func fileCodes() []string {
 func otherForm(c call, err error) (other adapter.Part, remark string) {
 	code := slackapi.Code(err)
 	switch {
+	case (len(c.buttons) > 0 || c.undo != 0) && (strings.HasPrefix(code, "invalid_blocks") ||
+		strings.HasPrefix(code, "invalid_attachments")): // the text of a question has numbers
+		c.buttons, c.undo = nil, 0
+		return c, "sent without buttons: " + code
 	case !c.sends():
 		return nil, ""
 	case c.thread != "" && slices.Contains(threadCodes(), code):
@@ -40,9 +44,6 @@ func otherForm(c call, err error) (other adapter.Part, remark string) {
 		notice := c.refusedFile() + code + ")."
 		c.method, c.text, c.file = postMessage, notice, nil
 		return c, "sent without the file: " + code
-	case len(c.buttons) > 0 && strings.HasPrefix(code, "invalid_blocks"): // the text has numbers
-		c.buttons = nil
-		return c, "sent without buttons: " + code
 	}
 	return nil, ""
 }

@@ -234,11 +234,7 @@ func (s *Sender) takeOver(ctx context.Context, c call) (ts string, err error) {
 	if err := s.endStream(ctx, jid, c.ts, known); err != nil {
 		return "", err
 	}
-	blocks := slackapi.WithoutBlocks()
-	if len(c.buttons) > 0 {
-		blocks = slackapi.WithButtons(c.text, c.buttons)
-	}
-	_, _, _, err = s.API.UpdateMessageContext(ctx, c.channel, c.ts, slackgo.MsgOptionText(c.text, false), blocks,
+	_, _, _, err = s.API.UpdateMessageContext(ctx, c.channel, c.ts, slackgo.MsgOptionText(c.text, false), c.below(),
 		slackgo.MsgOptionMetadata(c.tag.Metadata()))
 	if err != nil {
 		return "", err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -328,6 +329,22 @@ func TestTakeOver_Question_KeepsButtons(t *testing.T) {
 				f.t.Errorf("it shows %s", m.Blocks)
 			}
 		}
+	})
+}
+
+func TestTakeOver_ButtonRefused_IsShownWithout(t *testing.T) {
+	previewTest(t, fake.Options{}, func(f *previewFixture) {
+		f.place.ThreadTS = ""
+		ts := f.show(adapter.Preview{})
+		edit, _ := f.TakeOver(composer{}.Undo(call{method: postMessage, channel: f.place.ChannelID, text: "done"}, 5), ts)
+		f.server.InjectFault(fake.Fault{Method: "chat.update", Error: "invalid_blocks"})
+		if _, err := adaptertest.Send(f.t.Context(), f.Sender, &msg.Message{ID: 9, ChatJID: f.lane().ChatJID}, edit); err == nil || !strings.Contains(err.Error(), "without buttons") {
+			f.t.Errorf("the remark is %v", err)
+		}
+		if got := f.text(ts); got != "done" {
+			f.t.Errorf("it shows %q", got)
+		}
+		f.expectButton(ts, false)
 	})
 }
 

@@ -88,3 +88,39 @@ func TestSend_Question_HasButtonsUntilItEnds(t *testing.T) {
 		t.Errorf("it is %q with the blocks %s", got.Text, got.Blocks)
 	}
 }
+
+// The text is as without a button. An edit takes that away.
+func TestRemoveUndo_Button_IsGone(t *testing.T) {
+	s := newFixture(fake.Options{})
+	p := &Sender{Identity: first, Log: slog.New(slog.DiscardHandler), API: slackapi.NewClient(s.start(t)+"/api/", s.BotToken(), "", adapter.NewCallClient())}
+	send := func(m *msg.Message) (part adapter.Part, id string) {
+		t.Helper()
+		m.ChatJID = "slack:" + s.dm.ChannelID
+		parts, err := p.Cut(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, err = p.Send(t.Context(), m, parts[0]); err != nil {
+			t.Fatal(err)
+		}
+		return parts[0], id
+	}
+	part, id := send(&msg.Message{Content: "**done** & <@U1>", TurnID: 5, UndoUntil: 1})
+	before := s.shown(t, id)
+	if buttons := before.Buttons(); len(buttons) != 1 || buttons["Undo"] != "undo:5" || before.Text != "*done* &amp; &lt;@U1&gt;" || before.Blocks != nil {
+		t.Errorf("%q with %s", before.Text, before.Blocks)
+	}
+	for _, id := range []string{id, id, "1764000000.000100", "old:" + id} {
+		if err := p.RemoveUndo(t.Context(), nil, part, id); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if got := s.shown(t, id); got.Text != before.Text || len(got.Buttons()) != 0 || got.Attachments != nil {
+		t.Errorf("%q with %s", got.Text, got.Attachments)
+	}
+	_, id = send(&msg.Message{Content: "another", TurnID: 6, UndoUntil: 1})
+	send(&msg.Message{Kind: msg.KindEdit, TargetID: id, Content: "better"})
+	if got := s.shown(t, id); got.Text != "better" || len(got.Buttons()) != 0 {
+		t.Errorf("%q with %s", got.Text, got.Attachments)
+	}
+}

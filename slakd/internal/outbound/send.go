@@ -61,13 +61,7 @@ func (s *Sender) do(ctx context.Context, c call) (ts string, err error) {
 	if c.takesOver {
 		return s.takeOver(ctx, c)
 	}
-	text := slackgo.MsgOptionText(c.text, false)
-	switch {
-	case len(c.buttons) > 0:
-		text = slackgo.MsgOptionCompose(text, slackapi.WithButtons(c.text, c.buttons))
-	case c.noButtons:
-		text = slackgo.MsgOptionCompose(text, slackapi.WithoutBlocks())
-	}
+	text := slackgo.MsgOptionCompose(slackgo.MsgOptionText(c.text, false), c.below())
 	switch c.method {
 	case postMessage:
 		_, ts, err = s.API.PostMessageContext(ctx, c.channel, text, slackgo.MsgOptionTS(c.thread),
@@ -87,6 +81,21 @@ func (s *Sender) do(ctx context.Context, c call) (ts string, err error) {
 	return ts, err
 }
 
+// below are the buttons below a text. An edit takes away those that its message had.
+func (c call) below() slackgo.MsgOption {
+	var all []slackgo.MsgOption
+	if c.method == updateMessage {
+		all = append(all, slackapi.WithoutBlocks(), slackapi.WithoutAttachments())
+	}
+	if len(c.buttons) > 0 {
+		all = append(all, slackapi.WithButtons(c.text, c.buttons))
+	}
+	if c.undo != 0 {
+		all = append(all, slackapi.Below(slackapi.Button{Label: msg.UndoLabel, Data: msg.UndoData(c.undo)}))
+	}
+	return slackgo.MsgOptionCompose(all...)
+}
+
 // noLinkPreviews is the choice of a new message; its edits keep it.
 func noLinkPreviews() slackgo.MsgOption {
 	return slackgo.MsgOptionCompose(slackgo.MsgOptionDisableLinkUnfurl(), slackgo.MsgOptionDisableMediaUnfurl())
@@ -101,6 +110,20 @@ func (s *Sender) upload(ctx context.Context, c call) (ts string, err error) {
 	defer f.Close()
 	return s.API.Upload(ctx, slackapi.Upload{Channel: c.channel, Thread: c.thread, Name: c.file.Name, Comment: c.text,
 		Data: f})
+}
+
+// RemoveUndo implements adapter.Undoer.
+func (s *Sender) RemoveUndo(ctx context.Context, _ *msg.Message, part adapter.Part, platformID string) error {
+	c, ts := part.(call), slackapi.MessageTS(platformID)
+	if ts == "" { // of before the chat was moved
+		return nil
+	}
+	_, _, _, err := s.API.UpdateMessageContext(ctx, c.channel, ts, slackgo.MsgOptionText(c.text, false),
+		slackapi.WithoutAttachments())
+	if err == nil || slackapi.Code(err) == slackapi.MessageGone {
+		return nil
+	}
+	return slackapi.Failure(fmt.Errorf("removing a button: %w", err))
 }
 
 // Mark implements adapter.Marker. A file without a text gets the mark as its comment.

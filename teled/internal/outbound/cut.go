@@ -270,8 +270,19 @@ func (composer) Reaction(target, given string, remove bool) (c call, err error) 
 	return c, err
 }
 
+// Undo puts an inline keyboard of one button under a text.
+func (composer) Undo(text call, turn int64) call {
+	text.params[keyboard] = oneButton(msg.UndoLabel, msg.UndoData(turn))
+	return text
+}
+
+// oneButton is a keyboard of one button.
+func oneButton(label, data string) telegramapi.Keyboard {
+	return telegramapi.Keyboard{Rows: [][]telegramapi.Button{{{Text: label, Data: data}}}}
+}
+
 // Edit needs nothing more to take buttons away: an edit without a keyboard removes the one of its message.
-func (composer) Edit(target string, text call, _ bool) call {
+func (composer) Edit(target string, text call) call {
 	text.method = "editMessageText"
 	return text.about(target)
 }

@@ -64,6 +64,8 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 		"closed poll":       {ChatJID: "telegram:-1005", ThreadID: "33", Kind: msg.KindPoll, TargetID: "12", Content: `{"question":"Lunch?","options":["yes","*no*"],"multiple":false,"closes_at":0,"result":{"counts":[2,1],"voters":3}}`},
 		"closed, no id":     {ChatJID: "telegram:7", Kind: msg.KindPoll, TargetID: "old:12", Content: `{"question":"Lunch?","options":["yes","*no*"],"multiple":false,"closes_at":0,"result":{"counts":[2,1],"voters":3}}`},
 		"question":          {ChatJID: "telegram:7", ReplyToID: "12", Content: "**Sure?**\n\n1. yes", Ask: question("yes", "no", "never", "later")},
+		"answer":            {ChatJID: "telegram:7", ReplyToID: "12", Content: "**Done**", TurnID: 9, UndoUntil: 1},
+		"long answer":       {ChatJID: "telegram:7", Content: strings.Repeat("word ", 900), TurnID: 9, UndoUntil: 1},
 		"long question":     {ChatJID: "telegram:7", Content: strings.Repeat("word ", 900), Ask: question("yes", "yes, and do not ask again", "no")},
 		"ended question":    {ChatJID: "telegram:7", Kind: msg.KindEdit, TargetID: "12", Content: "**yes** — answered by Ada", Ask: question("yes", "no")},
 		"invalid poll":      {ChatJID: "telegram:7", Kind: msg.KindPoll, Content: `lunch`},

@@ -30,8 +30,7 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 	if p.PlatformID != "" {
 		c.method = "editMessageText"
 		c = c.about(p.PlatformID)
-		c.params[keyboard] = telegramapi.Keyboard{Rows: [][]telegramapi.Button{{{Text: msg.StopLabel,
-			Data: msg.StopData(p.Turn)}}}}
+		c.params[keyboard] = oneButton(msg.StopLabel, msg.StopData(p.Turn))
 	}
 	for key, value := range address.params {
 		if key == "chat_id" || c.sends() {

@@ -1,10 +1,12 @@
 package outbound
 
 import (
+	"errors"
 	"maps"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
@@ -97,6 +99,34 @@ func TestShowPreview_Group_MessageIsChangedAndBecomesTheAnswer(t *testing.T) {
 	}
 	if m := s.message(id); m.Text != "done" || len(m.Entities) != 1 || len(m.Buttons()) != 0 {
 		t.Errorf("%q %+v %q", m.Text, m.Entities, m.Buttons())
+	}
+}
+
+// A message that is gone, has no button or is of before a chat's move is no failure.
+func TestRemoveUndo_Button_IsGone(t *testing.T) {
+	s, p := startSender(t)
+	m := &msg.Message{ChatJID: s.lane(s.topic).ChatJID, ThreadID: s.lane(s.topic).ThreadID, Content: "**done**", TurnID: 5, UndoUntil: 1}
+	id, err := sendAll(t, p, m)
+	if shown := s.message(id); err != nil || !maps.Equal(shown.Buttons(), map[string]string{"Undo": "undo:5"}) {
+		t.Fatalf("%v, %+v", err, shown)
+	}
+	m.UndoUntil = 0
+	parts, err := p.Cut(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{id, id, "4711", "old:4711"} {
+		if err := p.RemoveUndo(t.Context(), m, parts[0], id); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if shown := s.message(id); shown.Text != "done" || len(shown.Entities) != 1 || len(shown.Buttons()) != 0 || shown.EditDate != 0 {
+		t.Errorf("%+v", shown)
+	}
+	s.InjectFault(fake.Fault{Method: "editMessageReplyMarkup", RetryAfter: 7})
+	var f *adapter.Failure
+	if err := p.RemoveUndo(t.Context(), m, parts[0], id); !errors.As(err, &f) || f.Class != msg.Rate || f.After != 7*time.Second {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -198,6 +198,21 @@ func (s *Sender) keepPollID(ctx context.Context, m *msg.Message, id string) {
 	}
 }
 
+// RemoveUndo implements adapter.Undoer. Users see no sign of an edit that changes only the buttons.
+func (s *Sender) RemoveUndo(ctx context.Context, m *msg.Message, part adapter.Part, platformID string) error {
+	c := call{method: "editMessageReplyMarkup",
+		params: telegramapi.Params{"chat_id": part.(call).params["chat_id"]}}.about(platformID)
+	if c.params["message_id"] == int64(0) { // of before the chat was moved
+		return nil
+	}
+	_, err := s.do(ctx, m, c)
+	if err == nil || telegramapi.RefusedFor(err, notModified) ||
+		telegramapi.RefusedFor(err, "message to edit not found") {
+		return nil
+	}
+	return s.API.Failure(ctx, err)
+}
+
 // Mark implements adapter.Marker.
 func (s *Sender) Mark(p adapter.Part) adapter.Part {
 	return p.(call).beginning(adapter.DuplicateMark)

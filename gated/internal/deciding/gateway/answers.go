@@ -14,13 +14,13 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// loadUndo makes the press of an Undo button an /undo of its turn, if that has answered this chat.
+// loadUndo makes the press of an Undo button an /undo of its turn, if that has answered this chat lately.
 func (f *reader) loadUndo(ctx context.Context, r *decide.Row, turn int64) error {
-	t, err := f.st.Turn(ctx, turn)
+	t, err := factrows.Undoable(ctx, f.st.Reader, r.ChatJID, turn, r.ReceivedAt)
 	if err != nil {
 		return err
 	}
-	if t == nil || t.ChatJID != r.ChatJID || r.Old || r.IsBot {
+	if t == nil || r.Old || r.IsBot {
 		r.Choice = &decide.Choice{Stops: true}
 		return nil
 	}

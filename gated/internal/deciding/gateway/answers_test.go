@@ -306,6 +306,31 @@ func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 	h.turnIs(h.row(next.ID).TurnID, msg.TurnQueued)
 }
 
+// The press of an Undo button counts for ten minutes after the end of its turn, in its chat.
+func TestUndo_PressedLate_IsDropped(t *testing.T) {
+	h := parallel(t)
+	asked := h.put("queued")
+	h.step()
+	turn := h.row(asked.ID).TurnID
+	content := msg.Press{Undo: turn, Text: msg.UndoLabel}.JSON()
+	late := func(chat string) *msg.Message {
+		t.Helper()
+		m := h.press(chat, "77", "telegram:1", content)
+		h.step()
+		h.is(m, "dropped/stop_late ")
+		return m
+	}
+	running := late(dm)
+	ended := h.row(running.ID).ReceivedAt - msg.UndoTime.Milliseconds() - 1
+	if err := h.st.Write(t.Context(), func(tx *store.Tx) error {
+		return tx.Exec(`UPDATE turns SET state = 'done', ended_at = ? WHERE id = ?`, ended, turn)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	late(dm)
+	late("telegram:2")
+}
+
 // A question about a budget is open for a day: texts do not answer it meanwhile, but for the words of its button.
 func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
 	h := parallel(t)
