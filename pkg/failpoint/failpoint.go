@@ -114,7 +114,8 @@ func (v Verb) After() Point { return Point(v) + ".after" }
 // All lists every point.
 func All() []Point {
 	all := []Point{
-		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Restored, Checkpoint, Answering, Delivered, Received,
+		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Restored, Checkpoint, Answering, Delivered,
+		Received,
 		Sending, Sent, Pressed, Connected, Requested,
 		Previewing, Previewed, Unshown, Transcribing, Transcribed,
 		UndoScanned, UndoStaged, UndoBegun, UndoMoving, UndoMoved,

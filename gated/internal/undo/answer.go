@@ -121,7 +121,7 @@ func (f *finishing) did(out *Outside) (lines []string) {
 		lines = append(lines, out.Window)
 	}
 	if d.forgets {
-		lines = append(lines, "the agent cannot go back in its session: it begins a new one, and sees the last messages")
+		lines = append(lines, "the agent cannot go back in its session: it begins a new one with the last messages")
 	}
 	return lines
 }

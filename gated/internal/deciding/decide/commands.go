@@ -102,8 +102,8 @@ const undoRest = "rest"
 func (w *step) undo(r *Row, folder string) {
 	rest := strings.EqualFold(r.Command.Args, undoRest)
 	if r.Command.Args != "" && !rest {
-		w.answer(r, fmt.Sprintf("%s takes no other word than %q, which leaves files as they are that have changed since.",
-			msg.CommandIn(r.ChatJID, r.Command.Name), undoRest))
+		w.answer(r, fmt.Sprintf("%s takes no other word than %q, which leaves files as they are "+
+			"that have changed since.", msg.CommandIn(r.ChatJID, r.Command.Name), undoRest))
 		return
 	}
 	w.decide(r, msg.Command, msg.ReasonCommand, folder)

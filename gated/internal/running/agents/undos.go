@@ -57,7 +57,8 @@ func (u *undos) carryOutOpen(ctx context.Context) (waits bool) {
 			continue
 		}
 		if err := u.finish(ctx, o); err != nil && ctx.Err() == nil {
-			u.env.log.Error("undo not carried out; retrying", "undo", o.ID, "turn", o.TurnID, "folder", o.Folder, "err", err)
+			u.env.log.Error("undo not carried out; retrying", "undo", o.ID, "turn", o.TurnID, "folder", o.Folder,
+				"err", err)
 			waits = true
 		}
 	}
@@ -102,7 +103,8 @@ func (u *undos) outside(ctx context.Context, o *rows.Undo, turn *msg.Turn) (out 
 	if o.Redo {
 		side = snapshots.After
 	}
-	report, err := u.files.Restore(snapshots.Request{Folder: o.Folder, Op: o.ID, Turn: o.TurnID, To: side, Rest: o.Rest})
+	report, err := u.files.Restore(snapshots.Request{Folder: o.Folder, Op: o.ID, Turn: o.TurnID, To: side,
+		Rest: o.Rest})
 	if errors.Is(err, snapshots.ErrUnfinished) {
 		return out, err
 	}
@@ -151,8 +153,8 @@ func (u *undos) endFormer(ctx context.Context, folders []string) (err error) {
 	return err
 }
 
-// record lets what changes in the group's folder from now on be a turn's, 0 for none. It is called before the agent gets
-// a prompt and after it has answered.
+// record lets what changes in the group's folder from now on be a turn's, 0 for none. It is called before the agent
+// gets a prompt and after it has answered.
 func (r *run) record(turn int64) {
 	before := r.recorded
 	if before == turn {

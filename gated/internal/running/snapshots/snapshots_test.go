@@ -158,9 +158,9 @@ func TestBegin_SessionsAndCaches_AreLeftOut(t *testing.T) {
 // What is remembered in memory is read again when another process has changed it, and survives that it is deleted.
 func TestStore_ChangedByOthers_IsReadAgain(t *testing.T) {
 	f := newFixture(t)
-	here, there := f.store, f.store
+	here := f.store
 	f.restart()
-	there = f.store
+	there := f.store
 	for turn := int64(1); turn < 20; turn++ {
 		f.store = []*Store{here, there}[turn%2]
 		f.turn(turn, func() { f.write("a", fmt.Sprint(turn)) })
