@@ -23,7 +23,7 @@ func TestChoose_Names_SelectParts(t *testing.T) {
 		compared bool
 		want     []string
 	}{
-		{only: "", want: []string{"latency", "sustained", "routing", "stored", "idle", "adapters", "progress", "agents", "backlog", "breakdown", "postgres"}},
+		{only: "", want: []string{"latency", "sustained", "routing", "snapshots", "stored", "idle", "adapters", "progress", "agents", "backlog", "breakdown", "postgres"}},
 		{only: "", compared: true, want: []string{"latency", "sustained", "idle", "adapters"}},
 		{only: "idle,latency", want: []string{"idle", "latency"}},
 		{only: "idle,speed", want: nil},

@@ -194,6 +194,7 @@ func telegramEvents(t *testing.T) (*fixture, []event) {
 		{name: "poll of the bot closed", by: "TestPoll_DaemonsKilled_VotesCountOnce"},
 		{name: "button of a question pressed", by: "TestQuestion_Press_AnswersItOnce"},
 		{name: "*Stop* pressed below the work on an answer", by: "TestStop_Pressed_EndsTheTurn"},
+		{name: "*Undo* pressed below an answer", by: "TestUndo_Pressed_TakesTheTurnBack"},
 		{name: "press of another button, as of a game, or of a program that had the bot before", do: func() {
 			query := group.ForgePress(alice, f.botMessage(w, group, "play"), "game:1")
 			f.Until("the press to be answered", func() bool { a, ok := w.Server.PressAnswer(query); return ok && a.Text != "" })
@@ -255,6 +256,7 @@ func discordEvents(t *testing.T) (*fixture, []event) {
 		}},
 		{name: "button of a question pressed", by: "TestQuestion_Press_AnswersItOnce"},
 		{name: "*Stop* pressed below the work on an answer", by: "TestStop_Pressed_EndsTheTurn"},
+		{name: "*Undo* pressed below an answer", by: "TestUndo_Pressed_TakesTheTurnBack"},
 		{name: "slash command", by: "TestDiscord_SlashCommand_IsAnswered"},
 		{name: "thread created or renamed, channels and roles", do: func() {
 			talk.Thread(alice, "deploys")
@@ -293,6 +295,7 @@ func slackEvents(t *testing.T) (*fixture, []event) {
 		{name: "bot added to a channel", want: "join added the bot", do: func() { w.ChannelWithoutBot("news", alice).InviteBot(alice) }},
 		{name: "button of a question pressed", by: "TestQuestion_Press_AnswersItOnce"},
 		{name: "*Stop* pressed below the work on an answer", by: "TestStop_Pressed_EndsTheTurn"},
+		{name: "*Undo* pressed below an answer", by: "TestUndo_Pressed_TakesTheTurnBack"},
 		{name: "slash command", want: "message /new hello; message /new hello", do: func() {
 			talk.Command(alice, "/arizuko", "new hello")
 			talk.Command(alice, "/new", "hello")

@@ -192,7 +192,7 @@ func (k *keeper) makeRoom(size int64) {
 	for _, t := range k.state.known {
 		record, err := k.record(t.id)
 		if err != nil {
-			k.logger().Warn("cannot read what a turn changed", "turn", t.id, "err", err)
+			k.Log.Warn("cannot read what a turn changed", "folder", k.name, "turn", t.id, "err", err)
 		}
 		records[t.id] = record
 		used.addRecord(record, 1)
@@ -213,7 +213,7 @@ func (k *keeper) makeRoom(size int64) {
 	}
 	if err != nil {
 		k.swept = true
-		k.logger().Warn("cannot delete old files of /undo", "err", err)
+		k.Log.Warn("cannot delete old files of /undo", "folder", k.name, "err", err)
 	}
 }
 

@@ -131,7 +131,7 @@ func (g *group) look(deadline time.Time) error {
 	if err != nil { // what changes from here on cannot be compared
 		why := notCompared
 		if errors.Is(err, errTooMany) {
-			g.logger().Warn("the folder has too many files for /undo", "max", maxEntries)
+			g.Log.Warn("the folder has too many files for /undo", "folder", g.name, "max", maxEntries)
 			why, err = tooMany, nil
 		}
 		g.state.blind(why)
@@ -180,7 +180,7 @@ func (g *group) loadIndex() {
 	var err error
 	g.index = nil
 	if g.known, err = load(g.own, "index", func(c *coder) { list(c, &g.index, c.item) }); err != nil {
-		g.logger().Warn("cannot read the index of /undo, starting again", "err", err)
+		g.Log.Warn("cannot read the index of /undo, starting again", "folder", g.name, "err", err)
 		g.index, g.known = nil, false
 	}
 }
@@ -269,7 +269,7 @@ func recordName(turn int64) string { return "turn-" + strconv.FormatInt(turn, 10
 func (g *group) record(turn int64) (changes []change, err error) {
 	_, err = load(g.own, recordName(turn), func(c *coder) { list(c, &changes, c.change) })
 	if errors.Is(err, errDamaged) {
-		g.logger().Warn("what a turn changed is damaged, /undo leaves its files", "turn", turn, "err", err)
+		g.Log.Warn("what a turn changed is damaged, /undo leaves its files", "folder", g.name, "turn", turn, "err", err)
 		if t := g.state.find(turn); t != nil {
 			t.blind = damaged
 		}

@@ -129,7 +129,7 @@ func (g *group) finishRestores() error {
 		_, e := g.loadJournal(j)
 		switch {
 		case errors.Is(e, errDamaged):
-			g.logger().Error("the journal of an interrupted undo is damaged, its files are left", "op", op)
+			g.Log.Error("the journal of an interrupted undo is damaged, its files are left", "folder", g.name, "op", op)
 			e = g.own.Remove(journalName(op))
 		case e == nil && len(j.steps) > 0:
 			e = g.finish(j)
@@ -244,7 +244,7 @@ func (g *group) removeStaging(names []string) {
 			continue
 		}
 		if err := g.dir.RemoveAll(name); err != nil {
-			g.logger().Warn("cannot remove the files of an interrupted undo", "file", name, "err", err)
+			g.Log.Warn("cannot remove the files of an interrupted undo", "folder", g.name, "file", name, "err", err)
 		}
 	}
 }
@@ -364,7 +364,7 @@ func (g *group) copyOut(staging *os.Root, name string, e entry) error {
 	}
 	content, err := copyFile(to, from, e.size)
 	if err = errors.Join(err, to.Close()); errors.Is(err, errChanged) || err == nil && content != e.content {
-		g.logger().Warn("a file that /undo kept is damaged", "object", objectName(e.content))
+		g.Log.Warn("a file that /undo kept is damaged", "folder", g.name, "object", objectName(e.content))
 		return errors.Join(errDamaged, g.own.Remove(objectName(e.content)))
 	}
 	return err

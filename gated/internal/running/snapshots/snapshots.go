@@ -129,8 +129,6 @@ type group struct {
 	name      string
 }
 
-func (g *group) logger() *slog.Logger { return g.Log.With("folder", g.name) }
-
 // with locks a group, finishes the restores that a crash has interrupted, and stores the state that do leaves.
 func (s *Store) with(name string, do func(*group) error) (err error) {
 	if s.Quota <= 0 {
@@ -296,7 +294,7 @@ func (g *group) loadState() error {
 	g.state.code(c)
 	g.saved = c.data
 	if errors.Is(err, errDamaged) {
-		g.logger().Warn("the state of /undo is damaged, earlier turns are unknown", "err", err)
+		g.Log.Warn("the state of /undo is damaged, earlier turns are unknown", "folder", g.name, "err", err)
 		g.state, g.saved = state{}, nil
 		return g.dropIndex()
 	}

@@ -51,7 +51,7 @@ func (g *group) finish(j *journal) error {
 		return fmt.Errorf("%w: %w", ErrUnfinished, err)
 	}
 	if err := g.dir.RemoveAll(stagingName(j.op)); err != nil {
-		g.logger().Warn("cannot remove the files of an undo", "op", j.op, "err", err)
+		g.Log.Warn("cannot remove the files of an undo", "folder", g.name, "op", j.op, "err", err)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (m *mover) conclude() error {
 		switch why := m.not[n]; {
 		case agentState(s.path) || m.left[n]:
 		case why != nil:
-			m.logger().Info("a file was not restored", "file", s.path, "err", why)
+			m.Log.Info("a file was not restored", "folder", m.name, "file", s.path, "err", why)
 			r.Changed = append(r.Changed, s.path)
 		default:
 			if r.Restored++; len(r.Paths) < maxPaths {
