@@ -174,8 +174,8 @@ func turnSteps(t *Turn) []Step {
 			Owner: gated, Turn: t.ID, Main: true})
 	}
 	for _, u := range t.Undos {
-		all = append(all, Step{At: u.EndedAt, Text: fmt.Sprintf("turn %d %s", t.ID, Undone(u)), Owner: gated, Turn: t.ID,
-			Main: true})
+		all = append(all, Step{At: u.EndedAt, Text: fmt.Sprintf("turn %d %s", t.ID, Undone(u)), Owner: gated,
+			Turn: t.ID, Main: true})
 	}
 	return all
 }

@@ -171,6 +171,7 @@ func (r *run) record(turn int64) {
 
 func (r *run) noteSnapshot(turn int64, err error) {
 	if err != nil {
-		r.env.log.Warn("changes of files are not remembered for /undo", "turn", turn, "folder", r.row.Folder, "err", err)
+		r.env.log.Warn("changes of files are not remembered for /undo", "turn", turn, "folder", r.row.Folder,
+			"err", err)
 	}
 }
