@@ -177,7 +177,7 @@ func RefuseLinks(data string) error {
 
 // ours reports whether a name in the data folder is one that programs open.
 func ours(name string) bool {
-	all := []string{"run", "groups", "media", "logs", "secret", "restoring", "secrets", "egress", "hooks"}
+	all := []string{"run", "groups", "media", "logs", "secret", "restoring", "secrets", "egress", "hooks", "undo"}
 	return slices.Contains(all, name) ||
 		strings.HasPrefix(name, "arizuko.db")
 }

@@ -39,8 +39,10 @@ func (f *finishing) answer(out Outside, zone *time.Location) (string, error) {
 		command, other, done = redo, undo, "Done again"
 	}
 	switch {
+	case out.Problem != "" && out.Files.Restored > 0:
+		return "Only files are changed (" + names(out.Files.Paths) + "): " + out.Problem + ".", nil
 	case out.Problem != "":
-		return "Nothing is changed: " + out.Problem, nil
+		return "Nothing is changed: " + out.Problem + ".", nil
 	case out.Files.Refused:
 		return fmt.Sprintf("%s%s.\n%s rest leaves them as they are, and does everything else.",
 			factrows.UndoneFilesChanged, names(out.Files.Changed), command), nil

@@ -29,58 +29,58 @@ type undos struct {
 // carryOut carries out open undos until ctx ends.
 func (u *undos) carryOut(ctx context.Context) {
 	for {
-		waits := false
-		u.env.guard("carrying out an /undo", func() { waits = u.carryOutOpen(ctx) })
-		retry := time.Hour
-		if waits {
-			retry = undoRetry
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-u.found:
-		case <-time.After(retry):
+		case <-time.After(u.carryOutOpen(ctx)):
 		}
 	}
 }
 
-// carryOutOpen carries out what can be, and reports whether something waits.
-func (u *undos) carryOutOpen(ctx context.Context) (waits bool) {
+// carryOutOpen carries out what can be. It returns after which time to look again.
+func (u *undos) carryOutOpen(ctx context.Context) (again time.Duration) {
 	open, err := rows.OpenUndos(ctx, u.env.st.Reader)
 	if err != nil {
-		return ctx.Err() == nil
+		return maxRetryDelay
 	}
+	again = time.Hour
 	for _, o := range open {
 		live, err := rows.LiveProcesses(ctx, u.env.st.Reader, o.Folder, o.Topic)
 		if err != nil || live {
-			waits = true
+			again = undoRetry
 			continue
 		}
 		if err := u.finish(ctx, o); err != nil && ctx.Err() == nil {
 			u.env.log.Error("undo not carried out; retrying", "undo", o.ID, "turn", o.TurnID, "folder", o.Folder,
 				"err", err)
-			waits = true
+			again = min(again, maxRetryDelay)
 		}
 	}
-	return waits
+	return again
 }
 
-// finish carries out one undo.
+// textFailed is the problem of an undo that cannot be carried out although nothing is wrong with the machine.
+const textFailed = "it could not be carried out, and the log of gated says why"
+
+// finish carries out one undo. It ends even if the database refuses the change.
 func (u *undos) finish(ctx context.Context, o *rows.Undo) error {
 	turn, err := u.env.st.Turn(ctx, o.TurnID)
 	if err != nil {
 		return err
 	}
-	out := undo.Outside{}
-	if turn != nil {
-		if out, err = u.outside(ctx, o, turn); err != nil {
-			return err
-		}
+	out := undo.Outside{Problem: textFailed} // if it panics
+	u.env.guard("taking files of a turn back", func() { out, err = u.outside(ctx, o, turn) })
+	if err != nil {
+		return err
 	}
 	failpoint.At(failpoint.Restored)
-	err = u.env.persist(ctx, func(tx *store.Tx) error {
-		return undo.Finish(tx, o, out, u.env.cfg.Location, u.env.now())
-	})
+	err = u.end(ctx, o, out)
+	if errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrStale) {
+		u.env.log.Error("rows of a turn not changed", "undo", o.ID, "turn", o.TurnID, "folder", o.Folder, "err", err)
+		out.Problem = textFailed
+		err = u.end(ctx, o, out)
+	}
 	if err != nil && !errors.Is(err, store.ErrStale) { // stale: another gated has finished it
 		return err
 	}
@@ -88,6 +88,12 @@ func (u *undos) finish(ctx context.Context, o *rows.Undo) error {
 		"files", out.Files.Restored, "changed", len(out.Files.Changed), "problem", out.Problem)
 	u.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Changed(laneOf(turn)...) })
 	return u.files.Forget(o.Folder, o.ID)
+}
+
+func (u *undos) end(ctx context.Context, o *rows.Undo, out undo.Outside) error {
+	return u.env.st.Write(ctx, func(tx *store.Tx) error {
+		return undo.Finish(tx, o, out, u.env.cfg.Location, u.env.now())
+	})
 }
 
 func laneOf(t *msg.Turn) []string {
@@ -99,6 +105,9 @@ func laneOf(t *msg.Turn) []string {
 
 // outside restores the files, and closes the window of the turn's place.
 func (u *undos) outside(ctx context.Context, o *rows.Undo, turn *msg.Turn) (out undo.Outside, err error) {
+	if turn == nil {
+		return out, nil
+	}
 	side := snapshots.Before
 	if o.Redo {
 		side = snapshots.After

@@ -1,0 +1,60 @@
+package agents
+
+import (
+	"context"
+	"testing"
+
+	"arizuko/gated/internal/rows"
+	"arizuko/gated/internal/undo"
+	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// An undo that can never be carried out ends all the same, and its topic goes on.
+func TestUndo_NeverPossible_EndsAndSaysSo(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		config func(*Config)
+		sql    string
+		args   []any
+	}{
+		"the database refuses it": {func(*Config) {}, `CREATE TRIGGER refuse BEFORE UPDATE OF undone_at ON turns
+			BEGIN SELECT RAISE(ABORT, 'poisoned'); END`, nil},
+		"a step panics": {
+			func(cfg *Config) {
+				cfg.EndWindow = func(context.Context, *msg.Turn) error { panic("poisoned") }
+			},
+			`INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder, engaged_at) VALUES ('telegram:1', '', ?, 'main', 1)`,
+			[]any{int64(1) << 50},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newHarness(t, tt.config)
+			turn := r.ask("hello")
+			r.answered(turn)
+			r.write(func(tx *store.Tx) error { return tx.Exec(tt.sql, tt.args...) })
+			var run int64
+			r.write(func(tx *store.Tx) (err error) {
+				var refusal string
+				_, run, refusal, err = undo.Ask(tx, undo.Request{Turn: turn.ID, By: "telegram:77", Operator: true}, r.cfg.Now().UnixMilli())
+				if refusal != "" {
+					t.Error(refusal)
+				}
+				return err
+			})
+			r.m.Drain(run)
+			r.until("the undo has ended", func() bool { return len(must[[]*rows.Undo](r)(rows.OpenUndos(t.Context(), r.st.Reader))) == 0 })
+			if now := r.turn(turn.ID); now.UndoneAt != 0 {
+				t.Errorf("turn %+v", now)
+			}
+			all := must[[]*factrows.Undo](r)(factrows.Undos(t.Context(), r.st.Reader, turn))
+			if len(all) != 1 || all[0].State != factrows.UndoRefused || all[0].Answer != "Nothing is changed: "+textFailed+"." {
+				t.Errorf("undos %+v", all)
+			}
+			r.answered(r.ask("hello again"))
+		})
+	}
+}
