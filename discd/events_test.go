@@ -462,7 +462,7 @@ func TestDelivery_RateLimits_DoNotDelayOtherChats(t *testing.T) {
 	r.Until("all of it", func() bool { return sentIn(r.general) == "7" })
 	for _, c := range r.discord.Calls() {
 		if c.Status == http.StatusTooManyRequests {
-			t.Errorf("%s was refused", c.Route)
+			t.Errorf("%s was refused:\n%s", c.Route, r.Log.String())
 		}
 		if c.ChannelID == r.general.ChannelID && c.Route == fake.CreateMessage {
 			sent = append(sent, c.Text)

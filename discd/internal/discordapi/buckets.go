@@ -58,11 +58,10 @@ func (b *buckets) update(method, path string, header http.Header, refused *Error
 	case limited:
 		b.until[bucket(method, path)] = now.Add(refused.RetryAfter)
 	case header.Get("X-RateLimit-Remaining") == "0":
-		after := headerSeconds(header, "X-RateLimit-Reset-After")
-		if after > 0 {
-			after += time.Millisecond // the header is rounded
+		const rounding = time.Millisecond // of the header, which may be 0.000
+		if after, err := strconv.ParseFloat(header.Get("X-RateLimit-Reset-After"), 64); err == nil {
+			b.until[bucket(method, path)] = now.Add(seconds(after) + rounding)
 		}
-		b.until[bucket(method, path)] = now.Add(after)
 	}
 	if len(b.until) > maxBuckets {
 		for key, until := range b.until {

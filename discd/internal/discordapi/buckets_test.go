@@ -52,6 +52,9 @@ func TestBuckets(t *testing.T) {
 	now = now.Add(2501 * time.Millisecond)
 	expect("later", post("channels/5/messages"), 0, 4)
 
+	c.buckets.update(http.MethodPost, "channels/5/pins", http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset-After": {"0.000"}}, nil)
+	expect("a time that is rounded to nothing", post("channels/5/pins"), time.Millisecond, 4)
+
 	answer = func(h http.Header) int {
 		h.Set("Retry-After", "3")
 		h.Set("X-RateLimit-Scope", "user")
