@@ -46,7 +46,8 @@ func files(t *testing.T, data string) map[string]string {
 func TestRehearse_LiveInstance_NamesWhatWouldDiffer(t *testing.T) {
 	need.Full(t)
 	storetest.OnFile(t)
-	f, old := startUpgrade(t)
+	// Gated looks at a group's files right after a turn's end, and writes that down.
+	f, old := startUpgrade(t, "UNDO_QUOTA=0")
 	f.AddRoute("platform=slack verb=mention", "main")
 	f.AddRoute("platform=slack", "main#observe")
 	bin := later(t, additive, additiveDown, "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")

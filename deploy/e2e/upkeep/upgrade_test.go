@@ -62,7 +62,7 @@ CREATE INDEX turns_later ON turns (folder, created_at);`
 	additiveDown = `DROP INDEX turns_later; DROP INDEX messages_later; ALTER TABLE messages DROP COLUMN later_note; DROP TABLE later_things;`
 )
 
-func startUpgrade(t *testing.T) (f *harness.Fixture, old string) {
+func startUpgrade(t *testing.T, env ...string) (f *harness.Fixture, old string) {
 	t.Helper()
 	t.Parallel()
 	old, err := programs.Bin()
@@ -70,7 +70,7 @@ func startUpgrade(t *testing.T) (f *harness.Fixture, old string) {
 		t.Fatal(err)
 	}
 	// The agent stays that of the old version, and a gated that is root shows agents only its own program folder.
-	f = harness.Start(t, programs, harness.Options{Env: []string{"AGENT_READABLE=" + old}})
+	f = harness.Start(t, programs, harness.Options{Env: append(env, "AGENT_READABLE="+old)})
 	f.AddGroups("main", "asked")
 	f.AddRoute("platform=telegram", "asked")
 	return f, old
