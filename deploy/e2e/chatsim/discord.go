@@ -186,6 +186,7 @@ func (d *Discord) shown() *shown {
 		conversation, known := d.conversation(call.ChannelID)
 		switch {
 		case !known:
+		case call.Route == discord.EditMessage && call.Text == "": // of the buttons alone
 		case call.Route == discord.EditMessage:
 			all.changed(conversation.Chat, call.MessageID, call.Text, call.At)
 		case call.Route == discord.DeleteMessage:
