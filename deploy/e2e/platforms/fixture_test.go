@@ -29,8 +29,10 @@ func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 
 func telegramOptions() telegram.Options { return telegram.Options{} }
 
-// discordOptions have frequent heartbeats, so that discd soon notices a dead connection.
-func discordOptions() discord.Options { return discord.Options{Heartbeat: time.Second} }
+// discordOptions have frequent heartbeats, so that discd soon notices a dead connection. On a busy machine they are late.
+func discordOptions() discord.Options {
+	return discord.Options{Heartbeat: time.Second, Patience: time.Minute}
+}
 
 // slackOptions make Slack retry soon and often: the real Slack retries over an hour.
 func slackOptions() slack.Options {

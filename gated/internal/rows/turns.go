@@ -264,11 +264,12 @@ func RequeueTurn(tx *store.Tx, id int64, q Requeue) error {
 }
 
 // ReviveTurn queues a failed or cancelled turn as if it had never run, or ends a
-// queued turn's wait. It returns ErrStale in any other state.
+// queued turn's wait. It returns ErrStale in any other state, and while the turn is being taken back.
 func ReviveTurn(tx *store.Tx, id int64) error {
 	const query = `UPDATE turns SET state = 'queued', run_id = NULL, attempts = 0, not_before = 0, waits_for = '', frames = 0,
 		reason = '', error = '', error_kind = '', started_at = NULL, ended_at = NULL, answered_with = NULL, session_before = NULL, undone_at = NULL
-		WHERE id = ? AND (state IN ('failed', 'cancelled') OR state = 'queued' AND not_before > 0)`
+		WHERE id = ?1 AND (state IN ('failed', 'cancelled') OR state = 'queued' AND not_before > 0)
+		AND NOT EXISTS (SELECT 1 FROM undos INDEXED BY undos_open WHERE state = 'open' AND turn_id = ?1)`
 	if err := change(tx, "revive turn", id, query, id); err != nil {
 		return err
 	}

@@ -101,6 +101,7 @@ func EndUndo(tx *store.Tx, u *Undo, done bool, answer string, now int64) error {
 	const query = `UPDATE undos SET state = CASE WHEN ? THEN 'done' ELSE 'refused' END, session_id = ?, session_agent = ?,
 		answer = ?, ended_at = ? WHERE id = ? AND state = 'open'`
 	tx.Note(failpoint.EndUndo)
+	tx.PokePeers()
 	return change(tx, "end undo", u.ID, query, done, u.Session, u.Agent, answer, now, u.ID)
 }
 
@@ -142,12 +143,21 @@ func SetSession(tx *store.Tx, folder, topic, agent, session string, now int64) e
 	return tx.Exec(putSession, folder, topic, agent, session, now)
 }
 
-// TurnOutbound returns what a turn's agent has sent, and what was done again since: messages, files and polls, edits and
-// reactions, oldest first.
+// turnsOf are a turn and those that were answered together with it.
+const turnsOf = `(SELECT t.id FROM turns t WHERE t.id = ?1 UNION ALL SELECT t.id FROM turns t INDEXED BY turns_answered_with WHERE t.answered_with = ?1)`
+
+// TurnQuestions returns the messages that a turn answers, oldest first, without notes of edits, which anyone may write.
+func TurnQuestions(ctx context.Context, r store.Reader, turn int64) ([]*msg.Message, error) {
+	const query = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_turn WHERE m.turn_id IN ` + turnsOf + `
+		AND m.direction = 'in' AND ifnull(m.reason, '') <> 'edit_note' ORDER BY m.id`
+	return r.Messages(ctx, query, turn)
+}
+
+// TurnOutbound returns what was sent for a turn, and done again since: messages, files, polls, edits, reactions and
+// notices, such as the half of a stopped answer, oldest first.
 func TurnOutbound(ctx context.Context, r store.Reader, turn int64) ([]*msg.Message, error) {
-	const query = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_turn WHERE m.turn_id IN
-		(SELECT t.id FROM turns t WHERE t.id = ?1 UNION ALL SELECT t.id FROM turns t INDEXED BY turns_answered_with WHERE t.answered_with = ?1)
-		AND m.direction = 'out' AND m.source IN ('agent', 'tool', 'replay') ORDER BY m.id`
+	const query = `SELECT ` + store.MessageColumns + ` FROM messages m INDEXED BY messages_turn WHERE m.turn_id IN ` + turnsOf + `
+		AND m.direction = 'out' AND m.source IN ('agent', 'tool', 'notice', 'replay') ORDER BY m.id`
 	return r.Messages(ctx, query, turn)
 }
 
@@ -180,9 +190,7 @@ type ActedCall struct {
 
 // ActedCalls returns the calls by which a turn, and those answered together with it, have acted, newest first.
 func ActedCalls(ctx context.Context, r store.Reader, turn int64) ([]ActedCall, error) {
-	const query = `SELECT turn_id, tool, result, created_at FROM tool_calls WHERE turn_id IN
-		(SELECT t.id FROM turns t WHERE t.id = ?1 UNION ALL SELECT t.id FROM turns t INDEXED BY turns_answered_with WHERE t.answered_with = ?1)
-		ORDER BY created_at DESC, call`
+	const query = `SELECT turn_id, tool, result, created_at FROM tool_calls WHERE turn_id IN ` + turnsOf + ` ORDER BY created_at DESC, call`
 	return store.All(ctx, r, func(scan store.Scan) (c ActedCall, err error) {
 		var result string
 		err = scan(&c.Turn, &c.Tool, &result, &c.At)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/egress"
 	egressrows "arizuko/pkg/egress/rows"
 	factrows "arizuko/pkg/facts/rows"
@@ -39,10 +40,12 @@ func (f *finishing) answer(out Outside, zone *time.Location) (string, error) {
 		command, other, done = redo, undo, "Done again"
 	}
 	switch {
-	case out.Problem != "" && out.Files.Restored > 0:
-		return "Only files are changed (" + names(out.Files.Paths) + "): " + out.Problem + ".", nil
+	case out.Failed:
+		return "This has failed, and the log of gated says why. The turn still counts, but look at its files.", nil
+	case f.turn.State.IsOpen():
+		return "Nothing is changed: the turn is run again.", nil
 	case out.Problem != "":
-		return "Nothing is changed: " + out.Problem + ".", nil
+		return "Nothing is changed: " + msg.EscapeLine(out.Problem) + ".", nil
 	case out.Files.Refused:
 		return fmt.Sprintf("%s%s.\n%s rest leaves them as they are, and does everything else.",
 			factrows.UndoneFilesChanged, names(out.Files.Changed), command), nil
@@ -72,7 +75,7 @@ func (f *finishing) answer(out Outside, zone *time.Location) (string, error) {
 
 // quote is the beginning of what the turn was asked, with a space before it; "" for no text.
 func (f *finishing) quote() (string, error) {
-	asked, err := factrows.TurnMessages(context.Background(), f.tx.Reader, f.turn.ID)
+	asked, err := rows.TurnQuestions(context.Background(), f.tx.Reader, f.turn.ID)
 	if err != nil || len(asked) == 0 {
 		return "", err
 	}

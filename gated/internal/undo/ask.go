@@ -10,6 +10,7 @@ import (
 
 	"arizuko/gated/internal/rows"
 	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -27,7 +28,7 @@ type Request struct {
 	ChatJID  string // where it is asked, "" for a page
 	Message  int64  // the command, 0 for none
 	By       string
-	Operator bool // By operates the group
+	Operator bool // By operates the instance
 }
 
 // Ask stores a request, which closes the topic's run, and returns it with the run, 0 for none. Where the turn cannot be
@@ -53,7 +54,8 @@ func Ask(tx *store.Tx, q Request, now int64) (u *rows.Undo, run int64, refusal s
 type asked struct {
 	Request
 
-	tx *store.Tx
+	tx     *store.Tx
+	undone bool // the turn that is named is taken back
 }
 
 // find sets the group and the topic: of the turn that is named, else of the one that answered last in the topic of the
@@ -63,7 +65,7 @@ func (a *asked) find() error {
 	if a.Turn != 0 {
 		t, err := a.tx.Turn(ctx, a.Turn)
 		if err == nil && t != nil {
-			a.Turn, a.Folder, a.Topic = cmp.Or(t.AnsweredWith, t.ID), t.Folder, t.Topic
+			a.Turn, a.Folder, a.Topic, a.undone = cmp.Or(t.AnsweredWith, t.ID), t.Folder, t.Topic, t.UndoneAt != 0
 		}
 		return err
 	}
@@ -124,6 +126,8 @@ func (a *asked) redone(undone []*msg.Turn) (t *msg.Turn, refusal string) {
 	switch {
 	case len(undone) == 0:
 		return nil, "There is nothing to do again here: nothing was taken back, or a newer turn has begun since."
+	case a.Turn != 0 && a.Turn < undone[0].ID:
+		return nil, fmt.Sprintf("A newer turn than %d has begun since it was taken back.", a.Turn)
 	case a.Turn != 0 && a.Turn != undone[0].ID:
 		return nil, fmt.Sprintf("Turn %d was taken back after it: do that one again first.", undone[0].ID)
 	case undone[0].ChatJID != a.ChatJID && a.ChatJID != "":
@@ -138,7 +142,7 @@ const textElsewhere = "The last turn of this topic, %d, is of another chat, whic
 // refusal says why the last turn of a topic cannot be taken back, "" if it can.
 func (a *asked) refusal(last *msg.Turn, undone []*msg.Turn) string {
 	switch {
-	case slices.ContainsFunc(undone, func(t *msg.Turn) bool { return t.ID == a.Turn }):
+	case a.undone:
 		return fmt.Sprintf("Turn %d is taken back already.", a.Turn)
 	case last == nil:
 		return "There is nothing to take back here."
@@ -161,7 +165,7 @@ func (a *asked) notTheirs(ctx context.Context, t *msg.Turn) (refusal string, err
 	if a.Operator {
 		return "", nil
 	}
-	asking, err := factrows.TurnMessages(ctx, a.tx.Reader, t.ID)
+	asking, err := rows.TurnQuestions(ctx, a.tx.Reader, t.ID)
 	if err != nil {
 		return "", err
 	}
@@ -174,5 +178,19 @@ func (a *asked) notTheirs(ctx context.Context, t *msg.Turn) (refusal string, err
 			name = msg.EscapeLine(m.SenderName)
 		}
 	}
+	if operates, err := a.operatesGroup(ctx, t); err != nil || operates {
+		return "", err
+	}
 	return fmt.Sprintf("Only %s, who asked for it, or an operator can do that.", name), nil
+}
+
+// operatesGroup reports whether the asker operates the turn's group, which need not be that of the chat.
+func (a *asked) operatesGroup(ctx context.Context, t *msg.Turn) (bool, error) {
+	g, err := a.tx.Group(ctx, a.Folder)
+	if err != nil || g == nil {
+		return false, err
+	}
+	members, _ := groupconfig.ReadMembers(g.Config) // an invalid one gives the least
+	own, err := factrows.MembersFor(ctx, a.tx.Reader, &members, t.ChatJID, a.By)
+	return err == nil && own.Operates(a.By), err
 }

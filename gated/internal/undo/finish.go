@@ -26,8 +26,12 @@ type Files struct {
 type Outside struct {
 	Files   Files
 	Problem string // why nothing could be restored, "" if it was
+	Failed  bool   // because of an error in a program, after which anything may be restored
 	Window  string // what became of the place that listens, "" for nothing to say
 }
+
+// Restored reports whether the files are as they should be, but for those that are named.
+func (o *Outside) Restored() bool { return !o.Failed && o.Problem == "" && !o.Files.Refused }
 
 // TakenBack takes the place of messages that cannot be deleted.
 const TakenBack = "*taken back*"
@@ -42,29 +46,32 @@ type finishing struct {
 	turn *msg.Turn
 	now  int64
 	done tally
+
+	stopped []*msg.Turn
 }
 
-// Finish carries out an open undo in the rows, and answers it. It returns store.ErrStale if it has ended.
-func Finish(tx *store.Tx, u *rows.Undo, out Outside, zone *time.Location, now int64) error {
+// Finish carries out an open undo in the rows, and answers it. It returns the turns of other groups that it has
+// cancelled, as they were, and store.ErrStale if the undo has ended.
+func Finish(tx *store.Tx, u *rows.Undo, out Outside, zone *time.Location, now int64) (stopped []*msg.Turn, err error) {
 	turn, err := tx.Turn(context.Background(), u.TurnID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f := &finishing{tx: tx, u: u, turn: turn, now: now}
-	refused := turn == nil || out.Files.Refused || out.Problem != ""
+	refused := turn == nil || turn.State.IsOpen() || !out.Restored()
 	if !refused {
 		if err := f.change(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	text, err := f.answer(out, zone)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := rows.EndUndo(tx, u, !refused, text, now); err != nil || turn == nil {
-		return err
+		return nil, err
 	}
-	return f.reply(text)
+	return f.stopped, f.reply(text)
 }
 
 // change takes the turn back, or does it again.
@@ -247,9 +254,9 @@ func (f *finishing) repeat(m *msg.Message) error {
 }
 
 // endWork cancels the work that the turn has given to groups.
-func (f *finishing) endWork() error {
-	stopped, _, err := rows.StopChat(f.tx, rows.Stop{ChatJID: f.turn.ChatJID, Turn: f.turn.ID}, f.now)
-	f.done.work = len(stopped)
+func (f *finishing) endWork() (err error) {
+	f.stopped, _, err = rows.StopChat(f.tx, rows.Stop{ChatJID: f.turn.ChatJID, Turn: f.turn.ID}, f.now)
+	f.done.work = len(f.stopped)
 	return err
 }
 

@@ -1,7 +1,9 @@
 package undo_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,7 +32,7 @@ func answered(t *testing.T, s *store.Store, chat string) *msg.Turn {
 		}
 		_, err := rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, TurnID: turn.ID, Text: "done", Final: true, SessionID: "s1",
 			Sender: msg.AgentSender(turn.Folder)}, 200)
-		return err
+		return errors.Join(err, rows.CloseRun(tx, run.ID, 201))
 	})
 	return turn
 }
@@ -51,7 +53,8 @@ func finish(t *testing.T, s *store.Store, turn *msg.Turn, out undo.Outside, now 
 		if err != nil || refusal != "" {
 			return fmt.Errorf("refused: %q, %w", refusal, err)
 		}
-		return undo.Finish(tx, u, out, time.UTC, now)
+		_, err = undo.Finish(tx, u, out, time.UTC, now)
+		return err
 	})
 	found, err := s.Get(context.Background(), []any{&answer}, `SELECT answer FROM undos ORDER BY id DESC LIMIT 1`)
 	if err != nil || !found {
@@ -101,7 +104,8 @@ func TestFinish_QueuedMessage_IsWithdrawn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return undo.Finish(tx, u, undo.Outside{}, time.UTC, 1001)
+		_, err = undo.Finish(tx, u, undo.Outside{}, time.UTC, 1001)
+		return err
 	})
 	var states string
 	_, err := s.Get(t.Context(), []any{&states}, `SELECT group_concat(out_state || ' ' || content, '; ') FROM
@@ -156,6 +160,96 @@ func TestFinish_NothingRestored_NothingIsChanged(t *testing.T) {
 			if refusal != "" {
 				t.Error(refusal)
 			}
+			return err
+		})
+	}
+}
+
+// cancelled stores a turn that was stopped while it ran, after the half of an answer.
+func cancelled(t *testing.T, s *store.Store) *msg.Turn {
+	t.Helper()
+	turn := gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.ChatJID, turn.ThreadID, turn.Place = "telegram:-5", "", "" })
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		run := &msg.Run{Folder: turn.Folder, Topic: turn.Topic, ChatJID: turn.ChatJID, StartedAt: 200, Runtime: "process"}
+		if err := rows.StartRun(tx, run, turn.ID); err != nil {
+			return err
+		}
+		if err := rows.CancelTurn(tx, turn.ID, msg.ReasonCancelled, 300); err != nil {
+			return err
+		}
+		_, _, err := tx.PutMessage(&msg.Message{ChatJID: turn.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(turn.Folder),
+			Content: "half", TurnID: turn.ID, Timestamp: 300, ReceivedAt: 300, Source: msg.SourceNotice, OutState: msg.OutStateOf(turn.ChatJID)})
+		return err
+	})
+	return turn
+}
+
+func TestFinish_StoppedTurn_HalfAnswerIsDeleted(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := cancelled(t, s)
+	sent(t, s, 300)
+	contains(t, finish(t, s, turn, undo.Outside{}, 1000), "one message is deleted")
+}
+
+// A turn that is being taken back is not run again meanwhile.
+func TestRevive_UndoOpen_Refused(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := cancelled(t, s)
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		_, _, _, err := undo.Ask(tx, undo.Request{Turn: turn.ID, By: "x", Operator: true}, 400)
+		if err == nil && !errors.Is(rows.ReviveTurn(tx, turn.ID), store.ErrStale) {
+			t.Error("the turn is queued again")
+		}
+		return err
+	})
+}
+
+// Users take back what they have asked for, and those whom the turn's group lets operate it, which may be another group
+// than the chat's.
+func TestAsk_Users(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	note := storetest.Stored(t, s, &msg.Message{ChatJID: "telegram:-5", PlatformID: "n", Direction: msg.In, Sender: "telegram:666",
+		Verb: msg.VerbEdit, Content: "a remark", TargetID: "m0", Timestamp: 50, ReceivedAt: 50})
+	storetest.Decide(t, s, note.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonEditNote, RoutedTo: storetest.Folder, ReceivedAt: 50})
+	turn := answered(t, s, "telegram:-5")
+	asked, err := rows.TurnQuestions(t.Context(), s.Reader, turn.ID)
+	if err != nil || len(asked) != 1 {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		_, err := tx.PutGroup(&msg.Group{Folder: turn.Folder, Config: []byte(`{"roles":{"operate":["telegram:42"]}}`)})
+		return err
+	})
+	for by, want := range map[string]bool{asked[0].Sender: true, "telegram:42": true, "telegram:666": false, "telegram:7": false} {
+		err := s.Write(t.Context(), func(tx *store.Tx) error {
+			_, _, refusal, err := undo.Ask(tx, undo.Request{Folder: "another", ChatJID: turn.ChatJID, By: by}, 400)
+			if (refusal == "") != want {
+				t.Errorf("%s: %q", by, refusal)
+			}
+			return cmp.Or(err, errors.New("rolled back"))
+		})
+		if err == nil || err.Error() != "rolled back" {
+			t.Error(err)
+		}
+	}
+}
+
+// A page names turns that may be over.
+func TestAsk_NamedTurn_RefusalIsTrue(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turns := []*msg.Turn{answered(t, s, "telegram:5"), answered(t, s, "telegram:5")}
+	finish(t, s, turns[1], undo.Outside{}, 1000)
+	turns = append(turns, answered(t, s, "telegram:5"))
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.Exec(`UPDATE turns SET started_at = 1500 WHERE id = ?`, turns[2].ID) })
+	finish(t, s, turns[2], undo.Outside{}, 2000)
+	for redo, want := range map[bool]string{false: "is taken back already", true: "A newer turn"} {
+		storetest.Write(t, s, func(tx *store.Tx) error {
+			_, _, refusal, err := undo.Ask(tx, undo.Request{Turn: turns[1].ID, Redo: redo, By: "x", Operator: true}, 3000)
+			contains(t, refusal, want)
 			return err
 		})
 	}

@@ -108,7 +108,7 @@ func (w *step) undo(r *Row, folder string) {
 	}
 	w.decide(r, msg.Command, msg.ReasonCommand, folder)
 	w.add(UndoTurn{Row: r.ID, Folder: folder, Topic: w.topicOf(r, folder, r.Topic), Rest: rest,
-		Redo: r.Command.Name == msg.CommandRedo, Turn: r.UndoesTurn, By: r.Sender, Operator: r.operates()})
+		Redo: r.Command.Name == msg.CommandRedo, Turn: r.UndoesTurn, By: r.Sender, Operator: r.Operator})
 	w.ended = true
 }
 

@@ -166,7 +166,7 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics prometheus.Regis
 	m.filesWait.Store(true)
 	m.sched = &scheduler{queue: queue.New(cfg.MaxAgents, cfg.Now, turnRows{e}), live: live, start: m.start, st: st}
 	m.stops = &stops{env: e, live: live, sched: m.sched, found: make(chan struct{}, 1)}
-	m.undos = &undos{env: e, sched: m.sched, found: make(chan struct{}, 1), files: &snapshots.Store{
+	m.undos = &undos{env: e, cancel: m.Cancel, found: make(chan struct{}, 1), files: &snapshots.Store{
 		Root: filepath.Join(cfg.Data, "undo"), Quota: cfg.UndoQuota, Log: log, Now: cfg.Now,
 		Dir: func(folder string) (string, error) {
 			dir, _, err := groups.dir(folder)

@@ -3,10 +3,10 @@ package agents
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"arizuko/gated/internal/rows"
-	"arizuko/gated/internal/running/queue"
 	"arizuko/gated/internal/running/snapshots"
 	"arizuko/gated/internal/undo"
 	"arizuko/pkg/failpoint"
@@ -20,10 +20,10 @@ const undoRetry = 200 * time.Millisecond
 // undos carries out the /undos and /redos in the rows: the files first, then the rows in one commit. A crash in between
 // is no harm, since both are the same when repeated. Only its goroutine has state.
 type undos struct {
-	env   *env
-	files *snapshots.Store
-	sched *scheduler
-	found chan struct{} // one may be left to carry out
+	env    *env
+	files  *snapshots.Store
+	cancel func(...*msg.Turn) // interrupts the work of turns that were cancelled, and lets their lanes go on
+	found  chan struct{}      // one may be left to carry out
 }
 
 // carryOut carries out open undos until ctx ends.
@@ -46,6 +46,9 @@ func (u *undos) carryOutOpen(ctx context.Context) (again time.Duration) {
 	}
 	again = time.Hour
 	for _, o := range open {
+		if !u.env.cfg.Peers.runs(o.Folder) {
+			continue // its files are elsewhere
+		}
 		live, err := rows.LiveProcesses(ctx, u.env.st.Reader, o.Folder, o.Topic)
 		if err != nil || live {
 			again = undoRetry
@@ -60,54 +63,51 @@ func (u *undos) carryOutOpen(ctx context.Context) (again time.Duration) {
 	return again
 }
 
-// textFailed is the problem of an undo that cannot be carried out although nothing is wrong with the machine.
-const textFailed = "it could not be carried out, and the log of gated says why"
-
-// finish carries out one undo. It ends even if the database refuses the change.
+// finish carries out one undo. It ends even after a panic, or if the database refuses the change.
 func (u *undos) finish(ctx context.Context, o *rows.Undo) error {
 	turn, err := u.env.st.Turn(ctx, o.TurnID)
 	if err != nil {
 		return err
 	}
-	out := undo.Outside{Problem: textFailed} // if it panics
-	u.env.guard("taking files of a turn back", func() { out, err = u.outside(ctx, o, turn) })
+	out := undo.Outside{}
+	if turn != nil && !turn.State.IsOpen() {
+		out.Failed = true // unless it gets to the end
+		u.env.guard("taking files of a turn back", func() { out, err = u.restore(o) })
+	}
+	if err == nil && !o.Redo && turn != nil && out.Restored() {
+		u.env.guard("ending the window of a turn", func() { out.Window, err = u.endWindow(ctx, turn) })
+	}
 	if err != nil {
 		return err
 	}
 	failpoint.At(failpoint.Restored)
-	err = u.end(ctx, o, out)
+	stopped, err := u.end(ctx, o, out)
 	if errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrStale) {
 		u.env.log.Error("rows of a turn not changed", "undo", o.ID, "turn", o.TurnID, "folder", o.Folder, "err", err)
-		out.Problem = textFailed
-		err = u.end(ctx, o, out)
+		out.Failed = true
+		stopped, err = u.end(ctx, o, out)
 	}
 	if err != nil && !errors.Is(err, store.ErrStale) { // stale: another gated has finished it
 		return err
 	}
 	u.env.log.Info("turn taken back or done again", "turn", o.TurnID, "folder", o.Folder, "redo", o.Redo, "by", o.By,
-		"files", out.Files.Restored, "changed", len(out.Files.Changed), "problem", out.Problem)
-	u.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Changed(laneOf(turn)...) })
+		"files", out.Files.Restored, "changed", len(out.Files.Changed), "problem", out.Problem, "failed", out.Failed)
+	if turn != nil {
+		u.cancel(append(stopped, turn)...) // which lets the next turn of its lane begin
+	}
 	return u.files.Forget(o.Folder, o.ID)
 }
 
-func (u *undos) end(ctx context.Context, o *rows.Undo, out undo.Outside) error {
-	return u.env.st.Write(ctx, func(tx *store.Tx) error {
-		return undo.Finish(tx, o, out, u.env.cfg.Location, u.env.now())
+func (u *undos) end(ctx context.Context, o *rows.Undo, out undo.Outside) (stopped []*msg.Turn, err error) {
+	err = u.env.st.Write(ctx, func(tx *store.Tx) error {
+		stopped, err = undo.Finish(tx, o, out, u.env.cfg.Location, u.env.now())
+		return err
 	})
+	return stopped, err
 }
 
-func laneOf(t *msg.Turn) []string {
-	if t == nil {
-		return nil
-	}
-	return []string{t.Lane()}
-}
-
-// outside restores the files, and closes the window of the turn's place.
-func (u *undos) outside(ctx context.Context, o *rows.Undo, turn *msg.Turn) (out undo.Outside, err error) {
-	if turn == nil {
-		return out, nil
-	}
+// restore restores the files.
+func (u *undos) restore(o *rows.Undo) (out undo.Outside, err error) {
 	side := snapshots.Before
 	if o.Redo {
 		side = snapshots.After
@@ -119,24 +119,24 @@ func (u *undos) outside(ctx context.Context, o *rows.Undo, turn *msg.Turn) (out 
 	}
 	if err != nil {
 		u.env.log.Error("files of a turn not restored", "turn", o.TurnID, "folder", o.Folder, "err", err)
-		return undo.Outside{Problem: u.env.cfg.Redact(err.Error())}, nil
+		problem := strings.ReplaceAll(u.env.cfg.Redact(err.Error()), u.env.cfg.Data+"/", "")
+		return undo.Outside{Problem: problem}, nil
 	}
-	out.Files = filesOf(report)
-	if o.Redo || out.Files.Refused {
-		return out, nil
-	}
+	return undo.Outside{Files: filesOf(report)}, nil
+}
+
+// endWindow closes the window of the turn's place, and says so.
+func (u *undos) endWindow(ctx context.Context, turn *msg.Turn) (words string, err error) {
 	until, before, err := rows.WindowOf(ctx, u.env.st.Reader, turn, u.env.now())
 	if err != nil || until == 0 || before || u.env.cfg.EndWindow == nil {
-		return out, err
+		return "", err
 	}
 	if err := u.env.cfg.EndWindow(ctx, turn); err != nil {
 		u.env.log.Warn("window not closed", "turn", turn.ID, "chat", turn.ChatJID, "err", err)
-		out.Window = "the agent still listens here until " +
-			time.UnixMilli(until).In(u.env.cfg.Location).Format("15:04") + ", since routd does not answer"
-		return out, nil
+		return "the agent still listens here until " +
+			time.UnixMilli(until).In(u.env.cfg.Location).Format("15:04") + ", since routd does not answer", nil
 	}
-	out.Window = "the agent does not listen here any more, unless it is mentioned"
-	return out, nil
+	return "the agent does not listen here any more, unless it is mentioned", nil
 }
 
 func filesOf(r snapshots.Report) undo.Files {
@@ -155,6 +155,9 @@ func (u *undos) endFormer(ctx context.Context, folders []string) (err error) {
 		return e != nil || t != nil && t.State.IsOpen()
 	}
 	for _, folder := range folders {
+		if !u.env.cfg.Peers.runs(folder) {
+			continue
+		}
 		if e := u.files.EndFormer(folder, open); e != nil {
 			u.env.log.Warn("files kept for /undo cannot be read", "folder", folder, "err", e)
 		}

@@ -203,7 +203,7 @@ func deflated(body []byte) []byte {
 // read handles the client's payloads until the connection ends.
 func (c *conn) read(ctx context.Context, r *http.Request) {
 	c.ws.SetReadLimit(1 << 20)
-	late := time.AfterFunc(time.Duration(float64(c.s.heartbeat)*lateBeats), func() {
+	late := time.AfterFunc(c.s.late, func() {
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
 		c.close(CloseSessionTimedOut, "Session timed out.")
@@ -222,7 +222,7 @@ func (c *conn) read(ctx context.Context, r *http.Request) {
 			return
 		}
 		if c.handle(body) == opHeartbeat {
-			late.Reset(time.Duration(float64(c.s.heartbeat) * lateBeats))
+			late.Reset(c.s.late)
 		}
 	}
 }

@@ -45,6 +45,7 @@ type Options struct {
 	BotUsername string
 	Denied      Intent        // privileged intents that are switched off
 	Heartbeat   time.Duration // interval of the gateway's clients
+	Patience    time.Duration // how long a session lasts at least without a heartbeat
 	RateLimits  bool          // refuse calls above Discord's rates, and sessions that begin too soon
 	// ArchivedRefuse refuses messages in an archived thread, instead of taking it out of the archive.
 	ArchivedRefuse bool
@@ -64,6 +65,7 @@ type Server struct {
 	revoked      atomic.Bool
 	denied       Intent
 	heartbeat    time.Duration
+	late         time.Duration // without a heartbeat, until a session ends
 	clock        func() time.Time
 	routes       http.Handler
 	rates        *rates // nil without limits
@@ -97,6 +99,7 @@ func New(o Options) *Server {
 		files: map[string]*file{}, interactions: map[string]*interaction{},
 		gateway: gateway{sessions: map[string]*session{}},
 	}
+	s.late = max(o.Patience, time.Duration(float64(s.heartbeat)*lateBeats))
 	s.Events = fakeserver.NewEvents(&s.mu, s.push, s.pushAgain)
 	if s.clock == nil {
 		s.clock = time.Now
