@@ -45,8 +45,7 @@ func (d *dashd) routes() {
 			}
 		})
 		r.Get("/chat/*", d.inChat(map[string]inGroup{"": d.chatPage, "messages": d.chat.History,
-			"topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File, "progress": d.chat.Progress,
-			"undo": d.chat.Undoable}))
+			"topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File, "progress": d.chat.Progress}))
 		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote,
 			"answers": d.chat.Answer, "undo": d.chat.Undo}))
 	})

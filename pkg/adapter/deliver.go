@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/pkg/adapter/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -79,9 +80,8 @@ func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
 	if shows := showsAsk(m); err == nil && shows != 0 {
 		m.Ask, err = s.Store.AskOfMessage(ctx, shows)
 	}
-	if s.undoButtons != nil && err == nil && m.Kind == msg.KindMessage && m.Source == msg.SourceAgent && m.TurnID != 0 {
-		since := s.Now().Add(-msg.UndoTime).UnixMilli()
-		m.UndoUntil, err = rows.UndoUntil(ctx, s.Store.Reader, m.ID, since)
+	if s.undoButtons != nil && err == nil {
+		m.UndoUntil, err = factrows.UndoUntil(ctx, s.Store.Reader, m, s.Now().UnixMilli())
 	}
 	return err
 }

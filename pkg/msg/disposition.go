@@ -86,6 +86,7 @@ const (
 	ReasonChoiceLate       Reason = "choice_late"
 	ReasonChoiceUnknown    Reason = "choice_unknown"
 	ReasonStopLate         Reason = "stop_late"
+	ReasonUndoLate         Reason = "undo_late"
 	ReasonDuplicate        Reason = "duplicate"
 	ReasonBadRow           Reason = "bad_row"
 	ReasonFanOut           Reason = "fan_out"
@@ -194,6 +195,8 @@ var Reasons = []Documented{
 	{ReasonChoiceUnknown, "a press or a typed answer that matches no question of this chat, or more than one",
 		Shown{Words: "a reply: how to answer, or that the question is closed"}},
 	{ReasonStopLate, "the press of a Stop button whose turn had ended", Shown{Words: "a reply: the turn has ended"}},
+	{ReasonUndoLate, "the press of an Undo button more than ten minutes after its turn, or of a forged one",
+		Shown{Words: "a reply: the button is too old"}},
 	{ReasonDuplicate, "the message is stored in another row: the chat has a new address, or the post itself " +
 		"came after a message that quotes it", Shown{Words: "what the other row has"}},
 	{ReasonBadRow, "the row cannot be handled; its error column says why", Shown{Mark: MarkUnanswered}},

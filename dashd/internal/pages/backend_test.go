@@ -38,6 +38,7 @@ type row struct {
 	Source     string `json:"source,omitempty"`
 	Deleted    bool   `json:"deleted,omitempty"`
 	Undone     bool   `json:"undone,omitempty"`
+	UndoMS     int64  `json:"undo_ms,omitempty"`
 	Change     int64  `json:"change,omitempty"`
 	Files      []file `json:"files,omitempty"`
 }
@@ -63,13 +64,6 @@ type work struct {
 	Plan      []step `json:"plan"`
 	RunningMS int64  `json:"running_ms"`
 	UpdatedAt int64  `json:"updated_at"`
-}
-
-// undoable is a turn that can be taken back.
-type undoable struct {
-	TurnID int64  `json:"turn_id"`
-	Topic  string `json:"topic"`
-	LeftMS int64  `json:"left_ms"`
 }
 
 type tool struct {
@@ -107,7 +101,6 @@ type backend struct {
 	stopped bool          // gated does not run
 	work    []work        // what agents say of their work
 	shows   string        // how much of it the chat shows
-	undo    []undoable    // turns that can be taken back
 	undone  []int64       // turns that were to be taken back
 	facts   string        // what the page at / shows
 	posts   []post        // as they came, repeats included
@@ -168,7 +161,6 @@ func newBackend(t *testing.T) *backend {
 	mux.HandleFunc("GET /chat/acme/eng/messages", b.api(b.messages))
 	mux.HandleFunc("GET /chat/acme/eng/topics", b.api(b.topics))
 	mux.HandleFunc("GET /chat/acme/eng/progress", b.api(b.progress))
-	mux.HandleFunc("GET /chat/acme/eng/undo", b.api(b.undoable))
 	mux.HandleFunc("POST /chat/acme/eng/undo", b.api(b.takeBack))
 	mux.HandleFunc("POST /chat/acme/eng/messages", b.api(b.post))
 	b.handler = mux
@@ -277,12 +269,10 @@ func (b *backend) progress(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"shows": cmp.Or(b.shows, "live"), "turns": turns})
 }
 
-func (b *backend) undoable(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, map[string]any{"turns": get(b, func() []undoable { return append([]undoable{}, b.undo...) })})
-}
-
 func (b *backend) takeBack(w http.ResponseWriter, r *http.Request) {
-	var pressed undoable
+	var pressed struct {
+		TurnID int64 `json:"turn_id"`
+	}
 	if err := json.NewDecoder(r.Body).Decode(&pressed); err != nil {
 		refuse(w, http.StatusBadRequest)
 		return

@@ -7,59 +7,44 @@ import (
 	"arizuko/pkg/testkit/browser"
 )
 
-// undoShown is whether the open tab has the button Undo.
-const undoShown = `document.querySelector(".panel:not([hidden]) .undo").checkVisibility()`
-
-// undoButton: it is under the last answer of its topic until it is pressed, a newer turn begins, or its time is over; the
-// messages of the turn are marked.
+// undoButton: it is under an answer until its time is over or the answer is deleted; the messages of the turn are marked.
 func undoButton(t *testing.T, b *backend, p *browser.Tab) {
 	turn := int64(7)
-	answers := func(undo ...undoable) {
+	answer := func(forMS int64) {
 		b.set(func() {
-			b.undo, b.typing = undo, nil
-			b.add(row{Direction: "out", Topic: "#deploy", Sender: "agent:acme/eng", SenderName: "Ada", HTML: "<p>done</p>", TurnID: &turn})
+			b.add(row{Direction: "out", Topic: "#deploy", Sender: "agent:acme/eng", SenderName: "Ada", HTML: "<p>done</p>", TurnID: &turn, UndoMS: forMS})
 		})
 	}
+	const last = `document.querySelector(".panel:not([hidden]) .log .message:last-child .undo`
 	p.Visit(b.url + chat + "#deploy")
 	p.WaitConnected()
 	b.set(func() {
 		b.add(row{Direction: "in", Topic: "#deploy", Sender: operator, SenderName: "Operator", Content: "deploy"})
-		b.typing = []string{"#deploy"}
+		b.deny = http.StatusConflict
 	})
-	p.Wait(`document.querySelector(".panel:not([hidden]) .stop").checkVisibility()`)
-	expect(t, "while the turn runs", browser.Eval[bool](p, undoShown), false)
-	answers(undoable{TurnID: 7, Topic: "#deploy", LeftMS: 600_000})
-	p.Wait(undoShown)
-	p.CheckContrast()
-	expect(t, "other topics", browser.Eval[int](p, `[...document.querySelectorAll(".undo")].filter((e) => !e.hidden).length`), 1)
-
-	b.set(func() { b.deny = http.StatusConflict })
-	p.Click(".panel:not([hidden]) .undo")
-	p.Wait(`document.querySelector(".panel:not([hidden]) .refused-undo").textContent === "refused with 409"`)
+	answer(600_000)
+	p.Wait(`!!` + last + `")`)
+	p.Click(".panel:not([hidden]) .undo button")
+	p.Wait(last + ` span")?.textContent === "refused with 409"`)
 	p.CheckContrast()
 	b.set(func() { b.deny = 0 })
-	answers(undoable{TurnID: 7, Topic: "#deploy", LeftMS: 600_000})
-	p.Wait(undoShown)
-	p.Click(".panel:not([hidden]) .undo")
-	p.Wait(`!` + undoShown)
-	expect(t, "the focus", browser.Eval[string](p, `document.activeElement.role`), "tabpanel")
-	p.Wait(`document.querySelector(".panel:not([hidden]) .refused-undo").textContent === ""`)
+	p.Click(".panel:not([hidden]) .undo button")
+	p.Wait(last + ` span")?.textContent === "Sent"`)
 	expect(t, "what is taken back", get(b, func() []int64 { return b.undone }), []int64{7, 7})
 	b.set(func() {
-		b.undo, b.rows[0].Undone, b.rows[1].Deleted = nil, true, true
+		b.rows[0].Undone, b.rows[1].Deleted, b.rows[1].UndoMS = true, true, 0
 		change := b.rows[1]
 		change.Change = int64(len(b.rows) + 1)
 		b.rows = append(b.rows, change)
 	})
-	p.Wait(`[...document.querySelectorAll(".panel:not([hidden]) .log .message")].map((e) => e.querySelector(".note").textContent).join() === "taken back,deleted,"`)
+	p.Wait(`[...document.querySelectorAll(".panel:not([hidden]) .log .message .note")].map((e) => e.textContent).join() === "taken back,deleted"`)
+	expect(t, "buttons", browser.Eval[int](p, `document.querySelectorAll(".undo").length`), 0)
+	expect(t, "the focus", browser.Eval[string](p, `document.activeElement.role`), "tabpanel")
 
-	answers(undoable{TurnID: 8, Topic: "#deploy", LeftMS: 600_000})
-	p.Wait(undoShown)
-	b.set(func() { b.undo, b.typing = nil, []string{"#deploy"} })
-	p.Wait(`!` + undoShown)
-
-	browser.Eval[bool](p, `(window.states = [], new MutationObserver(() => states.push(document.querySelector(".panel:not([hidden]) .undo").hidden))
-		.observe(document.querySelector(".panel:not([hidden]) .undo"), {attributes: true}), true)`)
-	answers(undoable{TurnID: 9, Topic: "#deploy", LeftMS: 300})
-	p.Wait(`states.join() === "false,true"`)
+	browser.Eval[bool](p, `(window.states = [], new MutationObserver((all) => all.forEach(({addedNodes, removedNodes}) => {
+		if ([...addedNodes].some((e) => e.querySelector?.(".undo"))) states.push("shown");
+		if ([...removedNodes].some((e) => e.className === "undo")) states.push("gone");
+	})).observe(document.querySelector(".panel:not([hidden]) .log"), {childList: true, subtree: true}), true)`)
+	answer(300)
+	p.Wait(`states.join() === "shown,gone"`)
 }

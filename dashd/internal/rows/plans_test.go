@@ -158,14 +158,6 @@ func TestQueryPlans(t *testing.T) {
 		// All of a partial index: as many as agents work on.
 		"queryWebWorking": {queryWebWorking, "SCAN t USING INDEX turns_run\n" +
 			"USE TEMP B-TREE FOR DISTINCT"},
-		// The newest 100 turns of a chat.
-		"queryWebUndoable": {queryWebUndoable, "CO-ROUTINE t\n" +
-			"SEARCH turns USING INDEX turns_chat (chat_jid=?)\n" +
-			"SCAN t\n" +
-			"CORRELATED SCALAR SUBQUERY 2\n" +
-			"SEARCH n USING INDEX turns_folder (folder=? AND id>?)\n" +
-			"CORRELATED SCALAR SUBQUERY 3\n" +
-			"SEARCH u USING COVERING INDEX undos_open (folder=? AND topic=?)"},
 		"queryChatWork": {queryChatWork, "SCAN t USING INDEX turns_run\n" +
 			"SEARCH p USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"USE TEMP B-TREE FOR ORDER BY"},

@@ -177,14 +177,6 @@ const (
 			WHERE t.state = 'running' AND ` + atPlace + `) r`
 	queryWebWorking = `SELECT DISTINCT t.chat_jid, t.place FROM turns t INDEXED BY turns_run
 		WHERE t.state = 'running' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;' ORDER BY 1, 2`
-	// Of the newest 100 turns of a web chat.
-	queryWebUndoable = `SELECT t.id, t.place, t.ended_at FROM (SELECT id, folder, topic, place, started_at, ended_at, undone_at, answered_with
-		FROM turns INDEXED BY turns_chat WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 100) t
-		WHERE t.started_at IS NOT NULL AND t.ended_at > ?2 AND t.undone_at IS NULL AND t.answered_with IS NULL
-		AND NOT EXISTS (SELECT 1 FROM turns n INDEXED BY turns_folder WHERE n.folder = t.folder AND n.id > t.id AND n.topic = t.topic
-			AND n.started_at IS NOT NULL AND n.undone_at IS NULL AND n.answered_with IS NULL)
-		AND NOT EXISTS (SELECT 1 FROM undos u INDEXED BY undos_open WHERE u.state = 'open' AND u.folder = t.folder AND u.topic = t.topic)
-		ORDER BY t.id DESC`
 	// Of running turns whose agents have said something of their work.
 	queryChatWork = `SELECT t.id, t.place, ifnull(t.started_at, 0), p.updated_at FROM turns t INDEXED BY turns_run JOIN turn_progress p ON p.turn_id = t.id
 		WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY t.id`

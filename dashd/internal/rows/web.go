@@ -145,20 +145,6 @@ func WebWorking(ctx context.Context, r store.Reader) (places map[string][]string
 	return places, err
 }
 
-// Undoable is a turn that can be taken back: the last one of a topic that has begun.
-type Undoable struct {
-	TurnID  int64
-	Place   string
-	EndedAt int64 // unix ms
-}
-
-// WebUndoable returns the turns of a web chat that can be taken back and have ended after a time, in unix ms.
-func WebUndoable(ctx context.Context, r store.Reader, chatJID string, after int64) ([]Undoable, error) {
-	return store.All(ctx, r, func(scan store.Scan) (u Undoable, err error) {
-		return u, scan(&u.TurnID, &u.Place, &u.EndedAt)
-	}, queryWebUndoable, chatJID, after)
-}
-
 // WebTopic is a tab of a web chat.
 type WebTopic struct {
 	Topic  string `json:"topic"`

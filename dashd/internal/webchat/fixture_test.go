@@ -103,7 +103,6 @@ func routes(c *Chat, log *slog.Logger, config func() string) http.Handler {
 	router.Post("/{folder}/votes", of(c.Vote))
 	router.Post("/{folder}/answers", of(c.Answer))
 	router.Post("/{folder}/undo", of(c.Undo))
-	router.Get("/{folder}/undo", of(c.Undoable))
 	router.Get("/{folder}/messages", of(c.History))
 	router.Get("/{folder}/topics", of(c.Topics))
 	router.Get("/{folder}/events", of(c.Events))

@@ -65,6 +65,7 @@ type message struct {
 	Files      []file        `json:"files,omitempty"`
 	Poll       *poll         `json:"poll,omitempty"`     // of a poll, to vote in it
 	Question   *question     `json:"question,omitempty"` // of an open question of an agent, to answer it
+	UndoMS     int64         `json:"undo_ms,omitempty"`  // for how long it has a button that takes its turn back
 	// Change is the row that has changed this one, in an answer to a request for news; 0 for a new row.
 	Change int64 `json:"change,omitempty"`
 }
@@ -99,6 +100,11 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 		shown.TurnID = &m.TurnID
 	}
 	if m.Direction == msg.Out {
+		if !shown.Deleted {
+			if shown.UndoMS, err = c.undoMS(ctx, m); err != nil {
+				return message{}, err
+			}
+		}
 		if shown.Quote, err = c.quote(ctx, m); err != nil {
 			return message{}, err
 		}

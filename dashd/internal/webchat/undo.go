@@ -1,62 +1,45 @@
 package webchat
 
 import (
+	"context"
 	"crypto/rand"
 	"net/http"
-	"slices"
-	"time"
 
-	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
 
-// undoTimeout is for how long the button Undo is under an answer, in ms.
-const undoTimeout = int64(10 * time.Minute / time.Millisecond)
-
-// undoable is a turn that the button takes back.
-type undoable struct {
-	TurnID int64  `json:"turn_id"`
-	Topic  string `json:"topic"`
-	LeftMS int64  `json:"left_ms,omitempty"` // until the button goes
-}
-
-func (c *Chat) undoable(r *http.Request, g *msg.Group) (all []undoable, err error) {
+// undoMS returns for how long a row has an Undo button, in ms.
+func (c *Chat) undoMS(ctx context.Context, m *msg.Message) (int64, error) {
 	now := c.Shell.Now().UnixMilli()
-	turns, err := rows.WebUndoable(r.Context(), c.Store.Reader, JID(g.Folder), now-undoTimeout)
-	for _, t := range turns {
-		all = append(all, undoable{t.TurnID, t.Place, t.EndedAt + undoTimeout - now})
-	}
-	return all, err
+	until, err := factrows.UndoUntil(ctx, c.Store.Reader, m, now)
+	return max(until-now, 0), err
 }
 
-// Undoable answers with the turns that have a button to take them back: at most one of each topic.
-func (c *Chat) Undoable(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
-	turns, err := c.undoable(r, g)
-	if err != nil {
-		return err
-	}
-	httpx.JSON(w, http.StatusOK, map[string]any{"turns": append([]undoable{}, turns...)}) // never null in JSON
-	return nil
+// undo is the request of a page.
+type undo struct {
+	TurnID int64 `json:"turn_id"`
 }
 
-// Undo stores that the button of a turn was pressed. Unlike an /undo, the press names the turn: it may come too late.
+// Undo stores that the Undo button of a turn was pressed. Unlike an /undo, the press names the turn: it may come too
+// late.
 func (c *Chat) Undo(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
-	pressed, err := httpx.Decode[undoable](r)
+	pressed, err := httpx.Decode[undo](r)
 	if err != nil {
 		return err
 	}
-	turns, err := c.undoable(r, g)
-	if err != nil {
+	t, err := factrows.Undoable(r.Context(), c.Store.Reader, JID(g.Folder), pressed.TurnID, c.Shell.Now().UnixMilli())
+	switch {
+	case err != nil:
 		return err
+	case t == nil:
+		return apierr.New(apierr.Conflict, "the button is too old; /undo takes back the last turn")
+	case t.UndoneAt != 0:
+		return apierr.New(apierr.Conflict, "turn %d is taken back already", t.ID)
 	}
-	i := slices.IndexFunc(turns, func(t undoable) bool { return t.TurnID == pressed.TurnID })
-	if i < 0 {
-		return apierr.New(apierr.Conflict, "there is no button for turn %d any more; /undo takes back the last turn",
-			pressed.TurnID)
-	}
-	press := msg.Press{Undo: pressed.TurnID, Text: msg.UndoLabel}
+	press := msg.Press{Undo: t.ID, Text: msg.UndoLabel}
 	return c.accept(w, r, g, &msg.Message{PlatformID: "u:" + rand.Text(), Verb: msg.VerbAnswer, Content: press.JSON(),
-		Topic: turns[i].Topic}, "the undo could not be stored; try again")
+		Topic: t.Place}, "the undo could not be stored; try again")
 }

@@ -2,12 +2,12 @@ package webchat
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"arizuko/gated/gatedtest"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // ended stores a turn of a place that has ended some minutes ago, and returns its id.
@@ -20,40 +20,46 @@ func ended(t *testing.T, r *fixture, place string, minutes int64) int64 {
 	return turn
 }
 
-func TestUndoable_TurnsOfAChat_AreTheLastOfEachTopicForTenMinutes(t *testing.T) {
-	set := func(sql string) func(*testing.T, *fixture, int64) {
-		return func(t *testing.T, r *fixture, turn int64) { t.Helper(); r.sql(t, sql, turn) }
-	}
+// answerOf stores an answer of a turn, and returns its row.
+func answerOf(t *testing.T, r *fixture, turn int64, text string) int64 {
+	t.Helper()
+	m := &msg.Message{ChatJID: "web:main", Topic: "#a", Direction: msg.Out, Source: msg.SourceAgent, TurnID: turn, Content: text, OutState: msg.OutSent, Timestamp: 1, ReceivedAt: 1}
+	r.write(t, func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+	return m.ID
+}
+
+// The press counts in the same cases, but for those that gated refuses with a reason.
+func TestHistory_LastAnswerOfATurn_HasUndoForTenMinutes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		minutes int64
-		change  func(*testing.T, *fixture, int64)
+		change  string // of the turn
 		want    bool
+		press   int
 	}{
-		"just ended":           {0, nil, true},
-		"nine minutes ago":     {9, nil, true},
-		"ten minutes ago":      {10, nil, false},
-		"it runs":              {0, set(`UPDATE turns SET state = 'running', run_id = 1, ended_at = NULL WHERE id = ?`), false},
-		"never begun":          {0, set(`UPDATE turns SET state = 'cancelled', started_at = NULL WHERE id = ?`), false},
-		"taken back":           {0, set(`UPDATE turns SET undone_at = 1 WHERE id = ?`), false},
-		"being taken back":     {0, set(`INSERT INTO undos (turn_id, redo, rest, folder, topic, by, state, created_at) VALUES (?, 0, 0, 'main', '#a', 'x', 'open', 1)`), false},
-		"refused before":       {0, set(`INSERT INTO undos (turn_id, redo, rest, folder, topic, by, state, created_at) VALUES (?, 0, 0, 'main', '#a', 'x', 'refused', 1)`), true},
-		"answered with others": {0, set(`UPDATE turns SET answered_with = 77 WHERE id = ?`), false},
-		"a newer one waits":    {0, func(t *testing.T, r *fixture, _ int64) { t.Helper(); queued(t, r, "#a", "#a") }, true},
-		"a newer one runs": {0, func(t *testing.T, r *fixture, turn int64) {
-			t.Helper()
-			_, next := queued(t, r, "#b", "#a") // of another place, in the same session
-			r.sql(t, `UPDATE turns SET started_at = 1 WHERE id = ?`, next)
-		}, false},
+		"just ended":           {0, "", true, 202},
+		"nine minutes ago":     {9, "", true, 202},
+		"ten minutes ago":      {10, "", false, 409},
+		"it runs":              {0, `state = 'running', run_id = 1, ended_at = NULL`, false, 409},
+		"stopped":              {0, `state = 'cancelled'`, false, 409},
+		"failed":               {0, `state = 'failed'`, false, 409},
+		"taken back":           {0, `undone_at = 1`, false, 409},
+		"answered with others": {0, `answered_with = 77`, false, 202},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newFixture(t)
 			turn := ended(t, r, "#a", tt.minutes)
-			if tt.change != nil {
-				tt.change(t, r, turn)
+			answerOf(t, r, turn, "half")
+			last := answerOf(t, r, turn, "all")
+			if tt.change != "" {
+				r.sql(t, `UPDATE turns SET `+tt.change+` WHERE id = ?`, turn)
 			}
-			got := get[struct{ Turns []undoable }](t, r, "/main/undo").Turns
-			if (len(got) == 1) != tt.want || tt.want && (got[0].TurnID != turn || got[0].Topic != "#a" || got[0].LeftMS <= 0 || got[0].LeftMS > undoTimeout-tt.minutes*60_000) {
-				t.Errorf("turn %d: %+v", turn, got)
+			for _, m := range get[struct{ Messages []message }](t, r, "/main/messages").Messages {
+				if has := m.UndoMS > 0 && m.UndoMS <= msg.UndoTime.Milliseconds()-tt.minutes*60_000; has != (tt.want && m.ID == last) {
+					t.Errorf("row %d has a button for %d ms", m.ID, m.UndoMS)
+				}
+			}
+			if status, answer := r.ask(t, "POST", "/main/undo", fmt.Sprintf(`{"turn_id":%d}`, turn)); status != tt.press {
+				t.Errorf("the press: %d %s", status, answer)
 			}
 		})
 	}
@@ -61,17 +67,18 @@ func TestUndoable_TurnsOfAChat_AreTheLastOfEachTopicForTenMinutes(t *testing.T) 
 
 func TestUndo_ButtonPressed_IsStoredForItsTurnAlone(t *testing.T) {
 	r := newFixture(t)
-	old, turn := ended(t, r, "#a", 1), ended(t, r, "#a", 0)
-	for path, want := range map[string]int{
-		fmt.Sprintf("/main/undo {\"turn_id\":%d}", turn):  202,
-		fmt.Sprintf("/main/undo {\"turn_id\":%d}", old):   409,
-		fmt.Sprintf("/other/undo {\"turn_id\":%d}", turn): 409,
-		`/main/undo {"turn_id":"x"}`:                      400,
-		`/main/undo {}`:                                   409,
+	turn := ended(t, r, "#a", 0)
+	for _, tt := range []struct {
+		path, body string
+		want       int
+	}{
+		{"/main/undo", fmt.Sprintf(`{"turn_id":%d}`, turn), 202},
+		{"/other/undo", fmt.Sprintf(`{"turn_id":%d}`, turn), 409},
+		{"/main/undo", `{"turn_id":"x"}`, 400},
+		{"/main/undo", `{}`, 409},
 	} {
-		path, body, _ := strings.Cut(path, " ")
-		if status, answer := r.ask(t, "POST", path, body); status != want {
-			t.Errorf("%s %s: %d %s", path, body, status, answer)
+		if status, answer := r.ask(t, "POST", tt.path, tt.body); status != tt.want {
+			t.Errorf("%s %s: %d %s", tt.path, tt.body, status, answer)
 		}
 	}
 	rows, err := gatedtest.Undecided(t.Context(), r.st.Reader, JID("main"), 0, 10)

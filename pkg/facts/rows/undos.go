@@ -80,3 +80,26 @@ func TakenBack(ctx context.Context, r store.Reader, messages []*msg.Message) (ma
 	}
 	return of, err
 }
+
+// HasUndo joins a turn t, and the last text m of its agent, while the answer may have an Undo button; the time since
+// which the turn must have ended follows.
+const HasUndo = `m.direction = 'out' AND m.kind = 'message' AND m.source = 'agent' AND t.kind = 'conversation'
+	AND t.state = 'done' AND t.undone_at IS NULL AND t.answered_with IS NULL
+	AND NOT EXISTS (SELECT 1 FROM messages n INDEXED BY messages_turn WHERE n.turn_id IS NOT NULL AND n.turn_id = m.turn_id
+		AND n.id > m.id AND n.direction = 'out' AND n.kind = 'message' AND n.source = 'agent')
+	AND t.ended_at > `
+
+// UndoUntil returns until when a row has an Undo button, in unix ms, 0 if it has none now: it must be the last text of
+// a turn that has ended lately, and was not taken back.
+func UndoUntil(ctx context.Context, r store.Reader, m *msg.Message, now int64) (until int64, err error) {
+	if m.Kind != msg.KindMessage || m.Source != msg.SourceAgent || m.TurnID == 0 {
+		return 0, nil
+	}
+	forTime := msg.UndoTime.Milliseconds()
+	ended, err := store.Value[int64](ctx, r, `SELECT t.ended_at FROM messages m JOIN turns t ON t.id = m.turn_id
+		WHERE m.id = ?1 AND `+HasUndo+`?2`, m.ID, now-forTime)
+	if err != nil || ended == 0 {
+		return 0, err
+	}
+	return ended + forTime, nil
+}

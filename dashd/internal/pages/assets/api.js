@@ -81,11 +81,6 @@ export class Api {
   // answer chooses an option of the question that a message is, and answers a problem, if there is one.
   answer(id, option) { return this.#choose("answers", { id, option }); }
 
-  // undoable gets the turns that can be taken back.
-  async undoable() {
-    return (await this.#get("undo")).turns;
-  }
-
   // undo takes a turn back, and answers a problem, if there is one.
   undo(turn) { return this.#choose("undo", { turn_id: turn }); }
 

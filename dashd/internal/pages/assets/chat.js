@@ -37,7 +37,6 @@ const composer = new Composer(document.getElementById("composer"), folder, { fil
 const news = new News(Number(page.dataset.lastId), {
   load: (after) => api.news(after),
   show: (row) => {
-    if (row.direction === "out") loadUndo();
     if (row.change) topics.get(row.topic)?.log.update(row);
     else receive(row);
   },
@@ -63,7 +62,6 @@ const connection = new Connection({
     outbox.flush();
     loadTopics();
     topics.get(tabs.active)?.log.begin();
-    loadUndo();
   },
   changed: ({ chats }) => news.reach(chats[folder] ?? 0),
   typing: ({ chats, stopped }) => {
@@ -132,7 +130,6 @@ function read(topic) {
 function showWorking(working) {
   working.forEach(topicOf);
   for (const [topic, state] of topics) {
-    if (state.working !== working.includes(topic)) loadUndo();
     state.working = working.includes(topic);
     state.log.setTyping(state.working ? assistant : "");
     updateTab(topic);
@@ -181,23 +178,6 @@ function retry(entry) {
 
 function idsOf(chosen) {
   return chosen.map(({ id }) => id);
-}
-
-let undoLoads = 0; // that were asked for since the last one began
-
-// loadUndo shows the button Undo in the topics whose last turn can be taken back.
-async function loadUndo() {
-  if (undoLoads++) return; // the one that runs begins again
-  for (let seen = 0; seen !== undoLoads;) {
-    seen = undoLoads;
-    try {
-      const turns = await api.undoable();
-      topics.forEach(({ log }, topic) => log.showUndo(turns.find((turn) => turn.topic === topic)));
-    } catch {
-      // Tried again with the next answer, or the next connection.
-    }
-  }
-  undoLoads = 0;
 }
 
 async function loadTopics() {

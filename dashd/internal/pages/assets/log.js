@@ -17,14 +17,12 @@ export class Log {
   #late = new Map(); // id → row that has changed while the history was being loaded
   #options;
   #previews = new Map(); // turn → Preview
-  #log; #unsent; #progress; #typing; #spoken; #stop; #undo; #refused; #earlier; #newer; #empty;
+  #log; #unsent; #progress; #typing; #spoken; #stop; #earlier; #newer; #empty;
   #shownUnsent = '[[],""]';
   #failures = 0;
   #timer = 0;
   #working = ""; // the agent that works, "" for none
   #quiet = 0; // the timer of an agent that gives no sign
-  #undoable = 0; // the turn that the button Undo takes back, 0 for none
-  #undoEnd = 0; // the timer until the button goes
   #rereading = false;
   #state = "new"; // of the history: new, loading, failed, partial or whole
   #following = true; // whether the reader is at the end and stays there
@@ -38,16 +36,11 @@ export class Log {
   constructor(panel, options) {
     this.panel = panel;
     this.#options = options;
-    [this.#log, this.#unsent, this.#progress, this.#typing, this.#spoken, this.#stop, this.#undo, this.#refused, this.#earlier, this.#newer, this.#empty] =
-      [".log", ".unsent", ".in-progress", ".typing", ".progress-spoken", ".stop", ".undo", ".refused-undo", ".earlier", ".newer", ".empty"].map((part) => panel.querySelector(part));
+    [this.#log, this.#unsent, this.#progress, this.#typing, this.#spoken, this.#stop, this.#earlier, this.#newer, this.#empty] =
+      [".log", ".unsent", ".in-progress", ".typing", ".progress-spoken", ".stop", ".earlier", ".newer", ".empty"].map((part) => panel.querySelector(part));
     this.#earlier.addEventListener("click", () => this.#load());
     this.#newer.addEventListener("click", () => this.toEnd());
     this.#stop.addEventListener("click", () => options.stop());
-    this.#undo.addEventListener("click", async () => {
-      const turn = this.#undoable;
-      this.showUndo();
-      this.#refused.textContent = await options.undo(turn);
-    });
     panel.addEventListener("scroll", () => this.#scrolled());
     // The panel shrinks when the composer grows or a phone's keyboard opens, and the log grows when a picture has loaded.
     const sizes = new ResizeObserver(() => { if (this.#following) this.toEnd(); });
@@ -94,19 +87,6 @@ export class Log {
   update(row) {
     if (this.has(row.id)) this.show(row);
     else if (this.#state === "loading") this.#late.set(row.id, row);
-  }
-
-  // showUndo shows the button that takes a turn back, for as long as it may be there. Without a turn it goes.
-  showUndo({ turn_id = 0, left_ms = 0 } = {}) {
-    clearTimeout(this.#undoEnd);
-    if (turn_id) this.#undoEnd = setTimeout(() => this.showUndo(), left_ms);
-    if (turn_id === this.#undoable) return;
-    this.#undoable = turn_id;
-    this.#refused.textContent = "";
-    this.#change(() => {
-      if (!turn_id && document.activeElement === this.#undo) this.panel.focus();
-      this.#undo.hidden = !turn_id;
-    });
   }
 
   // #reread marks users' messages again, as a turn was taken back or done again: rows of users do not change by themselves.
@@ -192,7 +172,8 @@ export class Log {
   #put(row) {
     const element = message(row);
     if (row.poll) element.append(ballot(row, this.#options.vote));
-    if (row.question) element.append(choices(row, this.#options.answer));
+    if (row.question) element.append(choices("Answer", row.question.options, (i) => this.#options.answer(row.id, i + 1)));
+    if (row.undo_ms) element.append(this.#undoButton(row));
     const before = this.#rows.get(row.id);
     if (before?.contains(document.activeElement)) this.panel.focus(); // such as on a button that the row does not have any more
     before?.remove();
@@ -202,6 +183,18 @@ export class Log {
       next = each;
     }
     this.#log.insertBefore(element, next);
+  }
+
+  // #undoButton takes the turn of an answer back, for as long as it may be there.
+  #undoButton(row) {
+    const group = choices("Take back", ["Undo"], () => this.#options.undo(row.turn_id));
+    group.className = "undo";
+    group.firstChild.className = "quiet";
+    setTimeout(() => {
+      if (group.contains(document.activeElement)) this.panel.focus();
+      this.#change(() => group.remove());
+    }, row.undo_ms);
+    return group;
   }
 
   #unsentMessage(entry, failing, key) {
@@ -357,15 +350,16 @@ function ballot(row, vote) {
   return form;
 }
 
-// choices are the buttons of a question. They go away with the question, by a change of its message.
-function choices(row, answer) {
+// choices are buttons for options, of a question for example: they go away with it, by a change of its message.
+// choose takes the number of an option, and returns a problem, "" for none.
+function choices(label, options, choose) {
   const group = document.createElement("div");
   group.className = "choices";
   group.role = "group";
-  group.ariaLabel = "Answer";
+  group.ariaLabel = label;
   const about = document.createElement("span");
   about.role = "status";
-  const buttons = row.question.options.map((text, i) => {
+  const buttons = options.map((text, i) => {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = text;
@@ -373,7 +367,7 @@ function choices(row, answer) {
       about.textContent = "";
       group.focus(); // a button that is disabled loses it
       buttons.forEach((each) => { each.disabled = true; });
-      const problem = await answer(row.id, i + 1);
+      const problem = await choose(i);
       about.textContent = problem || "Sent";
       if (!problem) return;
       buttons.forEach((each) => { each.disabled = false; });

@@ -6,12 +6,12 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Choice has the facts about an answer to a question of an agent, or about the press of a button that stops a turn
-// which has ended.
+// Choice has the facts about an answer to a question of an agent, or about the press of a button that comes too late.
 type Choice struct {
 	Ask    *msg.Ask // nil if no question of the chat is meant
 	Option int      // from 1
-	Stops  bool     // the press of a button that stops a turn; one whose turn has not ended is a command
+	// Late: why the press of a Stop or Undo button comes too late; else it is a command.
+	Late msg.Reason
 	// Typed: the user wrote it, and did not press a button. Of an open question only; without Ask it may be of several.
 	Typed bool
 }
@@ -29,8 +29,8 @@ type AnswerAsk struct {
 func (w *step) answerAsk(r *Row) {
 	c := r.Choice
 	reason, disposition := c.Ask.Judge(r.Sender, r.IsBot, c.Option, r.ReceivedAt), msg.Dropped
-	if c.Stops {
-		reason = msg.ReasonStopLate
+	if c.Late != "" {
+		reason = c.Late
 	}
 	if reason == msg.ReasonChosen && w.chosen[c.Ask.ID] { // by a row before this one
 		reason = msg.ReasonChoiceLate

@@ -21,7 +21,7 @@ func (f *reader) loadUndo(ctx context.Context, r *decide.Row, turn int64) error 
 		return err
 	}
 	if t == nil || r.Old || r.IsBot {
-		r.Choice = &decide.Choice{Stops: true}
+		r.Choice = &decide.Choice{Late: msg.ReasonUndoLate}
 		return nil
 	}
 	cmd, _ := layers.ParseCommand("/"+msg.CommandUndo, msg.FamilyOf(r.ChatJID), func(string) bool { return true })
@@ -49,7 +49,7 @@ func (f *reader) loadPress(ctx context.Context, r *decide.Row) (err error) {
 		return err
 	}
 	if turn == nil || r.Old || r.IsBot {
-		r.Choice = &decide.Choice{Stops: true}
+		r.Choice = &decide.Choice{Late: msg.ReasonStopLate}
 		return nil
 	}
 	cmd, _ := layers.ParseCommand("/"+msg.CommandStop, msg.FamilyOf(r.ChatJID), func(string) bool { return true })

@@ -317,7 +317,7 @@ func TestUndo_PressedLate_IsDropped(t *testing.T) {
 		t.Helper()
 		m := h.press(chat, "77", "telegram:1", content)
 		h.step()
-		h.is(m, "dropped/stop_late ")
+		h.is(m, "dropped/undo_late ")
 		return m
 	}
 	running := late(dm)
