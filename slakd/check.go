@@ -119,7 +119,7 @@ func missing(scopes []string) error {
 // settingsHint names the settings that no token can query.
 const settingsHint = "settings that only the app's page shows, in case some events do not arrive:\n" +
 	"  Event Subscriptions, Subscribe to bot events: those in deploy/slack/manifest.yaml\n" +
-	"  Interactivity & Shortcuts: on, for the buttons of questions\n" +
+	"  Interactivity & Shortcuts: on, for the buttons of questions and answers\n" +
 	"  App Home, Messages Tab: on, with \"Allow users to send Slash commands and messages from the messages tab\"\n"
 
 // unusable is the error of a call that Slack refuses.

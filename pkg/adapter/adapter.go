@@ -101,7 +101,6 @@ type Shell struct {
 	previewer Previewer // nil if the platform shows no previews
 	// previewNews has a value when something may be due about a preview.
 	previewNews chan struct{}
-	undoButtons *undoButtons // nil if the platform is no Undoer
 	counters    *counters
 	pacer       *pacer
 	admission   *admission
@@ -132,9 +131,6 @@ func New(p Platform, o Options) *Shell {
 		pacer:       newPacer(o.Pace), admission: admission, lanes: newLaneLocks(),
 		reads:  store.NewOutage(o.Log, "read"),
 		writes: store.NewOutage(o.Log, "write"),
-	}
-	if _, ok := p.(Undoer); ok {
-		s.undoButtons = &undoButtons{news: make(chan struct{}, 1)}
 	}
 	if o.Listener != nil {
 		o.Metrics.MustRegister(unanswered(admission), competingGauge(&s.competing))

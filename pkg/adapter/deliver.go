@@ -80,7 +80,7 @@ func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
 	if shows := showsAsk(m); err == nil && shows != 0 {
 		m.Ask, err = s.Store.AskOfMessage(ctx, shows)
 	}
-	if s.undoButtons != nil && err == nil {
+	if _, ok := s.platform.(Undoer); ok && err == nil {
 		m.UndoUntil, err = factrows.UndoUntil(ctx, s.Store.Reader, m, s.Now().UnixMilli())
 	}
 	return err
@@ -360,9 +360,6 @@ func (d *delivery) seed(tx *store.Tx, platformID string) error {
 // reportSettled logs and reports a row whose end is stored.
 func (d *delivery) reportSettled(as msg.OutState) {
 	d.row.OutState = as
-	if as == msg.OutSent && d.row.UndoUntil != 0 {
-		d.shell.undoButtons.add(undoButton{d.lane.Lane, d.row.ID, d.row.UndoUntil, 0})
-	}
 	d.shell.counters.settled(d.row, d.shell.Now())
 	d.shell.Log.Debug("delivered", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "state", as)
 	if d.shell.Settled != nil {

@@ -91,7 +91,7 @@ func (s *Shell) Run(ctx context.Context) error {
 	if s.Listener != nil {
 		listening.Go(func() { s.keepConnected(ctx) })
 	}
-	if s.undoButtons != nil {
+	if _, ok := s.platform.(Undoer); ok {
 		listening.Go(func() { s.removeUndoButtons(ctx) })
 	}
 

@@ -3,7 +3,6 @@ package adapter
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"arizuko/pkg/adapter/rows"
@@ -11,137 +10,82 @@ import (
 	"arizuko/pkg/store"
 )
 
-// An answer has a button that takes its turn back until msg.UndoTime after the end of the turn, or until a newer answer
-// stands below it. No row says when the button goes: the process remembers its messages, and reads at its start which
-// answers were given lately. Removing one is tried for seconds; a user who presses it later reads that it is too old.
+// An answer has a button that takes its turn back until msg.UndoTime after the end of the turn. No row says when the
+// button goes: the process looks at the answers whose time is over, at its start also at those of some minutes before.
+// A user who presses a button that could not be removed reads that it is too old.
 
 const (
+	// undoInterval is how often buttons whose time is over are looked for.
+	undoInterval = 5 * time.Second
 	// maxUndoTries is how often the removal of a button is tried.
 	maxUndoTries = 2
 	// maxUndoAge is how old the answers may be whose buttons a start removes: an earlier process may not have done it.
 	maxUndoAge = 2 * msg.UndoTime
 )
 
-// undoButton is the button under an answer.
+// undoButton is a button that is to be removed.
 type undoButton struct {
-	lane  store.Lane
-	row   int64 // the answer
-	until int64 // unix ms
-	tries int   // to remove it
+	rows.Answer
+
+	tries     int
+	notBefore int64 // of the next try, unix ms
 }
 
-// undoButtons are those that users see, at most one of each lane until it is due. It is safe for concurrent use.
-type undoButtons struct {
-	mu    sync.Mutex
-	shown []undoButton
-	news  chan struct{} // has a value when one may be due earlier
-}
-
-// add adds the button of an answer that was delivered. The older ones in its lane are due.
-func (u *undoButtons) add(b undoButton) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for i := range u.shown {
-		switch other := &u.shown[i]; {
-		case other.row == b.row:
-			return
-		case other.lane != b.lane:
-		case other.row < b.row:
-			other.until = 0
-		default:
-			b.until = 0
-		}
-	}
-	u.shown = append(u.shown, b)
-	signal(u.news)
-}
-
-// wait adds a button that was taken out, and is due again later.
-func (u *undoButtons) wait(b undoButton) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.shown = append(u.shown, b)
-}
-
-// due takes out the button that is due first, if it is now; else wait is how long to wait.
-func (u *undoButtons) due(now int64) (b undoButton, wait time.Duration) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	wait = sweepInterval // the clock may be set
-	for i := range u.shown {
-		if b = u.shown[i]; b.until <= now {
-			u.shown = slices.Delete(u.shown, i, i+1)
-			return b, 0
-		}
-		wait = min(wait, until(b.until, now))
-	}
-	return undoButton{}, wait
-}
-
-// removeUndoButtons removes the buttons that are due, until ctx ends.
+// removeUndoButtons removes the buttons whose time is over, until ctx ends.
 func (s *Shell) removeUndoButtons(ctx context.Context) {
-	for ctx.Err() == nil {
-		recent, err := rows.RecentAnswers(ctx, s.Store.Reader, s.Platform, s.Now().Add(-maxUndoAge).UnixMilli())
-		if s.reads.Note(ctx, err) == nil {
-			for _, a := range recent {
-				s.undoButtons.add(undoButton{a.Lane, a.Row, a.UndoUntil, 0})
-			}
-			break
-		}
-		Pause(ctx, retryDelay)
-	}
-	for ctx.Err() == nil {
-		b, wait := s.undoButtons.due(s.Now().UnixMilli())
-		if wait > 0 {
-			select {
-			case <-ctx.Done():
-			case <-s.undoButtons.news:
-			case <-time.After(wait):
-			}
+	var buttons []*undoButton
+	since := s.Now().Add(-maxUndoAge).UnixMilli()
+	for ; ctx.Err() == nil; Pause(ctx, undoInterval) {
+		until := s.Now().Add(-msg.UndoTime).UnixMilli()
+		over, err := rows.RecentAnswers(ctx, s.Store.Reader, s.Platform, since, until)
+		if s.reads.Note(ctx, err) != nil {
 			continue
 		}
-		if again := s.removeUndoButton(ctx, &b); again > 0 && b.tries < maxUndoTries {
-			b.until = s.Now().Add(again).UnixMilli()
-			s.undoButtons.wait(b)
+		since = max(since, until)
+		for _, a := range over {
+			buttons = append(buttons, &undoButton{Answer: a})
 		}
+		buttons = slices.DeleteFunc(buttons, func(b *undoButton) bool {
+			return ctx.Err() == nil && s.removeUndoButton(ctx, b)
+		})
 	}
 }
 
-// removeUndoButton removes a button, or returns the wait until the next try. Answers come first.
-func (s *Shell) removeUndoButton(ctx context.Context, b *undoButton) (again time.Duration) {
-	m, part, id, err := s.lastPart(ctx, b.row)
-	switch {
-	case s.reads.Note(ctx, err) != nil:
-		return retryDelay
-	case m == nil:
-		return 0
+// removeUndoButton removes a button, unless answers need the lane. done means that it is not to be called again. No
+// edit of the answer is sent meanwhile: on some platforms the call repeats the text.
+func (s *Shell) removeUndoButton(ctx context.Context, b *undoButton) (done bool) {
+	if s.Now().UnixMilli() < b.notBefore {
+		return false
 	}
-	unlock, free := s.lanes.tryLock(b.lane)
+	unlock, free := s.lanes.tryLock(b.Lane)
 	if !free {
-		return previewBusy
+		return false
 	}
 	defer unlock()
-	if !s.admission.mayCall(open) || !s.pacer.spare(b.lane) {
-		return previewBusy
+	m, part, id, err := s.lastPart(ctx, b.Row)
+	switch {
+	case s.reads.Note(ctx, err) != nil:
+		return false
+	case m == nil:
+		return true
+	case !s.admission.mayCall(open) || !s.pacer.spare(b.Lane):
+		return false
 	}
 	b.tries++
 	err = func() (err error) {
-		defer s.recoverPanic("removing a button", &err, "row", b.row)
+		defer s.recoverPanic("removing a button", &err, "row", b.Row)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
 		defer cancel()
 		return s.platform.(Undoer).RemoveUndo(ctx, m, part, id)
 	}()
 	if err == nil {
-		return 0
+		return true
 	}
 	f := failureOf(err)
 	s.holdAccount(f)
-	s.Log.Debug("button not removed", "row", b.row, "chat", m.ChatJID, "class", f.Class, "err",
-		s.Redact(err.Error()))
-	if f.Class == msg.Permanent {
-		return 0
-	}
-	return max(f.After, previewRetry)
+	s.Log.Debug("button not removed", "row", b.Row, "chat", m.ChatJID, "class", f.Class, "err", s.Redact(err.Error()))
+	b.notBefore = s.Now().Add(f.After).UnixMilli()
+	return f.Class == msg.Permanent || b.tries == maxUndoTries
 }
 
 // lastPart returns the last part of an answer, cut without a button, and its platform id. m is nil if there is nothing

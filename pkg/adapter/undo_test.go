@@ -100,25 +100,10 @@ func TestUndoButton_LastPartOfTheLastText_HasItForTenMinutes(t *testing.T) {
 		a.answers("one|two", true)
 		pass(msg.UndoTime - time.Second)
 		u.expect(t, "a notice", "half", "one", "two [Undo 1]")
-		pass(time.Second)
+		pass(undoInterval)
 		u.expect(t, "a notice", "half", "one", "two")
 		pass(time.Hour)
 		expectRemovals(t, u, "two [Undo 1] @10m0s")
-	})
-}
-
-func TestUndoButton_NewerAnswer_TakesItAwayInItsLane(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		u := r.undoer()
-		r.start()
-		r.answered("", "one")
-		r.answered("t", "two")
-		r.out("", "no answer")
-		r.look()
-		pass(time.Second)
-		u.expect(t, "one [Undo 1]", "two [Undo 2]", "no answer")
-		r.answered("", "three")
-		u.expect(t, "one", "two [Undo 2]", "no answer", "three [Undo 3]")
 	})
 }
 
@@ -228,6 +213,29 @@ func TestUndoButton_ChangedAnswer_IsLeftAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An edit that comes while a button is being removed is sent after it, since the removal may repeat the old text.
+func TestUndoButton_EditMeanwhile_IsSentAfterTheRemoval(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		u := r.undoer()
+		r.start()
+		r.answered("", "one")
+		answer, err := r.store.MessageByPlatformID(t.Context(), room, idOf("one [Undo 1]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit := int64(0)
+		u.script("remove from id of one [Undo 1]", func(ctx context.Context) error {
+			edit = r.changed(msg.KindEdit, answer.ID, "two")
+			r.look()
+			Pause(ctx, time.Second)
+			r.expect(edit, "queued:")
+			return nil
+		})
+		pass(time.Hour)
+		r.expect(edit, "sent: sent")
+	})
 }
 
 // While the account must wait, no button is removed.

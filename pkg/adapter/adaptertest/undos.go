@@ -41,16 +41,16 @@ func (b *fixture) expectButtons(texts []Shown, want ...string) {
 	}
 }
 
-// undoButton is there for ten minutes, or until a newer answer. The text stays as it is.
+// undoButton is there for ten minutes. The text stays as it is.
 func undoButton(b *fixture) {
 	b.start()
 	first, one := b.answer("**one**")
 	if len(one) != 1 || one[0].Buttons != first.undo() {
 		b.Fatalf("users see %+v", one)
 	}
+	b.pass(msg.UndoTime / 2)
 	second, two := b.answer("two")
-	b.expectButtons(append(one, two...), "", second.undo())
-	b.pass(msg.UndoTime - time.Minute)
+	b.expectButtons(append(one, two...), first.undo(), second.undo())
 	b.expectButtons(append(one, two...), "", second.undo())
 	b.expectButtons(append(one, two...), "", "")
 }
