@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/agentproto"
@@ -22,6 +23,7 @@ const (
 	copyNotice     = "This question was sent again: answer it there."
 	finishedNotice = "Already finished."
 	undoneNotice   = "Already taken back."
+	othersNotice   = "Someone else asked for this: only operators can take it back."
 	oldUndoNotice  = "The button is too old: write %s."
 )
 
@@ -161,5 +163,9 @@ func (s *Shell) examineUndo(ctx context.Context, m *msg.Message, turn int64) (no
 	if t.UndoneAt != 0 {
 		return undoneNotice, nil
 	}
-	return "", nil
+	asking, err := factrows.TurnMessages(ctx, s.Store.Reader, t.ID)
+	if err == nil && !slices.ContainsFunc(asking, func(a *msg.Message) bool { return a.Payer() == m.Sender }) {
+		return othersNotice, nil // gated knows whether the user is an operator
+	}
+	return "", err
 }

@@ -273,11 +273,21 @@ func TestReceivePress_Undo_TakenForTenMinutes(t *testing.T) {
 				t.Errorf("%s: %q, %v, the row is %+v", id, notice, err, row)
 			}
 		}
+		askedBy := func(sender string) {
+			t.Helper()
+			r.write(func(tx *store.Tx) error {
+				return tx.Exec(`UPDATE messages SET sender = ?, turn_id = ? WHERE id = ?`, sender, a.turn.ID, a.turn.TriggerMessageID)
+			})
+		}
+		askedBy(asker)
 		const old = "The button is too old: write /undo."
 		press("forged", a.turn.ID, old, "")
 		a.answers("one", true)
 		press("taken", a.turn.ID, "", "t")
 		press("another turn", a.turn.ID+1, old, "")
+		askedBy("test:other")
+		press("of another user", a.turn.ID, othersNotice, "t")
+		askedBy(asker)
 		r.write(func(tx *store.Tx) error { return tx.Exec(`UPDATE turns SET undone_at = 1`) })
 		press("again", a.turn.ID, undoneNotice, "t")
 		r.write(func(tx *store.Tx) error { return tx.Exec(`UPDATE turns SET undone_at = NULL`) })

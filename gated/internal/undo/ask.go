@@ -32,7 +32,7 @@ type Request struct {
 }
 
 // Ask stores a request, which closes the topic's run, and returns it with the run, 0 for none. Where the turn cannot be
-// taken back, refusal says why.
+// taken back, refusal says why. It is "" for the press of a button by a user who may not: the adapter tells them.
 func Ask(tx *store.Tx, q Request, now int64) (u *rows.Undo, run int64, refusal string, err error) {
 	a := asked{Request: q, tx: tx}
 	if err := a.find(); err != nil {
@@ -40,6 +40,11 @@ func Ask(tx *store.Tx, q Request, now int64) (u *rows.Undo, run int64, refusal s
 	}
 	if err := tx.Within(a.Folder); err != nil {
 		return nil, 0, "", err
+	}
+	if a.Turn != 0 && a.ChatJID != "" {
+		if theirs, err := a.notTheirs(context.Background(), a.Turn); err != nil || theirs != "" {
+			return nil, 0, "", err
+		}
 	}
 	turn, refusal, err := a.turn()
 	if err != nil || refusal != "" {
@@ -104,7 +109,7 @@ func (a *asked) turn() (id int64, refusal string, err error) {
 		refusal = a.refusal(last, undone)
 	}
 	if refusal == "" {
-		refusal, err = a.notTheirs(ctx, t)
+		refusal, err = a.notTheirs(ctx, t.ID)
 	}
 	if err != nil || refusal != "" {
 		return 0, refusal, err
@@ -161,11 +166,11 @@ func (a *asked) refusal(last *msg.Turn, undone []*msg.Turn) string {
 }
 
 // notTheirs says who may take a turn back if the asker may not.
-func (a *asked) notTheirs(ctx context.Context, t *msg.Turn) (refusal string, err error) {
+func (a *asked) notTheirs(ctx context.Context, turn int64) (refusal string, err error) {
 	if a.Operator {
 		return "", nil
 	}
-	asking, err := rows.TurnQuestions(ctx, a.tx.Reader, t.ID)
+	asking, err := rows.TurnQuestions(ctx, a.tx.Reader, turn)
 	if err != nil {
 		return "", err
 	}
@@ -178,19 +183,19 @@ func (a *asked) notTheirs(ctx context.Context, t *msg.Turn) (refusal string, err
 			name = msg.EscapeLine(m.SenderName)
 		}
 	}
-	if operates, err := a.operatesGroup(ctx, t); err != nil || operates {
+	if operates, err := a.operatesGroup(ctx); err != nil || operates {
 		return "", err
 	}
 	return fmt.Sprintf("Only %s, who asked for it, or an operator can do that.", name), nil
 }
 
 // operatesGroup reports whether the asker operates the turn's group, which need not be that of the chat.
-func (a *asked) operatesGroup(ctx context.Context, t *msg.Turn) (bool, error) {
+func (a *asked) operatesGroup(ctx context.Context) (bool, error) {
 	g, err := a.tx.Group(ctx, a.Folder)
 	if err != nil || g == nil {
 		return false, err
 	}
 	members, _ := groupconfig.ReadMembers(g.Config) // an invalid one gives the least
-	own, err := factrows.MembersFor(ctx, a.tx.Reader, &members, t.ChatJID, a.By)
+	own, err := factrows.MembersFor(ctx, a.tx.Reader, &members, a.ChatJID, a.By)
 	return err == nil && own.Operates(a.By), err
 }

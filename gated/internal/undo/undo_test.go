@@ -146,6 +146,22 @@ func TestFinish_Answer_SaysWhatStays(t *testing.T) {
 	}
 }
 
+// The press of a button is answered by the adapter, to its user alone.
+func TestAsk_OfAnotherUser_IsRefused(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := answered(t, s, "telegram:5")
+	for press, want := range map[int64]string{0: "Only ", turn.ID: ""} {
+		storetest.Write(t, s, func(tx *store.Tx) error {
+			u, _, refusal, err := undo.Ask(tx, undo.Request{Turn: press, Folder: turn.Folder, Topic: turn.Topic, ChatJID: turn.ChatJID, By: "x"}, 1001)
+			if u != nil || !strings.HasPrefix(refusal, want) || (refusal == "") != (want == "") {
+				t.Errorf("turn %d: %+v, %q", press, u, refusal)
+			}
+			return err
+		})
+	}
+}
+
 func TestFinish_NothingRestored_NothingIsChanged(t *testing.T) {
 	t.Parallel()
 	for _, out := range []undo.Outside{{Problem: "the disk is full"}, {Files: undo.Files{Refused: true, Changed: []string{"a"}}}} {
