@@ -322,6 +322,9 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 		if err != nil || end.state != msg.OutFailed {
 			return err
 		}
+		if err := rows.EditUndeleted(tx, d.row, d.nowMS()); err != nil {
+			return err
+		}
 		return rows.ReportUndelivered(tx, d.row, end.problem, d.nowMS())
 	})
 	if err != nil {

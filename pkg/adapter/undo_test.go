@@ -252,6 +252,48 @@ func TestUndoButton_AccountWaits_IsRemovedLater(t *testing.T) {
 	})
 }
 
+// The platform refuses to delete a message of a turn that was taken back.
+func TestDeliver_DeletionOfAnUndoFails_TextIsReplaced(t *testing.T) {
+	for name, tt := range map[string]struct {
+		set  string // of the turn
+		kind msg.Kind
+		want string
+	}{
+		"text":             {`undone_at = 1`, msg.KindMessage, "edit " + msg.TakenBack},
+		"file":             {`undone_at = 1`, msg.KindFile, ""},
+		"done again since": {`undone_at = NULL`, msg.KindMessage, ""},
+	} {
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			r.undoer()
+			r.start()
+			a := r.answered("", "one")
+			answer, err := r.store.MessageByPlatformID(t.Context(), room, idOf("one [Undo 1]"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.exec(`UPDATE turns SET ` + tt.set)
+			r.exec(`UPDATE messages SET kind = '` + string(tt.kind) + `' WHERE id = ` + fmt.Sprint(answer.ID))
+			r.platform.script("deletion", fails(&Failure{Class: msg.Permanent, Err: errCause}))
+			r.write(func(tx *store.Tx) error {
+				_, _, err := tx.PutMessage(&msg.Message{ChatJID: room, Direction: msg.Out, Kind: msg.KindDelete, Content: "deletion", OutState: msg.OutQueued, DerivedFrom: answer.ID, Source: msg.SourceNotice})
+				return err
+			})
+			pass(time.Minute)
+			changes, err := r.store.DerivedFrom(t.Context(), answer.ID)
+			if err != nil || len(changes) == 0 || changes[0].OutState != msg.OutFailed {
+				t.Fatal(changes, err)
+			}
+			got := ""
+			for _, c := range changes[1:] {
+				got += string(c.Kind) + " " + c.Content
+			}
+			if got != tt.want {
+				t.Errorf("turn %d: %q, want %q", a.turn.ID, got, tt.want)
+			}
+		})
+	}
+}
+
 // undoPress is a press of the button that takes a turn back, as a platform reports it.
 func undoPress(id string, turn int64) Inbound {
 	return Inbound{Messages: []*msg.Message{{

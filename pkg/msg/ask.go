@@ -304,6 +304,9 @@ const (
 // UndoTime is how long after the end of its turn an answer has the button that takes the turn back.
 const UndoTime = 10 * time.Minute
 
+// TakenBack takes the place of a message of a turn that is taken back where it cannot be deleted, in markdown.
+const TakenBack = "*taken back*"
+
 // ButtonData is the data of an option's button, at most 64 bytes. Users may forge it, so it is
 // checked against the rows.
 func ButtonData(ask int64, option int) string {

@@ -34,7 +34,7 @@ type Outside struct {
 func (o *Outside) Restored() bool { return !o.Failed && o.Problem == "" && !o.Files.Refused }
 
 // TakenBack takes the place of messages that cannot be deleted.
-const TakenBack = "*taken back*"
+const TakenBack = msg.TakenBack
 
 // telegramDeletes is for how long bots may delete their messages on Telegram, in ms, with an hour to spare.
 const telegramDeletes = 47 * int64(time.Hour/time.Millisecond)
@@ -177,7 +177,7 @@ func (f *finishing) remove(m *msg.Message) error {
 func (f *finishing) put(m *msg.Message, kind msg.Kind, content string) error {
 	change := &msg.Message{
 		ChatJID: m.ChatJID, ThreadID: m.ThreadID, Topic: m.Topic, Direction: msg.Out, Kind: kind, IsBot: true,
-		Sender: m.Sender, SenderName: m.SenderName, Content: content, TargetID: m.PlatformID, DerivedFrom: m.ID,
+		Sender: m.Sender, SenderName: m.SenderName, Content: content, DerivedFrom: m.ID, // in all its parts
 		Source: msg.SourceNotice, Timestamp: f.now, ReceivedAt: f.now, OutState: msg.OutStateOf(m.ChatJID),
 	}
 	if kind == msg.KindReaction { // it is about another message

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -23,4 +24,24 @@ func RecentAnswers(ctx context.Context, r store.Reader, platform string, after, 
 		ON m.turn_id IS NOT NULL AND m.turn_id = t.id WHERE t.id > (SELECT max(id) FROM turns) - 2000
 		AND m.platform = ?1||'' AND m.out_state = 'sent' AND `+factrows.HasUndo+`?2 AND t.ended_at <= ?3 ORDER BY m.id`,
 		platform, after, until)
+}
+
+// EditUndeleted queues the edit of a message of a turn that was taken back, if a row that failed was to delete it.
+func EditUndeleted(tx *store.Tx, row *msg.Message, now int64) error {
+	if row.Kind != msg.KindDelete || row.Source != msg.SourceNotice {
+		return nil
+	}
+	of, err := tx.Message(store.Uncancelled(), row.DerivedFrom)
+	if err != nil || of == nil || of.Kind != msg.KindMessage {
+		return err
+	}
+	undone, err := factrows.TakenBack(store.Uncancelled(), tx.Reader, []*msg.Message{of})
+	if err != nil || !undone[of.ID] {
+		return err
+	}
+	edit := *row
+	edit.ID, edit.Kind, edit.Content, edit.Timestamp, edit.ReceivedAt = 0, msg.KindEdit, msg.TakenBack, now, now
+	edit.OutState = msg.OutQueued
+	_, _, err = tx.PutMessage(&edit)
+	return err
 }
