@@ -1,7 +1,6 @@
 package snapshots
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -50,8 +49,13 @@ func (e entry) untouched(as entry) bool {
 
 // same reports whether restoring one entry over the other would change nothing.
 func (e entry) same(as entry) bool {
-	return e.kind == as.kind && e.mode == as.mode && (e.kind == absent || e.kind == folder || e.untouched(as) ||
-		e.content != "" && e.content == as.content)
+	switch {
+	case e.kind != as.kind || e.mode != as.mode:
+		return false
+	case e.content != "" && as.content != "":
+		return e.content == as.content
+	}
+	return e.kind == absent || e.kind == folder || e.untouched(as)
 }
 
 // statAt returns the entry of a name in an open folder, without its content, and the file system that it is on. That is
@@ -94,12 +98,16 @@ type item struct {
 	entry
 }
 
-func find(items []item, path string) entry {
-	at, ok := slices.BinarySearchFunc(items, path, func(i item, path string) int { return comparePaths(i.path, path) })
-	if !ok {
-		return entry{}
+func byPath(items []item) map[string]entry {
+	entries := make(map[string]entry, len(items))
+	for _, i := range items {
+		entries[i.path] = i.entry
 	}
-	return items[at].entry
+	return entries
+}
+
+func sortByPath(items []item) {
+	slices.SortFunc(items, func(a, b item) int { return comparePaths(a.path, b.path) })
 }
 
 // change is the change of a path: what a turn did, or what a restore does.
@@ -111,40 +119,8 @@ type change struct {
 
 // comparePaths orders paths as a walk meets them: a folder before its content, and that before the next name.
 func comparePaths(a, b string) int {
-	for i := range min(len(a), len(b)) {
-		switch {
-		case a[i] == b[i]:
-		case a[i] == '/':
-			return -1
-		case b[i] == '/':
-			return 1
-		default:
-			return cmp.Compare(a[i], b[i])
-		}
-	}
-	return cmp.Compare(len(a), len(b))
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }
-
-// pair visits the values of two sorted lists by path, with nil for a list that does not have the path.
-func pair[T any](as, bs []T, path func(*T) string, visit func(a, b *T)) {
-	for len(as) > 0 || len(bs) > 0 {
-		var a, b *T
-		order := cmp.Compare(len(bs), 0) - cmp.Compare(len(as), 0)
-		if order == 0 && path(&as[0]) != path(&bs[0]) {
-			order = comparePaths(path(&as[0]), path(&bs[0]))
-		}
-		if order <= 0 {
-			a, as = &as[0], as[1:]
-		}
-		if order >= 0 {
-			b, bs = &bs[0], bs[1:]
-		}
-		visit(a, b)
-	}
-}
-
-func pathOfItem(i *item) string     { return i.path }
-func pathOfChange(c *change) string { return c.path }
 
 // below reports whether a path is inside a folder.
 func below(path, folder string) bool {

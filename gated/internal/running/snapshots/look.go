@@ -105,22 +105,27 @@ func (w *walk) enter(dir *os.File, name string, depth int) error {
 // takeOver completes the items of a walk with what was known of them. It returns all items, those of closed folders
 // included, and the indices of those whose content must be looked at.
 func (w *walk) takeOver(old []item) (now []item, changed []int) {
-	now = make([]item, 0, len(w.items))
-	pair(old, w.items, pathOfItem, func(was, is *item) {
-		if is == nil {
-			if slices.ContainsFunc(w.closed, func(folder string) bool { return below(was.path, folder) }) {
-				now = append(now, *was)
-			}
-			return
+	now = w.items
+	for _, was := range old {
+		if slices.ContainsFunc(w.closed, func(folder string) bool { return below(was.path, folder) }) {
+			now = append(now, was)
 		}
-		if is.kind != folder && was != nil && is.untouched(was.entry) {
-			is.content, is.why = was.content, was.why
+	}
+	if len(w.closed) > 0 {
+		sortByPath(now)
+	}
+	for n := range now {
+		is := &now[n]
+		for len(old) > 0 && old[0].path != is.path && comparePaths(old[0].path, is.path) < 0 {
+			old = old[1:]
+		}
+		if len(old) > 0 && old[0].path == is.path && is.kind != folder && is.untouched(old[0].entry) {
+			is.entry = old[0].entry
 		}
 		if is.kind != folder && (is.content == "" || is.why != "") {
-			changed = append(changed, len(now))
+			changed = append(changed, n)
 		}
-		now = append(now, *is)
-	})
+	}
 	return now, changed
 }
 
@@ -153,7 +158,7 @@ func (g *group) tryLook(deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	g.removeStaging(w.staged)
+	g.removeStaging(w.staged...)
 	now, changed := w.takeOver(old)
 	if len(changed) > 0 {
 		k := &keeper{group: g, old: old, now: now, deadline: deadline, racy: start.Add(-raceDelay).UnixNano()}
@@ -196,18 +201,16 @@ func (g *group) dropIndex() error {
 }
 
 func differences(old, now []item) (all []change) {
-	pair(old, now, pathOfItem, func(was, is *item) {
-		c := change{}
-		if was != nil {
-			c.path, c.before = was.path, was.entry
-		}
-		if is != nil {
-			c.path, c.after = is.path, is.entry
-		}
-		if !c.before.same(c.after) {
+	was := byPath(old)
+	for _, i := range now {
+		if c := (change{path: i.path, before: was[i.path], after: i.entry}); !c.before.same(c.after) {
 			all = append(all, c)
 		}
-	})
+		delete(was, i.path)
+	}
+	for path, e := range was {
+		all = append(all, change{path: path, before: e})
+	}
 	return all
 }
 
@@ -235,18 +238,19 @@ func (g *group) attribute(changes []change) error {
 
 // merge adds later changes to a record. A change that ends where it began is none.
 func merge(record, later []change) (merged []change) {
-	pair(record, later, pathOfChange, func(first, last *change) {
-		switch {
-		case first == nil:
-			merged = append(merged, *last)
-		case last == nil:
-			merged = append(merged, *first)
-		default:
-			if c := first.then(*last); c.why != "" || !c.before.same(c.after) {
-				merged = append(merged, c)
-			}
+	all := make(map[string]change, len(record)+len(later))
+	for _, c := range slices.Concat(record, later) {
+		if first, ok := all[c.path]; ok {
+			c = first.then(c)
 		}
-	})
+		all[c.path] = c
+	}
+	for _, c := range all {
+		if c.why != "" || !c.before.same(c.after) {
+			merged = append(merged, c)
+		}
+	}
+	slices.SortFunc(merged, func(a, b change) int { return comparePaths(a.path, b.path) })
 	return merged
 }
 
@@ -257,7 +261,7 @@ func (c change) then(later change) change {
 		return c
 	case later.why != "":
 		return later
-	case later.before.same(c.after) || later.before.same(c.before) || later.after.same(c.after):
+	case later.before.same(c.after) || later.before.same(c.before):
 		return change{path: c.path, before: c.before, after: later.after}
 	}
 	return change{path: c.path, why: gap}

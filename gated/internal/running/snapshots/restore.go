@@ -10,10 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/failpoint"
 )
 
@@ -106,17 +107,14 @@ func (g *group) saveJournal(j *journal) error { return save(g.own, journalName(j
 
 // journals returns the restores with a journal, the oldest first.
 func (g *group) journals() (ops []int64, err error) {
-	err = withFolder(g.own, ".", func(dir *os.File) error {
-		names, err := dir.Readdirnames(-1)
-		for _, name := range names {
-			if digits, is := strings.CutPrefix(name, journalPrefix); is {
-				if op, err := strconv.ParseInt(digits, 10, 64); err == nil {
-					ops = append(ops, op)
-				}
+	entries, err := fs.ReadDir(g.own.FS(), ".")
+	for _, e := range entries {
+		if digits, is := strings.CutPrefix(e.Name(), journalPrefix); is {
+			if op, err := strconv.ParseInt(digits, 10, 64); err == nil {
+				ops = append(ops, op)
 			}
 		}
-		return err
-	})
+	}
 	slices.Sort(ops)
 	return ops, err
 }
@@ -150,12 +148,11 @@ func (g *group) restore(r Request, j *journal) error {
 	if err != nil {
 		return err
 	}
-	now, compared := g.index, g.known
 	switch t := g.state.find(r.Turn); {
 	case t == nil:
 		j.report = Report{Unknown: true}
 		return nil
-	case !compared:
+	case !g.known:
 		j.report = Report{NotCovered: []Uncovered{{".", tooMany}}}
 		return nil
 	case t.blind != "":
@@ -163,7 +160,7 @@ func (g *group) restore(r Request, j *journal) error {
 		return nil
 	}
 	for err = errDamaged; errors.Is(err, errDamaged); { // each time there is one object less
-		g.plan(r, record, now, j)
+		g.plan(r, record, j)
 		if j.report.Refused = len(j.report.Changed) > 0 && !r.Rest; j.report.Refused || len(j.steps) == 0 {
 			return nil
 		}
@@ -172,7 +169,8 @@ func (g *group) restore(r Request, j *journal) error {
 			err = g.saveJournal(j)
 		}
 		if err != nil {
-			err = errors.Join(err, ignoreMissing(g.own.Remove(journalName(j.op))), g.dir.RemoveAll(stagingName(j.op)))
+			err = errors.Join(err, ignoreMissing(g.own.Remove(journalName(j.op))))
+			g.removeStaging(stagingName(j.op))
 		}
 	}
 	if err != nil {
@@ -193,79 +191,88 @@ func advise(err error) error {
 }
 
 // plan sets the steps that restore a record, and what the report says about the other changes.
-func (g *group) plan(r Request, record []change, now []item, j *journal) {
+func (g *group) plan(r Request, record []change, j *journal) {
 	*j = journal{op: j.op}
+	then := byPath(g.index) // what is there once the steps are made
 	for _, c := range record {
 		if r.To == After {
 			c.before, c.after = c.after, c.before
 		}
-		is, to := find(now, c.path), c.before
+		is, to, parent := then[c.path], c.before, path.Dir(c.path)
 		why := cmp.Or(c.why, c.after.why, to.why)
 		if why == "" && to.kind == file && !g.has(to.content, to.size) {
 			why = damaged
 		}
-		switch named := !agentState(c.path); {
-		case why == "" && is.same(to):
-		case why == "" && is.same(c.after) && (to.kind == absent || j.hasFolder(now, c.path)):
-			j.steps = append(j.steps, change{path: c.path, before: is, after: to})
-		case why == "" && named:
-			j.report.Changed = append(j.report.Changed, c.path)
-		case named:
-			j.report.NotCovered = append(j.report.NotCovered, Uncovered{c.path, why})
-		}
-	}
-}
-
-// hasFolder reports whether the folder of a path is one once the steps are made.
-func (j *journal) hasFolder(now []item, name string) bool {
-	parent := path.Dir(name)
-	if s := j.step(parent); s != nil {
-		return s.after.kind == folder
-	}
-	return parent == "." || find(now, parent).kind == folder
-}
-
-func (j *journal) step(path string) *change {
-	at, ok := slices.BinarySearchFunc(j.steps, path, func(s change, path string) int {
-		return comparePaths(s.path, path)
-	})
-	if !ok {
-		return nil
-	}
-	return &j.steps[at]
-}
-
-func stagingName(op int64) string { return stagingPrefix + strconv.FormatInt(op, 10) }
-
-// removeStaging removes what was written for restores that were not begun.
-func (g *group) removeStaging(names []string) {
-	for _, name := range names {
-		if _, err := strconv.ParseInt(name[len(stagingPrefix):], 10, 64); err != nil {
+		if why == "" && is.same(to) {
 			continue
 		}
-		if err := g.dir.RemoveAll(name); err != nil {
-			g.Log.Warn("cannot remove the files of an interrupted undo", "folder", g.name, "file", name, "err", err)
+		if why == "" && is.same(c.after) && (to.kind == absent || parent == "." || then[parent].kind == folder) {
+			if is = g.read(c.path); is.same(c.after) { // a write to mapped memory may change no time
+				j.steps = append(j.steps, change{path: c.path, before: is, after: to})
+				then[c.path] = to
+				continue
+			}
+		}
+		j.report.leave(c.path, why)
+	}
+	for n, s := range slices.Backward(j.steps) {
+		if s.before.kind != folder || s.after.kind == folder || !g.holdsMore(s.path, then) {
+			continue
+		}
+		delete(then, s.path) // it stays
+		if s.after.kind != absent {
+			j.steps = slices.Delete(j.steps, n, n+1)
+			j.report.leave(s.path, "")
 		}
 	}
+	slices.SortFunc(j.report.Changed, comparePaths)
+}
+
+// leave says that a path is left as it is: why it is not covered, or "" if it has changed since.
+func (r *Report) leave(path, why string) {
+	switch {
+	case agentState(path):
+	case why == "":
+		r.Changed = append(r.Changed, path)
+	default:
+		r.NotCovered = append(r.NotCovered, Uncovered{path, why})
+	}
+}
+
+// holdsMore reports whether something stays in a folder, such as a pipe, which walks leave out.
+func (g *group) holdsMore(folder string, then map[string]entry) bool {
+	err := g.inFolder(folder, func(f *os.File) error {
+		names, err := f.Readdirnames(-1)
+		for _, name := range names {
+			if e, known := then[folder+"/"+name]; !known || e.kind != absent {
+				return errConflict
+			}
+		}
+		return err
+	})
+	return err != nil
 }
 
 // prepare checks that the steps are allowed, and writes what they need.
 func (g *group) prepare(j *journal) error {
-	err := g.dir.RemoveAll(stagingName(j.op))
-	if err != nil {
-		return err
-	}
+	g.removeStaging(stagingName(j.op))
 	staging, err := g.openStaging(j)
 	if err != nil {
 		return err
 	}
 	defer staging.Close()
+	steps := map[string]bool{}
 	first := map[entry]string{} // of hard links to each other
 	for n, s := range j.steps {
-		err, name := g.mayChange(j, path.Dir(s.path)), strconv.Itoa(n)
+		parent, name := path.Dir(s.path), strconv.Itoa(n)
+		if !steps[parent] { // steps make their folders writable
+			err = g.inFolder(parent, func(f *os.File) error {
+				return unix.Faccessat(int(f.Fd()), ".", unix.W_OK|unix.X_OK, 0)
+			})
+		}
 		other, linked := first[s.after]
 		switch {
-		case err != nil, s.after.kind != file && s.after.kind != link:
+		case err != nil, s.after.kind == absent, s.before.kind == folder && s.after.kind == folder:
 		case linked:
 			err = staging.Link(other, name)
 		default:
@@ -274,6 +281,7 @@ func (g *group) prepare(j *journal) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.path, err)
 		}
+		steps[s.path] = true
 		if s.after.kind == file && s.after.links > 1 {
 			first[s.after] = name
 		}
@@ -281,74 +289,93 @@ func (g *group) prepare(j *journal) error {
 	return syncDisk(g.dir)
 }
 
-// mayChange returns an error if gated cannot change a folder, unless the steps make it writable.
-func (g *group) mayChange(j *journal, parent string) error {
-	if j.step(parent) != nil {
-		return nil
+const stagingPart = "part"
+
+func stagingName(op int64) string { return stagingPrefix + strconv.FormatInt(op, 10) }
+
+var errForeign = errors.New("made by others")
+
+// ownStaging opens a folder where a restore has written, and returns the names in it. Whatever else has its name is an
+// error.
+func (g *group) ownStaging(name string) (staging *os.Root, names []string, err error) {
+	if staging, err = dataowner.OpenFolder(g.dir, name); err != nil {
+		return nil, nil, err
 	}
-	return withFolder(g.dir, parent, func(f *os.File) error {
-		return unix.Faccessat(int(f.Fd()), ".", unix.W_OK|unix.X_OK, 0)
+	err = withFolder(staging, ".", func(f *os.File) error {
+		e, _, err := statAt(int(f.Fd()), "")
+		if err == nil {
+			names, err = f.Readdirnames(-1)
+		}
+		other := func(n string) bool { return strings.Trim(n, "0123456789") != "" && n != stagingPart }
+		if slices.ContainsFunc(append(names, name[len(stagingPrefix):]), other) || int(e.uid) != os.Geteuid() {
+			err = cmp.Or(err, errForeign)
+		}
+		return err
 	})
+	if err != nil {
+		_ = staging.Close()
+	}
+	return staging, names, err
 }
 
-// openStaging opens the folder for what a restore writes. It is not one that an agent has made, and could change.
-func (g *group) openStaging(j *journal) (*os.Root, error) {
-	for range 2 {
-		staging, err := makeIn(g.dir, stagingName(j.op))
-		if err != nil {
+// openStaging opens the folder where a restore writes. What others have made there is moved aside.
+func (g *group) openStaging(j *journal) (staging *os.Root, err error) {
+	name := stagingName(j.op)
+	for range 3 {
+		if err = g.dir.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
-		info, err := staging.Stat(".")
-		if err == nil && int(info.Sys().(*syscall.Stat_t).Uid) == os.Geteuid() {
+		if staging, _, err = g.ownStaging(name); err == nil {
 			return staging, nil
 		}
-		if err = errors.Join(err, staging.Close(), g.dir.RemoveAll(stagingName(j.op))); err != nil {
-			return nil, err
-		}
+		err = errors.Join(err, g.dir.Rename(name, fmt.Sprint(name, "-", time.Now().UnixNano())))
 	}
-	return nil, fmt.Errorf("an agent makes %s", stagingName(j.op))
+	return nil, err
 }
 
-// stage writes a file or link.
-func (g *group) stage(staging *os.Root, name string, e entry) error {
-	const part = "part"
-	err := ignoreMissing(staging.Remove(part))
-	if err == nil && e.kind == link {
-		err = staging.Symlink(e.content, part)
-	} else if err == nil {
-		err = g.copyOut(staging, part, e)
-	}
-	if err != nil {
-		return err
-	}
-	return withFolder(staging, ".", func(dir *os.File) error {
-		if err := dress(dir, part, e); err != nil {
-			return err
+// removeStaging removes folders where restores have written. Whatever else has such a name stays.
+func (g *group) removeStaging(names ...string) {
+	for _, name := range names {
+		staging, written, err := g.ownStaging(name)
+		if err != nil {
+			continue
 		}
-		return staging.Rename(part, name)
-	})
+		for _, n := range written {
+			err = errors.Join(err, staging.Remove(n))
+		}
+		if err = errors.Join(err, staging.Close(), g.dir.Remove(name)); err != nil {
+			g.Log.Warn("cannot remove the files of an undo", "folder", g.name, "file", name, "err", err)
+		}
+	}
+}
+
+// stage makes what is later moved to a path, with its owner. A folder gets its mode once it is full.
+func (g *group) stage(staging *os.Root, name string, e entry) error {
+	err := ignoreMissing(staging.Remove(stagingPart))
+	switch {
+	case err != nil:
+		return err
+	case e.kind == folder:
+		err = staging.Mkdir(stagingPart, 0o700)
+	case e.kind == link:
+		err = staging.Symlink(e.content, stagingPart)
+	default:
+		err = g.copyOut(staging, stagingPart, e)
+	}
+	if err == nil && os.Geteuid() == 0 {
+		err = staging.Lchown(stagingPart, int(e.uid), int(e.gid))
+	}
+	if err == nil {
+		err = staging.Rename(stagingPart, name)
+	}
+	return err
 }
 
 func syncDisk(root *os.Root) error {
 	return withFolder(root, ".", func(f *os.File) error { return unix.Syncfs(int(f.Fd())) })
 }
 
-// dress gives what this process has made in a folder the owner, the mode and the time of an entry.
-func dress(dir *os.File, name string, e entry) (err error) {
-	if os.Geteuid() == 0 {
-		err = unix.Fchownat(int(dir.Fd()), name, int(e.uid), int(e.gid), unix.AT_SYMLINK_NOFOLLOW)
-	}
-	if err == nil && e.kind != link {
-		err = unix.Fchmodat(int(dir.Fd()), name, uint32(e.mode), 0)
-	}
-	if err == nil {
-		times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(e.mtime)}
-		err = unix.UtimesNanoAt(int(dir.Fd()), name, times, unix.AT_SYMLINK_NOFOLLOW)
-	}
-	return err
-}
-
-// copyOut copies an object to a new file. A damaged object is deleted.
+// copyOut copies an object to a new file with the mode and time of an entry. A damaged object is deleted.
 func (g *group) copyOut(staging *os.Root, name string, e entry) error {
 	from, err := g.own.Open(objectName(e.content))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -362,10 +389,17 @@ func (g *group) copyOut(staging *os.Root, name string, e entry) error {
 	if err != nil {
 		return err
 	}
+	defer to.Close()
 	content, err := copyFile(to, from, e.size)
-	if err = errors.Join(err, to.Close()); errors.Is(err, errChanged) || err == nil && content != e.content {
+	if errors.Is(err, errChanged) || err == nil && content != e.content {
 		g.Log.Warn("a file that /undo kept is damaged", "folder", g.name, "object", objectName(e.content))
 		return errors.Join(errDamaged, g.own.Remove(objectName(e.content)))
+	}
+	if err == nil { // by the open file: the agent may have put a link in its place, if it runs as gated's user
+		err = to.Chmod(fs.FileMode(e.mode))
+	}
+	if err == nil {
+		err = staging.Chtimes(name, time.Time{}, time.Unix(0, e.mtime))
 	}
 	return err
 }

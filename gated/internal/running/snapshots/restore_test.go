@@ -262,6 +262,143 @@ func TestRestore_MoreInAFolderOfTheTurn_Stays(t *testing.T) {
 	}
 }
 
+// A folder cannot make way for the file that was there before if more is in it.
+func TestRestore_MoreInAFolderInPlaceOfAFile_IsRefused(t *testing.T) {
+	for _, name := range []string{"of a user", "left out by walks", "in a folder below"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.write("x", "file")
+			f.write("y", "1")
+			f.turn(1, func() {
+				f.must(os.Remove(f.path("x")))
+				f.write("x/d/a", "2")
+				f.write("y", "2")
+				if name == "left out by walks" {
+					f.must(unix.Mkfifo(f.path("x/pipe"), 0o600))
+				}
+			})
+			switch name {
+			case "of a user":
+				f.write("x/b", "mine")
+			case "in a folder below":
+				f.write("x/d/b", "mine")
+			}
+			before := f.tree()
+			if r := f.restore(1, Before, false); !r.Refused || !slices.Equal(r.Changed, []string{"x"}) {
+				t.Errorf("%+v", r)
+			}
+			f.wantTree("refused", before)
+			if r := f.restore(1, Before, true); !slices.Equal(r.Changed, []string{"x"}) || f.read("y") != "1" {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// A write to mapped memory changes no time while its page is not on the disk.
+func TestRestore_WrittenInMappedMemory_IsRefused(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "0000")
+	var memory []byte
+	f.turn(1, func() {
+		file, err := os.OpenFile(f.path("a"), os.O_RDWR, 0)
+		f.must(err)
+		defer file.Close()
+		memory, err = unix.Mmap(int(file.Fd()), 0, 4, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		f.must(err)
+		copy(memory, "1111")
+	})
+	for racy := true; racy; { // until a look trusts its time
+		f.turn(2, func() {})
+		f.must(f.store.with(testFolder, func(g *group) error {
+			racy = byPath(g.index)["a"].ctime == 0
+			return nil
+		}))
+	}
+	copy(memory, "mine")
+	if r := f.restore(1, Before, false); !r.Refused {
+		t.Errorf("%+v, a is %s", r, f.read("a"))
+	}
+	f.must(unix.Munmap(memory))
+}
+
+// An agent with gated's own user can put a link in place of a file that is being staged.
+func TestRestore_LinkWhileItIsStaged_IsNotFollowed(t *testing.T) {
+	f := newFixture(t)
+	f.store.Quota = 100 << 20
+	outside := filepath.Join(t.TempDir(), "outside")
+	f.must(os.WriteFile(outside, nil, 0o600))
+	f.write("a", strings.Repeat("x", 5<<20))
+	f.must(os.Chmod(f.path("a"), 0o777))
+	f.turn(1, func() { f.write("a", "2") })
+	stop, done := make(chan bool), make(chan bool)
+	go func() {
+		defer close(done)
+		for part := f.path(stagingName(1) + "/" + stagingPart); ; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if info, err := os.Lstat(part); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+				os.Symlink(outside, f.path("link"))
+				os.Rename(f.path("link"), part)
+			}
+		}
+	}()
+	_, _ = f.store.Restore(Request{testFolder, 1, 1, Before, false})
+	close(stop)
+	<-done
+	if info, err := os.Stat(outside); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// Root changes nothing in an operator's folder that an agent, another user, has put in the place of its own.
+func TestRestore_FolderOfRootInAnAgents_IsLeft(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root has other users")
+	}
+	for name, turn := range map[string]func(f *fixture){
+		"removed": func(f *fixture) { f.must(os.RemoveAll(f.path("d"))) },
+		"changed": func(f *fixture) { f.write("d/a", "2"); f.write("d/b", "2"); f.must(os.Chmod(f.path("d"), 0o700)) },
+		"made":    func(f *fixture) { f.write("d/c", "2") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			for _, file := range []string{"a", "b", "c"} {
+				f.write("private/"+file, "2")
+			}
+			f.must(os.Chmod(f.path("private"), 0o700))
+			f.write("d/a", "1")
+			f.write("d/b", "1")
+			f.must(os.Chmod(f.path("d"), 0o777))
+			before := f.tree()
+			f.must(os.Chown(f.dir, 1234, 1234))
+			f.must(os.Chown(f.path("d"), 1234, 1234))
+			f.turn(1, func() { turn(f) })
+			swapped := false
+			f.store.reached = func(p failpoint.Point) {
+				if _, err := os.Lstat(f.path("d")); err == nil && !swapped && p == failpoint.UndoMoving {
+					swapped = true
+					f.must(os.Rename(f.path("d"), f.path("was")))
+					f.must(os.Rename(f.path("private"), f.path("d")))
+				}
+			}
+			r := f.restore(1, Before, false)
+			if !swapped || len(r.Changed) == 0 {
+				t.Errorf("%+v", r)
+			}
+			after := f.tree()
+			for _, path := range []string{"", "/a", "/b", "/c"} {
+				if is, want := after["d"+path], before["private"+path]; is != want {
+					t.Errorf("private%s is %q, want %q", path, is, want)
+				}
+			}
+		})
+	}
+}
+
 func TestRestore_FolderGoneSince_IsRefused(t *testing.T) {
 	f := newFixture(t)
 	f.write("d/a", "1")
@@ -316,6 +453,12 @@ func TestRestore_NotCovered_IsNamedAndLeft(t *testing.T) {
 			f.turn(1, func() { f.write("a", "1") })
 			f.write("a", "2")
 			f.turn(1, func() { f.write("a", "3") })
+		}, []Uncovered{{"a", gap}}},
+		"a user between attempts that do the same": {func(f *fixture) {
+			f.write("a", "0")
+			f.turn(1, func() { f.write("a", "1") })
+			f.write("a", "2")
+			f.turn(1, func() { f.write("a", "1") })
 		}, []Uncovered{{"a", gap}}},
 		"lost content": {func(f *fixture) {
 			f.write("a", "1")
@@ -672,6 +815,10 @@ func TestRestore_ChangedWhileItMoves_IsLeft(t *testing.T) {
 			f.must(os.Rename(f.path("d"), f.path("was")))
 			f.must(os.Symlink(outside, f.path("d")))
 		},
+		"folder becomes a link inside": func(f *fixture) {
+			f.must(os.Rename(f.path("d"), f.path("was")))
+			f.must(os.Symlink("was", f.path("d")))
+		},
 		"file becomes a link out": func(f *fixture) {
 			f.must(os.Remove(f.path("d/b")))
 			f.must(os.Symlink(filepath.Join(outside, "b"), f.path("d/b")))
@@ -717,6 +864,26 @@ func TestRestore_StagingOfAnAgent_IsNotUsed(t *testing.T) {
 	f.must(err)
 	if _, err := os.Stat(f.path(stagingName(7))); err == nil || report.Restored != 1 || f.read("a") != "1" {
 		t.Errorf("%+v, %s, %v", report, f.read("a"), err)
+	}
+}
+
+func TestStaging_OfOthers_Stays(t *testing.T) {
+	f := newFixture(t)
+	for _, name := range []string{"2026/report", "2027/1", "2027/report", "notes/1", "3/1/a"} {
+		f.write(stagingPrefix+name, "mine")
+	}
+	want := f.tree()
+	f.write(stagingName(4)+"/0", "of an interrupted restore")
+	f.write(stagingName(4)+"/"+stagingPart, "of an interrupted restore")
+	f.begin(1)
+	f.wantTree("after a look", want)
+	f.write("a", "1")
+	f.end(1)
+	f.op = 2025
+	r := f.restore(1, Before, false)
+	aside, err := filepath.Glob(f.path(stagingName(2026) + "-*/report"))
+	if len(aside) != 1 || err != nil || r.Restored != 1 {
+		t.Errorf("%+v, moved aside: %v, %v", r, aside, err)
 	}
 }
 

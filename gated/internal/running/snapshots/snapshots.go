@@ -219,7 +219,12 @@ func (g *group) enter() error {
 	if err != nil {
 		return err
 	}
-	if g.dir, err = os.OpenRoot(path); err != nil {
+	data := filepath.Dir(g.Root)
+	below, err := filepath.Rel(data, path)
+	if err != nil {
+		return err
+	}
+	if g.dir, err = dataowner.Open(data, below); err != nil {
 		return err
 	}
 	if as := g.stamp(false); as != (entry{}) && as == g.as {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"arizuko/pkg/dataowner"
 )
 
 // fixture is a store with one group.
@@ -132,6 +134,20 @@ func TestEndFormer_TurnThatIsNotOpen_Ends(t *testing.T) {
 	f.must(f.store.End(testFolder, 2))
 	if r := f.restore(2, Before, false); !slices.Equal(r.Paths, []string{"b"}) || len(r.NotCovered) != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// The data folder's owner may put a link in place of a group's folder, which root does not follow.
+func TestBegin_GroupFolderIsALinkOfAnotherUser_IsNotFollowed(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root has other users")
+	}
+	f := newFixture(t)
+	f.must(os.Rename(f.dir, f.dir+".was"))
+	f.must(os.Symlink(t.TempDir(), f.dir))
+	f.must(os.Chown(filepath.Dir(f.store.Root), 1234, 1234))
+	if err := f.store.Begin(testFolder, 1); !errors.Is(err, dataowner.ErrLink) {
+		t.Error(err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package snapshots
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -24,7 +24,6 @@ type mover struct {
 	*journal
 	staging *os.Root
 	not     map[int]error // why steps were not made
-	left    map[int]bool  // folders that stay because there is more in them
 }
 
 // finish makes the steps that are not made yet. It goes through all four times: folders become writable, what must go
@@ -34,7 +33,7 @@ func (g *group) finish(j *journal) error {
 	if err == nil {
 		defer staging.Close()
 	}
-	m := &mover{g, j, staging, map[int]error{}, map[int]bool{}}
+	m := &mover{g, j, staging, map[int]error{}}
 	for _, pass := range []func() error{
 		func() error { return m.each(false, m.unlock) },
 		func() error { return m.each(true, m.remove) },
@@ -50,9 +49,7 @@ func (g *group) finish(j *journal) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnfinished, err)
 	}
-	if err := g.dir.RemoveAll(stagingName(j.op)); err != nil {
-		g.Log.Warn("cannot remove the files of an undo", "folder", g.name, "op", j.op, "err", err)
-	}
+	g.removeStaging(stagingName(j.op))
 	return nil
 }
 
@@ -62,14 +59,11 @@ func (m *mover) each(backwards bool, do func(n int, s change) error) error {
 		if backwards {
 			n = len(m.steps) - 1 - n
 		}
-		if m.not[n] != nil {
-			continue
-		}
 		err := do(n, m.steps[n])
 		if isTrouble(err) {
 			return fmt.Errorf("%s: %w", m.steps[n].path, err)
 		}
-		if err != nil {
+		if err != nil && m.not[n] == nil {
 			m.not[n] = err
 		}
 	}
@@ -91,122 +85,139 @@ func (m *mover) unlock(_ int, s change) error {
 }
 
 // remove removes what is in the way. Files and links are replaced later, in one step.
-func (m *mover) remove(n int, s change) error {
-	now := m.lstat(s.path)
-	replaced := s.after.kind != absent && (s.before.kind == folder) == (s.after.kind == folder)
-	if replaced || now.kind == absent || m.isMade(s, now) {
+func (m *mover) remove(_ int, s change) error {
+	if s.after.kind != absent && !s.mixes() {
+		return nil
+	}
+	now := m.read(s.path)
+	if now.kind == absent || s.isMade(now) {
 		return nil
 	}
 	m.at(failpoint.UndoMoving)
-	switch {
-	case s.before.kind == folder && now.kind == folder:
-		err := m.unlink(s.path, unix.AT_REMOVEDIR)
-		m.left[n] = s.after.kind == absent && (errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST))
-		if m.left[n] {
-			return nil
-		}
-		return err
-	case s.before.kind != folder && m.is(s.path, now, s.before):
-		return m.unlink(s.path, 0)
+	flags, isFolder := 0, s.before.kind == folder
+	if isFolder {
+		flags = unix.AT_REMOVEDIR
 	}
-	return errConflict
-}
-
-// place makes a folder, or moves what is staged to its path.
-func (m *mover) place(n int, s change) error {
-	now := m.lstat(s.path)
-	if s.after.kind == absent || m.isMade(s, now) {
-		return nil
-	}
-	m.at(failpoint.UndoMoving)
-	if s.after.kind == folder {
-		return m.dir.Mkdir(s.path, 0o700)
-	}
-	if s.before.kind == folder {
-		s.before = entry{} // it is removed
-	}
-	if !m.is(s.path, now, s.before) {
+	if isFolder != (now.kind == folder) || !isFolder && !now.same(s.before) {
 		return errConflict
 	}
-	if _, err := m.staging.Lstat(strconv.Itoa(n)); err != nil { // an agent has moved the folder away
-		if err := m.stage(m.staging, strconv.Itoa(n), s.after); err != nil {
+	return m.inParent(s.path, func(dir int, base string) error { return unix.Unlinkat(dir, base, flags) })
+}
+
+// mixes reports whether a folder takes another thing's place, or the reverse.
+func (c change) mixes() bool { return (c.before.kind == folder) != (c.after.kind == folder) }
+
+func (c change) isMade(now entry) bool {
+	return now.same(c.after) || now.kind == folder && c.after.kind == folder
+}
+
+// place moves what is staged to its path.
+func (m *mover) place(n int, s change) error {
+	if s.after.kind == absent || m.not[n] != nil {
+		return nil
+	}
+	now := m.read(s.path)
+	if s.isMade(now) {
+		return nil
+	}
+	m.at(failpoint.UndoMoving)
+	if s.mixes() {
+		s.before = entry{} // it is removed
+	}
+	if !now.same(s.before) {
+		return errConflict
+	}
+	name := strconv.Itoa(n)
+	if _, err := m.staging.Lstat(name); err != nil { // an agent has moved it away
+		if err := m.stage(m.staging, name, s.after); err != nil {
 			return err
 		}
 	}
-	return m.dir.Rename(stagingName(m.op)+"/"+strconv.Itoa(n), s.path)
-}
-
-func (m *mover) isMade(s change, now entry) bool {
-	return m.is(s.path, now, s.after) || now.kind == folder && s.after.kind == folder
+	return withFolder(m.staging, ".", func(from *os.File) error {
+		return m.inParent(s.path, func(dir int, base string) error {
+			return unix.Renameat(int(from.Fd()), name, dir, base)
+		})
+	})
 }
 
 // dress gives folders their attributes, once no more is added to them.
 func (m *mover) dress(n int, s change) error {
 	as := s.after
-	if m.left[n] {
+	if m.not[n] != nil {
 		as = s.before
 	}
 	if as.kind != folder {
 		return nil
 	}
 	return m.inFolder(s.path, func(f *os.File) error {
-		if s.before.kind == folder {
-			return unix.Fchmod(int(f.Fd()), uint32(as.mode))
+		err := unix.Fchmod(int(f.Fd()), uint32(as.mode))
+		if err == nil && s.before.kind != folder {
+			times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(as.mtime)}
+			err = unix.UtimesNanoAt(int(f.Fd()), ".", times, 0)
 		}
-		return dress(f, ".", as)
+		return err
 	})
 }
 
-// inFolder opens a folder, which must not be a link.
+// inFolder opens a folder and calls do. No part of its path may be a link or a mount. If gated is root, all must belong
+// to the group's user: an agent may have put an operator's folder in the place of its own.
 func (g *group) inFolder(name string, do func(*os.File) error) error {
-	return g.inParent(name, func(dir int, base string) error {
-		fd, err := unix.Openat(dir, base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	f, err := g.dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	top, system, err := statAt(int(f.Fd()), "")
+	if err != nil {
+		return err
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		fd, err := unix.Openat(int(f.Fd()), part, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
-		f := os.NewFile(uintptr(fd), name)
-		return errors.Join(do(f), f.Close())
-	})
+		_ = f.Close()
+		f = os.NewFile(uintptr(fd), name)
+		in, on, err := statAt(fd, "")
+		if err != nil {
+			return err
+		}
+		if on != system || in.uid != top.uid && top.uid != 0 && os.Geteuid() == 0 {
+			return errConflict
+		}
+	}
+	return do(f)
 }
 
 func (g *group) inParent(name string, do func(dir int, base string) error) error {
-	return withFolder(g.dir, path.Dir(name), func(dir *os.File) error { return do(int(dir.Fd()), path.Base(name)) })
+	return g.inFolder(path.Dir(name), func(dir *os.File) error { return do(int(dir.Fd()), path.Base(name)) })
 }
 
-func (g *group) unlink(name string, flags int) error {
-	return g.inParent(name, func(dir int, base string) error { return unix.Unlinkat(dir, base, flags) })
-}
-
-// lstat returns the entry of a path, without its content. What cannot be looked at is something other.
-func (g *group) lstat(name string) (e entry) {
+// read returns the entry of a path, with its content. What cannot be read is something other.
+func (g *group) read(name string) (e entry) {
 	err := g.inParent(name, func(dir int, base string) (err error) {
-		e, _, err = statAt(dir, base)
+		if e, _, err = statAt(dir, base); err != nil {
+			return err
+		}
+		switch e.kind {
+		case link:
+			e.content, err = g.dir.Readlink(name)
+		case file:
+			var f *os.File
+			if f, err = g.openSeen(item{name, e}); err == nil {
+				defer f.Close()
+				e.content, err = hash(f, e.size)
+			}
+		}
 		return err
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+		return entry{}
+	case err != nil:
 		return entry{kind: other}
 	}
 	return e
-}
-
-// is reports whether a path, which is now as lstat says, is as an entry says.
-func (g *group) is(name string, now, as entry) bool {
-	switch {
-	case now.kind != as.kind || now.kind == other || now.mode != as.mode:
-		return false
-	case now.kind == link:
-		target, err := g.dir.Readlink(name)
-		return err == nil && target == as.content
-	case now.kind == file && !now.untouched(as):
-		f, err := g.openSeen(item{name, now})
-		if err != nil {
-			return false
-		}
-		defer f.Close()
-		content, err := hash(f, now.size)
-		return err == nil && content == as.content
-	}
-	return true
 }
 
 // conclude stores that the steps are made: first in the index, so that they are no change of a turn.
@@ -220,7 +231,7 @@ func (m *mover) conclude() error {
 	r := &m.report
 	for n, s := range m.steps {
 		switch why := m.not[n]; {
-		case agentState(s.path) || m.left[n]:
+		case agentState(s.path), s.after.kind == absent && errors.Is(why, unix.ENOTEMPTY): // there is more in the folder
 		case why != nil:
 			m.Log.Info("a file was not restored", "folder", m.name, "file", s.path, "err", why)
 			r.Changed = append(r.Changed, s.path)
@@ -236,19 +247,22 @@ func (m *mover) conclude() error {
 }
 
 // updated returns the items of an index with the steps that are made.
-func (m *mover) updated(old []item) (now []item) {
-	var made []item
+func (m *mover) updated(index []item) (items []item) {
+	now := byPath(index)
 	for n, s := range m.steps {
-		is := m.lstat(s.path)
-		if m.not[n] == nil && is.kind == s.after.kind && is.mode == s.after.mode && is.size == s.after.size {
-			is.content, is.ctime = s.after.content, 0
-			made = append(made, item{s.path, is})
+		is := m.read(s.path)
+		switch {
+		case m.not[n] != nil || !is.same(s.after):
+		case is.kind == absent:
+			delete(now, s.path)
+		default:
+			is.ctime = 0
+			now[s.path] = is
 		}
 	}
-	pair(old, made, pathOfItem, func(was, is *item) {
-		if is = cmp.Or(is, was); is.kind != absent {
-			now = append(now, *is)
-		}
-	})
-	return now
+	for path, e := range now {
+		items = append(items, item{path, e})
+	}
+	sortByPath(items)
+	return items
 }
