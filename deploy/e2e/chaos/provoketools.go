@@ -110,7 +110,7 @@ func (p *provoker) undo(ctx context.Context, n int) error {
 		text := p.load.plainText()
 		p.load.sendToolMessage(ctx, c, toolMessage{content: "write undone.txt " + text + "\nsay " + text, effects: []effect{
 			{`SELECT count(*) FROM undos u JOIN turns t ON t.id = u.turn_id JOIN messages m ON m.id = t.trigger_message_id
-				WHERE t.undone_at IS NOT NULL AND u.state = 'done' AND instr(u.answer, 'one file is as before it') > 0
+				WHERE t.undone_at IS NOT NULL AND u.state = 'done' AND instr(u.answer, 'files as before it: 1') > 0
 				AND instr(m.content, ?) > 0`, []any{text}, 1},
 		}})
 		if err := p.awaitDelivered(ctx, c); err != nil {

@@ -116,9 +116,9 @@ func TestUndo_TurnWithEffects_AreTakenBackAndDoneAgain(t *testing.T) {
 	const reminders = `SELECT body, state FROM reminders ORDER BY id`
 	const changes = `SELECT kind, content, target_id FROM messages WHERE direction = 'out' AND source = 'notice' ORDER BY id`
 	answer := u.command("/undo")
-	u.wants(answer, fmt.Sprintf("Taken back: turn %d", turn.ID), "2 messages are deleted", "one message is edited",
-		"2 files are as before it: a.txt, b.txt", "2 reminders are as before it", "one poll is closed", "one fork is ended",
-		"work of another group is stopped", "what other groups have done for it", "/redo reverses this")
+	u.wants(answer, fmt.Sprintf("Taken back: turn %d", turn.ID), "messages being deleted: 2", "messages being edited: 1",
+		"files as before it: 2 (a.txt, b.txt)", "reminders as before it: 2", "polls closed: 1", "forks ended: 1",
+		"work of other groups stopped: 1", "what other groups have done for it", "/redo reverses this")
 	if got := u.files(); got != "a.txt=one," {
 		t.Errorf("files %s", got)
 	}
@@ -138,7 +138,7 @@ func TestUndo_TurnWithEffects_AreTakenBackAndDoneAgain(t *testing.T) {
 	}
 	u.wants(u.command("/redo"), "nothing to do again here")
 	u.wants(u.command("/undo"), "Taken back: turn")
-	u.wants(u.command("/redo"), "Done again: turn", "one message is sent again")
+	u.wants(u.command("/redo"), "Done again: turn", "messages being sent again: 1")
 	u.wants(u.command("/undo"), "Taken back: turn")
 	u.wants(u.command("/undo"), "Taken back: turn 1")
 	u.wants(u.command("/undo"), "nothing to take back here")
@@ -192,7 +192,7 @@ func TestUndo_GatedKilled_AtEachStep(t *testing.T) {
 			var row int64
 			killGatedAt(u.Fixture, point, func() { row = u.post(command) })
 			done := map[string]string{"/undo": "Taken back", "/redo": "Done again"}[command]
-			u.wants(u.Reply(row).Content, fmt.Sprintf("%s: turn %d", done, turn.ID), "one message", "2 files are as")
+			u.wants(u.Reply(row).Content, fmt.Sprintf("%s: turn %d", done, turn.ID), "messages being ", "it: 2 (")
 			u.deliver()
 			want := strings.Replace(strings.Replace(with, fmt.Sprintf(" b%d.txt=new,", i), "", 1), "one,two,", "one,", 1)
 			if command == "/redo" {

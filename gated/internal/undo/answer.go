@@ -3,6 +3,7 @@ package undo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,14 +14,33 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// tally is what was done with the rows.
-type tally struct {
-	deleted, edited, sentAgain    int
-	reminders, polls, forks, work int
-	sent                          []string // names of files that were sent
-	stays                         []string // what cannot be taken back, or done again
-	forgets                       bool     // the agent begins a new session
+// tally is lines of an answer, in their order. Of equal ones the first is written.
+type tally []string
+
+func (t *tally) add(line string) { *t = append(*t, line) }
+
+// write writes a list of the lines. One that ends with a colon has how often it was added behind it.
+func (t tally) write(b *strings.Builder) {
+	times := map[string]int{}
+	for _, line := range t {
+		times[line]++
+	}
+	for _, line := range t {
+		switch n := times[line]; {
+		case n > 0 && strings.HasSuffix(line, ":"):
+			fmt.Fprintf(b, "\n- %s %d", line, n)
+		case n > 0:
+			b.WriteString("\n- " + line)
+		}
+		delete(times, line)
+	}
 }
+
+// Lines of an answer that stand for messages of the turn.
+const (
+	lineDeleted = "messages being deleted:"
+	lineEdited  = "messages being edited:"
+)
 
 const (
 	// maxNamed is how many files or requests an answer names.
@@ -30,7 +50,7 @@ const (
 )
 
 // answer says what was done, and what could not be.
-func (f *finishing) answer(out Outside, zone *time.Location) (string, error) {
+func (f *finishing) answer(out Outside) (string, error) {
 	if f.turn == nil {
 		return "", nil
 	}
@@ -56,18 +76,10 @@ func (f *finishing) answer(out Outside, zone *time.Location) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: turn %d%s.", done, f.turn.ID, asked)
-	for _, line := range f.did(&out) {
-		b.WriteString("\n- " + line)
-	}
-	stays, err := f.stays(&out, zone)
-	if err != nil {
-		return "", err
-	}
-	if len(stays) > 0 {
+	f.did.write(&b)
+	if len(f.stays) > 0 {
 		b.WriteString("\nNot " + strings.ToLower(done[:1]) + done[1:] + ":")
-		for _, line := range stays {
-			b.WriteString("\n- " + line)
-		}
+		f.stays.write(&b)
 	}
 	fmt.Fprintf(&b, "\n%s reverses this.", other)
 	return b.String(), nil
@@ -89,101 +101,58 @@ func (f *finishing) quote() (string, error) {
 	return " (“" + msg.EscapeLine(string(text)) + "”)", nil
 }
 
-// did lists what was done.
-func (f *finishing) did(out *Outside) (lines []string) {
-	d := &f.done
-	add := func(n int, one, many string) {
-		if n == 1 {
-			lines = append(lines, one)
-		} else if n > 1 {
-			lines = append(lines, fmt.Sprintf(many, n))
-		}
-	}
-	add(d.deleted, "one message is deleted", "%d messages are deleted")
-	add(d.edited, "one message is edited", "%d messages are edited")
-	add(d.sentAgain, "one message is sent again", "%d messages are sent again")
+// outside adds what was done, and not, before the rows are changed.
+func (f *finishing) outside(out *Outside) {
 	if n := out.Files.Restored; n > 0 {
-		files := fmt.Sprintf("%d files are", n)
-		if n == 1 {
-			files = "one file is"
-		}
-		when := "before it"
-		if f.u.Redo {
-			when = "after it"
-		}
-		lines = append(lines, fmt.Sprintf("%s as %s: %s", files, when, names(out.Files.Paths)))
-	}
-	if f.u.Redo {
-		add(d.reminders, "one reminder is as after it", "%d reminders are as after it")
-		add(d.forks, "one fork is open again", "%d forks are open again")
-	} else {
-		add(d.reminders, "one reminder is as before it", "%d reminders are as before it")
-		add(d.polls, "one poll is closed", "%d polls are closed")
-		add(d.forks, "one fork is ended", "%d forks are ended")
-		add(d.work, "work of another group is stopped", "work of %d groups is stopped")
+		f.did.add(fmt.Sprintf("files %s: %d (%s)", f.side(), n, names(out.Files.Paths)))
 	}
 	if out.Window != "" {
-		lines = append(lines, out.Window)
+		f.did.add(out.Window)
 	}
-	if d.forgets {
-		lines = append(lines, "the agent cannot go back in its session: it begins a new one with the last messages")
-	}
-	return lines
-}
-
-// stays lists what could not be done.
-func (f *finishing) stays(out *Outside, zone *time.Location) (lines []string, err error) {
 	if len(out.Files.Changed) > 0 {
-		lines = append(lines, "files that have changed since: "+names(out.Files.Changed))
+		f.stays.add("files that have changed since: " + names(out.Files.Changed))
 	}
 	if len(out.Files.NotCovered) > 0 {
-		lines = append(lines, "files that are not covered: "+names(out.Files.NotCovered))
+		f.stays.add("files that are not covered: " + names(out.Files.NotCovered))
 	}
 	if out.Files.Unknown {
-		lines = append(lines, "changes of files: none of this turn's are known")
+		f.stays.add("changes of files: none of this turn's are known")
 	}
-	lines = append(lines, f.done.stays...)
+}
+
+// side says as what files and reminders are.
+func (f *finishing) side() string {
 	if f.u.Redo {
-		return lines, nil
+		return "as after it"
 	}
-	if f.done.deleted+f.done.edited > 0 && msg.KindOfJID(f.turn.ChatJID) != msg.ChatDM {
-		lines = append(lines, "what readers have seen already")
-	}
-	if len(f.done.sent) > 0 {
-		lines = append(lines, "files that were sent, where they were saved: "+names(f.done.sent))
-	}
-	requests, err := f.requests(zone)
-	return append(lines, requests...), err
+	return "as before it"
 }
 
 // maxReceipts is how many requests of a turn are looked at.
 const maxReceipts = 1000
 
-// requests are those to the outside: all that may have changed something are named.
-func (f *finishing) requests(zone *time.Location) (lines []string, err error) {
+// seen adds what was seen outside: messages, and requests, of which all that may have changed something are named.
+func (f *finishing) seen(zone *time.Location) error {
+	changed := slices.Contains(f.did, lineDeleted) || slices.Contains(f.did, lineEdited)
+	if changed && msg.KindOfJID(f.turn.ChatJID) != msg.ChatDM {
+		f.stays.add("what readers have seen already")
+	}
 	all, err := egressrows.ReceiptsOfTurn(context.Background(), f.tx.Reader, f.turn.ID, maxReceipts)
-	reads, more := 0, 0
+	named := 0
 	for _, r := range all {
 		switch {
 		case r.State != egress.Sent && r.State != egress.Sending:
 		case r.Method == "GET" || r.Method == "HEAD" || r.Method == "OPTIONS":
-			reads++
-		case len(lines) == maxNamed:
-			more++
+			f.stays.add("requests that read something:")
+		case named == maxNamed:
+			f.stays.add("more such requests:")
 		default:
-			lines = append(lines, fmt.Sprintf("the request %s, at %s", msg.EscapeLine(r.Request()),
+			named++
+			f.stays.add(fmt.Sprintf("the request %s, at %s", msg.EscapeLine(r.Request()),
 				time.UnixMilli(r.At).In(zone).Format("15:04:05")))
 		}
 	}
-	switch {
-	case more > 0:
-		lines = append(lines, fmt.Sprintf("more such requests: %d", more))
-	case reads == 1:
-		lines = append(lines, "one request that read something")
-	case reads > 1:
-		lines = append(lines, fmt.Sprintf("%d requests that read something", reads))
-	}
-	return lines, err
+	return err
 }
 
 // names joins the first names of a list.

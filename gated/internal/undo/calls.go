@@ -64,31 +64,31 @@ func (f *finishing) takeBackCall(c *call) error {
 	case "poll_create":
 		return f.endPoll(c.PollID)
 	case "poll_close":
-		f.done.stays = append(f.done.stays, "the end of a poll")
+		f.stays.add("polls that it closed:")
 	case "fork_topic":
-		f.done.forks++
+		f.did.add("forks ended:")
 		return f.tx.EndFork(f.turn.ChatJID, c.Topic, f.now)
 	case "activate_context_object":
 		return rows.DeleteContextObject(f.tx, f.turn.ChatJID, c.ObjectID)
 	case "broadcast":
 		return f.removeBroadcast(c.MessageIDs)
 	case "delegate", "escalate":
-		f.done.stays = append(f.done.stays, "what other groups have done for it")
+		f.stays.add("what other groups have done for it")
 	case "inject_message":
-		f.done.stays = append(f.done.stays, "a message that it wrote like a user")
+		f.stays.add("messages that it wrote like a user:")
 	}
 	return nil
 }
 
 func (f *finishing) endReminder(id int64) error {
 	err := rows.EndReminder(f.tx, id, msg.ReminderCancelled, f.u.By, "", f.now)
-	return f.count(&f.done.reminders, err)
+	return f.reminder(err)
 }
 
-// count counts a change, unless it came too late.
-func (f *finishing) count(n *int, err error) error {
+// reminder counts a changed reminder, unless the change came too late.
+func (f *finishing) reminder(err error) error {
 	if err == nil {
-		*n++
+		f.did.add("reminders " + f.side() + ":")
 	}
 	return unlessStale(err)
 }
@@ -99,7 +99,7 @@ func (f *finishing) resetReminder(c *call) error {
 	}
 	was := *c.Replaced
 	was.UpdatedAt = f.now
-	return f.count(&f.done.reminders, rows.UpdateReminder(f.tx, &was))
+	return f.reminder(rows.UpdateReminder(f.tx, &was))
 }
 
 func (f *finishing) reviveReminder(c *call) error {
@@ -107,7 +107,7 @@ func (f *finishing) reviveReminder(c *call) error {
 	case c.Replaced == nil:
 		return nil
 	case c.Replaced.Cron == "" && c.Replaced.NextSlot <= f.now:
-		f.done.stays = append(f.done.stays, "the end of a reminder whose time is over")
+		f.stays.add("ends of reminders whose time is over:")
 		return nil
 	}
 	return f.revive(c.ID, c.Replaced.NextSlot)
@@ -118,7 +118,7 @@ func (f *finishing) endPoll(id int64) error {
 	if err := rows.ClosePoll(f.tx, id, f.now); err != nil {
 		return unlessStale(err)
 	}
-	f.done.polls++
+	f.did.add("polls closed:")
 	return rows.EndPoll(f.tx, id, nil, f.now)
 }
 
@@ -159,7 +159,7 @@ func (f *finishing) endObjects() error {
 
 // revive makes a cancelled reminder active again.
 func (f *finishing) revive(id, next int64) error {
-	return f.count(&f.done.reminders, rows.ReviveReminder(f.tx, id, next, f.now))
+	return f.reminder(rows.ReviveReminder(f.tx, id, next, f.now))
 }
 
 // unlessStale is an error, unless it says that something has been changed since.
@@ -190,16 +190,16 @@ func (f *finishing) repeatCall(c *call) error {
 		if next, err := time.Parse(time.RFC3339, c.NextAt); err == nil && (c.Cron != "" || next.UnixMilli() > f.now) {
 			return f.revive(c.ID, next.UnixMilli())
 		}
-		f.done.stays = append(f.done.stays, "a reminder whose time is over")
+		f.stays.add("reminders whose time is over:")
 	case "reminder_update":
-		f.done.stays = append(f.done.stays, "the change of a reminder")
+		f.stays.add("changes of reminders:")
 	case "reminder_cancel":
 		return f.endReminder(c.ID)
 	case "fork_topic":
-		f.done.forks++
+		f.did.add("forks opened again:")
 		return rows.ReopenFork(f.tx, f.turn.ChatJID, c.Topic, f.turn.UndoneAt)
 	case "broadcast":
-		f.done.stays = append(f.done.stays, "the messages to other chats, which are not sent again")
+		f.stays.add("the messages to other chats, which are not sent again")
 	}
 	return nil
 }

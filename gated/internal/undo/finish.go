@@ -41,11 +41,11 @@ const telegramDeletes = 47 * int64(time.Hour/time.Millisecond)
 
 // finishing changes the rows of one turn.
 type finishing struct {
-	tx   *store.Tx
-	u    *rows.Undo
-	turn *msg.Turn
-	now  int64
-	done tally
+	tx         *store.Tx
+	u          *rows.Undo
+	turn       *msg.Turn
+	now        int64
+	did, stays tally // what the answer says
 
 	stopped []*msg.Turn
 }
@@ -60,11 +60,12 @@ func Finish(tx *store.Tx, u *rows.Undo, out Outside, zone *time.Location, now in
 	f := &finishing{tx: tx, u: u, turn: turn, now: now}
 	refused := turn == nil || turn.State.IsOpen() || !out.Restored()
 	if !refused {
-		if err := f.change(); err != nil {
+		f.outside(&out)
+		if err := f.change(zone); err != nil {
 			return nil, err
 		}
 	}
-	text, err := f.answer(out, zone)
+	text, err := f.answer(out)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +76,9 @@ func Finish(tx *store.Tx, u *rows.Undo, out Outside, zone *time.Location, now in
 }
 
 // change takes the turn back, or does it again.
-func (f *finishing) change() (err error) {
-	steps := []func() error{f.takeBackCalls, f.takeBackMessages, f.endWork, f.sessionBefore}
+func (f *finishing) change(zone *time.Location) (err error) {
+	seen := func() error { return f.seen(zone) }
+	steps := []func() error{f.takeBackCalls, f.takeBackMessages, f.endWork, f.sessionBefore, seen}
 	at := f.now
 	if f.u.Redo {
 		steps, at = []func() error{f.repeatCalls, f.repeatMessages, f.sessionAfter}, 0
@@ -135,7 +137,7 @@ func (f *finishing) takeBack(m *msg.Message) error {
 		return nil
 	}
 	if lost, err := f.tx.Unreachable(context.Background(), m); err != nil || lost != "" {
-		f.done.stays = append(f.done.stays, "a message that "+lost)
+		f.stays.add("a message that " + lost)
 		return err
 	}
 	switch m.Kind {
@@ -146,9 +148,7 @@ func (f *finishing) takeBack(m *msg.Message) error {
 	case msg.KindDelete:
 		return nil
 	case msg.KindFile:
-		for _, a := range m.Attachments {
-			f.done.sent = append(f.done.sent, a.Name)
-		}
+		f.stays.add("files that were sent, where they were saved:")
 	}
 	return f.remove(m)
 }
@@ -163,13 +163,13 @@ func (f *finishing) isGone(m *msg.Message) (bool, error) {
 func (f *finishing) remove(m *msg.Message) error {
 	if msg.FamilyOf(m.ChatJID) == "telegram" && f.now-m.Timestamp > telegramDeletes {
 		if m.Kind != msg.KindMessage {
-			f.done.stays = append(f.done.stays, "a file or poll that is too old to be deleted")
+			f.stays.add("files and polls that are too old to be deleted:")
 			return nil
 		}
-		f.done.edited++
+		f.did.add(lineEdited)
 		return f.put(m, msg.KindEdit, TakenBack)
 	}
-	f.done.deleted++
+	f.did.add(lineDeleted)
 	return f.put(m, msg.KindDelete, "")
 }
 
@@ -205,7 +205,7 @@ func (f *finishing) undoEdit(edit *msg.Message) error {
 	if err != nil || text == "" {
 		return err
 	}
-	f.done.edited++
+	f.did.add(lineEdited)
 	return f.put(of, msg.KindEdit, text)
 }
 
@@ -232,7 +232,7 @@ func (f *finishing) repeat(m *msg.Message) error {
 		return err
 	}
 	if change != nil && change.Content == TakenBack {
-		f.done.edited++
+		f.did.add(lineEdited)
 		return f.put(m, msg.KindEdit, m.Content)
 	}
 	copied, err := factrows.CopyOf(context.Background(), f.tx.Reader, m.ID)
@@ -241,14 +241,14 @@ func (f *finishing) repeat(m *msg.Message) error {
 	case err != nil || copied != 0 || !removed:
 		return err
 	case m.Kind == msg.KindPoll:
-		f.done.stays = append(f.done.stays, "a poll, which is not made again")
+		f.stays.add("polls, which are not made again:")
 		return nil
 	}
 	again := *m
 	again.ID, again.PlatformID, again.ReplyToID, again.DerivedFrom, again.Error = 0, "", f.turn.ReplyTo, m.ID, ""
 	again.Source, again.TurnID, again.OutState = msg.SourceReplay, f.turn.ID, msg.OutStateOf(m.ChatJID)
 	again.Timestamp, again.ReceivedAt = f.now, f.now
-	f.done.sentAgain++
+	f.did.add("messages being sent again:")
 	_, _, err = f.tx.PutMessage(&again)
 	return err
 }
@@ -256,7 +256,9 @@ func (f *finishing) repeat(m *msg.Message) error {
 // endWork cancels the work that the turn has given to groups.
 func (f *finishing) endWork() (err error) {
 	f.stopped, _, err = rows.StopChat(f.tx, rows.Stop{ChatJID: f.turn.ChatJID, Turn: f.turn.ID}, f.now)
-	f.done.work = len(f.stopped)
+	for range f.stopped {
+		f.did.add("work of other groups stopped:")
+	}
 	return err
 }
 
@@ -273,7 +275,10 @@ func (f *finishing) sessionBefore() error {
 	}
 	f.u.Session, f.u.Agent = now, agent
 	if !known || before == now {
-		f.done.forgets, before = now != "", ""
+		before = ""
+		if now != "" {
+			f.did.add("the agent cannot go back in its session: it begins a new one with the last messages")
+		}
 	}
 	return rows.SetSession(f.tx, f.turn.Folder, f.turn.Topic, agent, before, f.now)
 }

@@ -139,8 +139,8 @@ func TestFinish_Answer_SaysWhatStays(t *testing.T) {
 	}
 	answer := finish(t, s, turn, undo.Outside{Files: undo.Files{Restored: 1, Paths: []string{"a*.txt"}, Changed: many,
 		NotCovered: []string{"big.bin (too big)"}}}, 2000)
-	contains(t, answer, `one file is as before it: a\*.txt`, "f9 and 2 more", "big.bin (too big)", "what readers have seen already",
-		`the request POST api.example.com/x\_y, at 01:00:00`, "one request that read something")
+	contains(t, answer, `files as before it: 1 (a\*.txt)`, "f9 and 2 more", "big.bin (too big)", "what readers have seen already",
+		`the request POST api.example.com/x\_y, at 01:00:00`, "requests that read something: 1")
 	if strings.Contains(answer, "DELETE") {
 		t.Errorf("%q has a request that was not sent", answer)
 	}
@@ -205,7 +205,7 @@ func TestFinish_StoppedTurn_HalfAnswerIsDeleted(t *testing.T) {
 	s := storetest.Open(t)
 	turn := cancelled(t, s)
 	sent(t, s, 300)
-	contains(t, finish(t, s, turn, undo.Outside{}, 1000), "one message is deleted")
+	contains(t, finish(t, s, turn, undo.Outside{}, 1000), "messages deleted")
 }
 
 // A turn that is being taken back is not run again meanwhile.
@@ -260,7 +260,9 @@ func TestAsk_NamedTurn_RefusalIsTrue(t *testing.T) {
 	turns := []*msg.Turn{answered(t, s, "telegram:5"), answered(t, s, "telegram:5")}
 	finish(t, s, turns[1], undo.Outside{}, 1000)
 	turns = append(turns, answered(t, s, "telegram:5"))
-	storetest.Write(t, s, func(tx *store.Tx) error { return tx.Exec(`UPDATE turns SET started_at = 1500 WHERE id = ?`, turns[2].ID) })
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`UPDATE turns SET started_at = 1500 WHERE id = ?`, turns[2].ID)
+	})
 	finish(t, s, turns[2], undo.Outside{}, 2000)
 	for redo, want := range map[bool]string{false: "is taken back already", true: "A newer turn"} {
 		storetest.Write(t, s, func(tx *store.Tx) error {
