@@ -122,11 +122,6 @@ func comparePaths(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }
 
-// below reports whether a path is inside a folder.
-func below(path, folder string) bool {
-	return strings.HasPrefix(path, folder) && strings.HasPrefix(path[len(folder):], "/")
-}
-
 // agentState reports whether a path belongs to the agents' own state, which they change whenever they run.
 func agentState(path string) bool {
 	top, _, _ := strings.Cut(path, "/")

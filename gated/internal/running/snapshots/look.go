@@ -107,7 +107,7 @@ func (w *walk) enter(dir *os.File, name string, depth int) error {
 func (w *walk) takeOver(old []item) (now []item, changed []int) {
 	now = w.items
 	for _, was := range old {
-		if slices.ContainsFunc(w.closed, func(folder string) bool { return below(was.path, folder) }) {
+		if slices.ContainsFunc(w.closed, func(folder string) bool { return strings.HasPrefix(was.path, folder+"/") }) {
 			now = append(now, was)
 		}
 	}

@@ -105,36 +105,33 @@ func (g *group) loadJournal(j *journal) (bool, error) { return load(g.own, journ
 
 func (g *group) saveJournal(j *journal) error { return save(g.own, journalName(j.op), true, j.code) }
 
-// journals returns the restores with a journal, the oldest first.
-func (g *group) journals() (ops []int64, err error) {
-	entries, err := fs.ReadDir(g.own.FS(), ".")
-	for _, e := range entries {
-		if digits, is := strings.CutPrefix(e.Name(), journalPrefix); is {
-			if op, err := strconv.ParseInt(digits, 10, 64); err == nil {
-				ops = append(ops, op)
-			}
-		}
-	}
-	slices.Sort(ops)
-	return ops, err
-}
-
 // finishRestores finishes what a crash has interrupted.
 func (g *group) finishRestores() error {
-	ops, err := g.journals()
-	for _, op := range ops {
-		j := &journal{op: op}
+	names, err := namesIn(g.own)
+	for _, name := range names {
+		j := &journal{}
+		if n, _ := fmt.Sscanf(name, journalPrefix+"%d", &j.op); n == 0 {
+			continue
+		}
 		_, e := g.loadJournal(j)
 		switch {
 		case errors.Is(e, errDamaged):
-			g.Log.Error("the journal of an interrupted undo is damaged, its files are left", "folder", g.name, "op", op)
-			e = g.own.Remove(journalName(op))
+			g.Log.Error("the journal of an interrupted undo is damaged, its files are left", "folder", g.name, "op", j.op)
+			e = g.own.Remove(name)
 		case e == nil && len(j.steps) > 0:
 			e = g.finish(j)
 		}
 		err = errors.Join(err, e)
 	}
 	return err
+}
+
+func namesIn(folder *os.Root) (names []string, err error) {
+	err = withFolder(folder, ".", func(f *os.File) (err error) {
+		names, err = f.Readdirnames(-1)
+		return err
+	})
+	return names, err
 }
 
 // restore plans a restore, writes the files beside and then the journal, and makes the steps.
@@ -148,15 +145,12 @@ func (g *group) restore(r Request, j *journal) error {
 	if err != nil {
 		return err
 	}
-	switch t := g.state.find(r.Turn); {
-	case t == nil:
-		j.report = Report{Unknown: true}
+	t := g.state.find(r.Turn)
+	if j.report.Unknown = t == nil; t == nil {
 		return nil
-	case !g.known:
-		j.report = Report{NotCovered: []Uncovered{{".", tooMany}}}
-		return nil
-	case t.blind != "":
-		j.report = Report{NotCovered: []Uncovered{{".", t.blind}}}
+	}
+	if t.blind != "" || !g.known {
+		j.report.NotCovered = []Uncovered{{".", cmp.Or(t.blind, tooMany)}}
 		return nil
 	}
 	for err = errDamaged; errors.Is(err, errDamaged); { // each time there is one object less
@@ -203,17 +197,15 @@ func (g *group) plan(r Request, record []change, j *journal) {
 		if why == "" && to.kind == file && !g.has(to.content, to.size) {
 			why = damaged
 		}
-		if why == "" && is.same(to) {
-			continue
+		possible := why == "" && is.same(c.after) && (to.kind == absent || parent == "." || then[parent].kind == folder)
+		switch {
+		case why == "" && is.same(to):
+		case possible && g.read(c.path).same(c.after): // a write to mapped memory may change no time
+			j.steps = append(j.steps, change{path: c.path, before: c.after, after: to})
+			then[c.path] = to
+		default:
+			j.report.leave(c.path, why)
 		}
-		if why == "" && is.same(c.after) && (to.kind == absent || parent == "." || then[parent].kind == folder) {
-			if is = g.read(c.path); is.same(c.after) { // a write to mapped memory may change no time
-				j.steps = append(j.steps, change{path: c.path, before: is, after: to})
-				then[c.path] = to
-				continue
-			}
-		}
-		j.report.leave(c.path, why)
 	}
 	for n, s := range slices.Backward(j.steps) {
 		if s.before.kind != folder || s.after.kind == folder || !g.holdsMore(s.path, then) {
@@ -301,17 +293,15 @@ func (g *group) ownStaging(name string) (staging *os.Root, names []string, err e
 	if staging, err = dataowner.OpenFolder(g.dir, name); err != nil {
 		return nil, nil, err
 	}
-	err = withFolder(staging, ".", func(f *os.File) error {
-		e, _, err := statAt(int(f.Fd()), "")
-		if err == nil {
-			names, err = f.Readdirnames(-1)
-		}
-		other := func(n string) bool { return strings.Trim(n, "0123456789") != "" && n != stagingPart }
-		if slices.ContainsFunc(append(names, name[len(stagingPrefix):]), other) || int(e.uid) != os.Geteuid() {
-			err = cmp.Or(err, errForeign)
-		}
-		return err
-	})
+	info, err := staging.Stat(".")
+	if err == nil {
+		names, err = namesIn(staging)
+	}
+	other := func(n string) bool { return strings.Trim(n, "0123456789") != "" && n != stagingPart }
+	if err == nil && (dataowner.Of(info).UID != os.Geteuid() ||
+		slices.ContainsFunc(append(names, name[len(stagingPrefix):]), other)) {
+		err = errForeign
+	}
 	if err != nil {
 		_ = staging.Close()
 	}

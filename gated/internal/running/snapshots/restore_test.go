@@ -1030,12 +1030,14 @@ func TestKeep_SwappedAfterTheWalk_IsNotRead(t *testing.T) {
 	}
 }
 
-// Pending returns the oldest restore that was begun and is not forgotten.
+// Pending returns a restore that was begun and is not forgotten.
 func (s *Store) Pending(folder string) (op int64, ok bool, err error) {
 	err = s.with(folder, func(g *group) error {
-		ops, err := g.journals()
-		if ok = len(ops) > 0; ok {
-			op = ops[0]
+		names, err := namesIn(g.own)
+		for _, name := range names {
+			if n, _ := fmt.Sscanf(name, journalPrefix+"%d", &op); n > 0 {
+				ok = true
+			}
 		}
 		return err
 	})

@@ -191,12 +191,7 @@ func (g *group) stamp(fresh bool) (e entry) {
 // enter locks a group and opens its folders. It reads what another process has changed.
 func (g *group) enter() error {
 	if g.own == nil {
-		all, err := dataowner.Make(filepath.Dir(g.Root), filepath.Base(g.Root))
-		if err != nil {
-			return err
-		}
-		defer all.Close()
-		own, err := makeIn(all, msg.DirName(g.name))
+		own, err := dataowner.Make(filepath.Dir(g.Root), filepath.Join(filepath.Base(g.Root), msg.DirName(g.name)))
 		if err != nil {
 			return err
 		}
@@ -245,18 +240,6 @@ func flock(f *os.File) error {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
 	return err
-}
-
-// makeIn opens a folder, and makes it unless it is there.
-func makeIn(root *os.Root, name string) (*os.Root, error) {
-	in, err := root.OpenRoot(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-		return root.OpenRoot(name)
-	}
-	return in, err
 }
 
 func (s *Store) at(p failpoint.Point) {

@@ -27,7 +27,7 @@ type mover struct {
 }
 
 // finish makes the steps that are not made yet. It goes through all four times: folders become writable, what must go
-// goes, what must come comes, and folders get their attributes.
+// goes, what must come comes, and folders get their modes.
 func (g *group) finish(j *journal) error {
 	staging, err := g.openStaging(j)
 	if err == nil {
@@ -38,7 +38,7 @@ func (g *group) finish(j *journal) error {
 		func() error { return m.each(false, m.unlock) },
 		func() error { return m.each(true, m.remove) },
 		func() error { return m.each(false, m.place) },
-		func() error { return m.each(true, m.dress) },
+		func() error { return m.each(true, m.lock) },
 		func() error { return syncDisk(g.dir) },
 		m.conclude,
 	} {
@@ -140,8 +140,8 @@ func (m *mover) place(n int, s change) error {
 	})
 }
 
-// dress gives folders their attributes, once no more is added to them.
-func (m *mover) dress(n int, s change) error {
+// lock gives folders their modes, once no more is added to them.
+func (m *mover) lock(n int, s change) error {
 	as := s.after
 	if m.not[n] != nil {
 		as = s.before
@@ -149,14 +149,7 @@ func (m *mover) dress(n int, s change) error {
 	if as.kind != folder {
 		return nil
 	}
-	return m.inFolder(s.path, func(f *os.File) error {
-		err := unix.Fchmod(int(f.Fd()), uint32(as.mode))
-		if err == nil && s.before.kind != folder {
-			times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(as.mtime)}
-			err = unix.UtimesNanoAt(int(f.Fd()), ".", times, 0)
-		}
-		return err
-	})
+	return m.inFolder(s.path, func(f *os.File) error { return unix.Fchmod(int(f.Fd()), uint32(as.mode)) })
 }
 
 // inFolder opens a folder and calls do. No part of its path may be a link or a mount. If gated is root, all must belong
