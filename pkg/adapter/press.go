@@ -23,7 +23,7 @@ const (
 	copyNotice     = "This question was sent again: answer it there."
 	finishedNotice = "Already finished."
 	undoneNotice   = "Already taken back."
-	othersNotice   = "Someone else asked for this: only operators can take it back."
+	othersNotice   = "Another user asked for this: only operators can take it back."
 	oldUndoNotice  = "The button is too old: write %s."
 )
 

@@ -7,7 +7,6 @@ import (
 
 	"arizuko/pkg/adapter/rows"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // An answer has a button that takes its turn back until msg.UndoTime after the end of the turn. No row says when the

@@ -128,7 +128,7 @@ func TestUndoButton_Restart_RemovesItInTime(t *testing.T) {
 		down time.Duration
 		want string
 	}{
-		"before": {time.Minute, "@10m0s"},
+		"before": {time.Minute, "@10m2s"},
 		"late":   {15 * time.Minute, "@15m2s"},
 	} {
 		runInBubble(t, name, func(t *testing.T, r *fixture) {
@@ -246,7 +246,7 @@ func TestUndoButton_AccountWaits_IsRemovedLater(t *testing.T) {
 		r.answered("", "one")
 		r.running.admission.hold(msg.UndoTime + time.Minute)
 		pass(time.Hour)
-		if all := u.removals(); len(all) != 1 || !strings.HasPrefix(all[0], "one [Undo 1] @11m1") {
+		if all := u.removals(); len(all) != 1 || !strings.HasPrefix(all[0], "one [Undo 1] @11m5s") {
 			t.Errorf("removed: %q", all)
 		}
 	})

@@ -331,7 +331,7 @@ func sampleTurn(now int64) any {
 				{Content: "Say who can fix it", Status: agentproto.StepPending}},
 			Tools: []agentproto.Tool{{Title: "Read build.log", Status: agentproto.ToolDone}, {Title: "git bisect run go test ./pkg/store -run TestWriteOrder", Status: agentproto.ToolFailed}}},
 		Undos: []*factrows.Undo{
-			{State: factrows.UndoDone, By: "telegram:42", Name: "Ada Lovelace", Answer: "Taken back: turn 411 (“@arizuko can you say why the nightly build is red?”).\n- messages being deleted: 1\n/redo reverses this.", EndedAt: now - 390_000},
+			{State: factrows.UndoDone, By: "telegram:42", Name: "Ada Lovelace", Answer: "Taken back: turn 411 (“@arizuko can you say why the nightly build is red?”).\n- one message is deleted\n/redo reverses this.", EndedAt: now - 390_000},
 			{State: factrows.UndoRefused, By: "web:operator", Answer: factrows.UndoneFilesChanged + "pkg/store/write_order_test.go, deploy/ci/nightly.yml.\n/undo rest leaves them as they are, and does everything else.", EndedAt: now - 60_000},
 		},
 		Tools: []factrows.ToolCall{{Tool: "create_reminder", Result: []byte(`{"id":17}`), CreatedAt: now - 500_000}},
