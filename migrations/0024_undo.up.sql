@@ -1,6 +1,7 @@
--- A turn can be taken back: its rows stay, marked by undone_at. session_before is what the session was called when it
--- began, '' for none, NULL if that is not known.
+-- A turn can be taken back: its rows stay, marked by undone_at. session_before is what its agent's session was called
+-- before it, '' for none, NULL if it has named none; session_after what it was called when the turn was taken back.
 ALTER TABLE turns ADD COLUMN session_before TEXT;
+ALTER TABLE turns ADD COLUMN session_after TEXT NOT NULL DEFAULT '';
 ALTER TABLE turns ADD COLUMN undone_at INTEGER;
 CREATE INDEX turns_undone ON turns (folder, topic, id) WHERE undone_at IS NOT NULL;
 
@@ -14,8 +15,6 @@ CREATE TABLE undos (
   message_id    INTEGER,
   by            TEXT    NOT NULL,
   state         TEXT    NOT NULL CHECK (state IN ('open', 'done', 'refused')),
-  session_id    TEXT    NOT NULL DEFAULT '',
-  session_agent TEXT    NOT NULL DEFAULT '',
   answer        TEXT    NOT NULL DEFAULT '',
   created_at    INTEGER NOT NULL,
   ended_at      INTEGER

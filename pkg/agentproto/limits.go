@@ -27,6 +27,10 @@ const (
 	MaxError = 4 << 10
 )
 
+// RewindSuffix ends the session id of a start line if turns that ended without an answer since are taken back. Only ids
+// with an "@" get it: see docs/agent-protocol.md.
+const RewindSuffix = "!"
+
 // maxRemark is more than the remark of Cut takes, in bytes.
 const maxRemark = 128
 

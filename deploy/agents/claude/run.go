@@ -69,8 +69,7 @@ func newRun(ctx context.Context, cfg Config, stderr io.Writer) *run {
 func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply, error) {
 	if !r.begun {
 		r.begun = true
-		var ok bool
-		if r.session, ok = readConversation(t.Session); !ok {
+		if !r.begin(t.Session) {
 			r.lost = "it is not one of Claude Code"
 		}
 		if t.Start.MCP != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"arizuko/deploy/agents/internal/failure"
+	"arizuko/pkg/agentproto"
 )
 
 // conversation is a session of Claude Code as it was after an answer. Claude Code keeps one id for all of it, so the
@@ -26,6 +27,16 @@ func (c conversation) name() string {
 		return c.id
 	}
 	return c.id + "@" + c.message
+}
+
+// begin sets the session by its name, and reports whether it can be one. With RewindSuffix, it leaves out turns that
+// ended without an answer.
+func (r *run) begin(name string) (ok bool) {
+	name, rewinds := strings.CutSuffix(name, agentproto.RewindSuffix)
+	if r.session, ok = readConversation(name); ok && rewinds && r.session.message != "" {
+		r.setNewest(rewound)
+	}
+	return ok
 }
 
 // rewound is the newest message of a session that goes on from an earlier one and has no answer since.

@@ -121,9 +121,16 @@ func TestAgent_UnfinishedTurn_StaysInSession(t *testing.T) {
 			s.Send(agenttest.First("1", first, "say five"))
 			fifth := s.WantAnswer("1", "five").NewSessionID
 			end(s, "tool Bash sleep 602")
-			r.turns(fifth, "say six")
+			sixth := r.turns(fifth, "say six")
 			r.wantAsked([]string{"say one", "say five", "sleep 602", "say six"}, []string{"say two", "sleep 601", "say four"})
 			r.wantLost(fourth[0])
+
+			s = r.open("CLAUDE_ALLOWED_TOOLS=Bash", "CLAUDE_CODE_MAX_RETRIES=0") // and is then taken back itself
+			s.Send(agenttest.First("1", sixth[0], "say seven"))
+			seventh := s.WantAnswer("1", "seven").NewSessionID
+			end(s, "tool Bash sleep 603")
+			r.turns(seventh+agentproto.RewindSuffix, "say eight", "say nine")
+			r.wantAsked([]string{"say six", "say seven", "say eight", "say nine"}, []string{"sleep 603"})
 		})
 	}
 }

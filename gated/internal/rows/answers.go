@@ -34,7 +34,6 @@ type Reply struct {
 	Files        []msg.Attachment // sent after the text, each as a message of its own
 	Final        bool             // the last frame of the turn
 	SessionID    string           // "" leaves the session unchanged
-	More         bool             // the run has further turns, which go on in the session
 	ObservedUpto int64            // the last decision that the prompt showed
 	Sender       string
 	SenderName   string
@@ -73,15 +72,9 @@ func AnswerTurn(tx *store.Tx, r Reply, now int64) (failing bool, err error) {
 	if err := putReply(tx, t, folded[1:], r, now); err != nil {
 		return false, err
 	}
-	if err := StoreSession(tx, &msg.Run{ID: r.RunID, Folder: t.Folder, Topic: t.Topic, Agent: r.Agent}, r.SessionID,
-		now); err != nil {
+	if err := StoreSession(tx, &msg.Run{ID: r.RunID, Folder: t.Folder, Topic: t.Topic, Agent: r.Agent}, t.ID,
+		r.SessionID, now); err != nil {
 		return false, err
-	}
-	if r.Final && r.More && r.SessionID != "" {
-		const query = `UPDATE turns SET session_before = ? WHERE run_id = ? AND state = 'running' AND id > ?`
-		if err := tx.Exec(query, r.SessionID, r.RunID, t.ID); err != nil {
-			return false, err
-		}
 	}
 	for _, f := range folded {
 		before, err := closeAnswered(tx, f, t, r, now)

@@ -188,7 +188,7 @@ func TestForkTaken_TopicOfUsers(t *testing.T) {
 		if err := rows.StartRun(tx, &run, 1); err != nil {
 			return err
 		}
-		return rows.StoreSession(tx, &msg.Run{ID: run.ID, Folder: "f", Topic: "#fix"}, "session", 1)
+		return rows.StoreSession(tx, &msg.Run{ID: run.ID, Folder: "f", Topic: "#fix"}, 1, "session", 1)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -278,7 +278,7 @@ func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
 	const queryShownBy = `SELECT ifnull((SELECT config FROM registered_groups WHERE folder = ?1), ''),
 		ifnull((SELECT kind FROM chats WHERE jid = ?2), '')`
 	const query = `UPDATE turns SET state = 'running', run_id = ?, started_at = ?, waits_for = '', not_before = 0,
-		preview = ?, session_before = ifnull(session_before, ` + sessionNow + `) WHERE id = ? AND state = 'queued'`
+		preview = ? WHERE id = ? AND state = 'queued'`
 	tx.Note(failpoint.TakeTurn)
 	stopped, err := stopped(tx, t)
 	if err != nil {
@@ -293,8 +293,7 @@ func giveTurn(tx *store.Tx, t *msg.Turn, runID, now int64) error {
 		return err
 	}
 	preview := previewMode(t, config, kind)
-	if err := change(tx, fmt.Sprintf("give run %d turn", runID), t.ID, query, runID, now, preview,
-		t.Folder, t.Topic, t.ID); err != nil {
+	if err := change(tx, fmt.Sprintf("give run %d turn", runID), t.ID, query, runID, now, preview, t.ID); err != nil {
 		return err
 	}
 	return AttachNotes(tx, t)

@@ -16,14 +16,16 @@ const (
 	updateCloseLive = `UPDATE runs SET closed_at = ? WHERE folder = ? AND topic = ? AND closed_at IS NULL RETURNING id`
 )
 
+// The session of one agent: it is the topic's, or kept while another agent answers.
+const queryAgentSession = `SELECT session_id FROM sessions WHERE group_folder = ?1 AND topic = ?2 AND agent = ?3
+		UNION ALL SELECT session_id FROM kept_sessions WHERE group_folder = ?1 AND topic = ?2 AND agent = ?3 LIMIT 1`
+
 const deleteAgentKept = `DELETE FROM kept_sessions WHERE group_folder = ? AND topic = ? AND agent = ?`
 
-// StoreSession stores the session of a live run, unless it is "". That of another agent, which answered there before,
-// is kept.
-func StoreSession(tx *store.Tx, r *msg.Run, session string, now int64) error {
-	const putKeptSession = `INSERT INTO kept_sessions (group_folder, topic, agent, session_id, updated_at)
-		SELECT group_folder, topic, agent, session_id, updated_at FROM sessions WHERE group_folder = ? AND topic = ? AND agent <> ?
-		ON CONFLICT (group_folder, topic, agent) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`
+// StoreSession stores the session that a live run has named in a turn, unless it is "". The turn keeps the name from
+// before it, for an undo.
+func StoreSession(tx *store.Tx, r *msg.Run, turn int64, session string, now int64) error {
+	const updateBefore = `UPDATE turns SET session_before = ifnull((` + queryAgentSession + `), '') WHERE id = ?4 AND session_before IS NULL`
 	if session == "" {
 		return nil
 	}
@@ -31,13 +33,28 @@ func StoreSession(tx *store.Tx, r *msg.Run, session string, now int64) error {
 	if err != nil || !live {
 		return err
 	}
-	if err = tx.Exec(putKeptSession, r.Folder, r.Topic, r.Agent); err != nil {
+	if err = tx.Exec(updateBefore, r.Folder, r.Topic, r.Agent, turn); err != nil {
 		return err
 	}
-	if err = tx.Exec(deleteAgentKept, r.Folder, r.Topic, r.Agent); err != nil {
+	return SetSession(tx, r.Folder, r.Topic, r.Agent, session, now)
+}
+
+// SetSession sets what the session of a topic's agent is called, "" for none. That of another agent, which answered
+// there before, is kept.
+func SetSession(tx *store.Tx, folder, topic, agent, session string, now int64) error {
+	const putKeptSession = `INSERT INTO kept_sessions (group_folder, topic, agent, session_id, updated_at)
+		SELECT group_folder, topic, agent, session_id, updated_at FROM sessions WHERE group_folder = ? AND topic = ? AND agent <> ?
+		ON CONFLICT (group_folder, topic, agent) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`
+	if session == "" {
+		_, err := EvictSession(tx, folder, topic, agent)
 		return err
 	}
-	return tx.Exec(putSession, r.Folder, r.Topic, r.Agent, session, now)
+	for _, query := range []string{putKeptSession, deleteAgentKept} {
+		if err := tx.Exec(query, folder, topic, agent); err != nil {
+			return err
+		}
+	}
+	return tx.Exec(putSession, folder, topic, agent, session, now)
 }
 
 // PutAgentModels stores the models that an agent offers to a group, in place of those before.
@@ -54,10 +71,7 @@ func PutAgentModels(tx *store.Tx, folder, agent string, m agentproto.Models, now
 // AgentSession is the session that one agent has in a folder's topic, "" if it has none there: the topic's, or the one
 // that is kept while another agent answers. agent is its name in AGENTS, "" for the default one.
 func AgentSession(ctx context.Context, r store.Reader, folder, topic, agent string) (string, error) {
-	// The session of one agent: it is the topic's, or kept while another agent answers.
-	const query = `SELECT session_id FROM sessions WHERE group_folder = ?1 AND topic = ?2 AND agent = ?3
-		UNION ALL SELECT session_id FROM kept_sessions WHERE group_folder = ?1 AND topic = ?2 AND agent = ?3 LIMIT 1`
-	return store.Value[string](ctx, r, query, folder, topic, agent)
+	return store.Value[string](ctx, r, queryAgentSession, folder, topic, agent)
 }
 
 // LastAgent is the agent that has answered in a folder's topic last, before a run; known is false if none has.
@@ -80,10 +94,11 @@ func EvictSession(tx *store.Tx, folder, topic, agent string) (evicted bool, err 
 }
 
 // ResetSession deletes the sessions of a topic, of all agents, and closes its live run, so that no late frame
-// stores it again. It returns the run, 0 if none was live.
+// stores it again, and no redo. It returns the run, 0 if none was live.
 func ResetSession(tx *store.Tx, folder, topic string, now int64) (runID int64, err error) {
+	const updateUndone = `UPDATE turns INDEXED BY turns_undone SET session_after = '' WHERE folder = ? AND topic = ? AND undone_at IS NOT NULL AND session_after <> ''`
 	tx.Note(failpoint.ResetSession)
-	for _, query := range []string{`DELETE FROM sessions WHERE group_folder = ? AND topic = ?`, `DELETE FROM kept_sessions WHERE group_folder = ? AND topic = ?`} {
+	for _, query := range []string{`DELETE FROM sessions WHERE group_folder = ? AND topic = ?`, `DELETE FROM kept_sessions WHERE group_folder = ? AND topic = ?`, updateUndone} {
 		if err := tx.Exec(query, folder, topic); err != nil {
 			return 0, err
 		}

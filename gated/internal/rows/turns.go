@@ -39,19 +39,14 @@ func PutTurn(tx *store.Tx, t *msg.Turn, maxAgents int) (joined bool, err error) 
 	return false, AttachNotes(tx, t)
 }
 
-// sessionNow is what the session of a folder's topic is called, "" for none.
-const sessionNow = `ifnull((SELECT session_id FROM sessions WHERE group_folder = ? AND topic = ?), '')`
-
 func storeTurn(tx *store.Tx, t *msg.Turn, preview msg.PreviewMode) (err error) {
 	const query = `INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,
 		trigger_message_id, claims_engagement, surface, ceiling, state, not_before, waits_for, row_count, row_bytes,
-		depth, root_turn_id, created_at, started_at, preview, session_before)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CASE WHEN ? THEN ` + sessionNow + ` END)`
+		depth, root_turn_id, created_at, started_at, preview) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 	t.ID, err = tx.Insert(query,
 		store.Null(t.RunID), t.Kind, t.Folder, t.ChatJID, t.Topic, t.ThreadID, t.Place, store.Null(t.ReplyTo),
 		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.NotBefore, t.WaitsFor, t.RowCount,
-		t.RowBytes, t.Depth, store.Null(t.RootTurnID), t.CreatedAt, store.Null(t.StartedAt), preview,
-		t.State == msg.TurnRunning, t.Folder, t.Topic)
+		t.RowBytes, t.Depth, store.Null(t.RootTurnID), t.CreatedAt, store.Null(t.StartedAt), preview)
 	pokeForTurn(tx, t)
 	return err
 }

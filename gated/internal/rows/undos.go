@@ -20,17 +20,14 @@ type Undo struct {
 	Topic     string
 	MessageID int64  // the command, 0 if it was asked for on a page
 	By        string // the user
-	Session   string // of an undo that is done: what the topic's session was called before
-	Agent     string // whose session that is
 	CreatedAt int64
 }
 
-const undoColumns = `u.id, u.turn_id, u.redo, u.rest, u.folder, u.topic, ifnull(u.message_id, 0), u.by, u.session_id, u.session_agent, u.created_at`
+const undoColumns = `u.id, u.turn_id, u.redo, u.rest, u.folder, u.topic, ifnull(u.message_id, 0), u.by, u.created_at`
 
 func scanUndo(scan store.Scan) (*Undo, error) {
 	var u Undo
-	err := scan(&u.ID, &u.TurnID, &u.Redo, &u.Rest, &u.Folder, &u.Topic, &u.MessageID, &u.By, &u.Session, &u.Agent,
-		&u.CreatedAt)
+	err := scan(&u.ID, &u.TurnID, &u.Redo, &u.Rest, &u.Folder, &u.Topic, &u.MessageID, &u.By, &u.CreatedAt)
 	return &u, err
 }
 
@@ -44,12 +41,6 @@ func OpenUndos(ctx context.Context, r store.Reader) ([]*Undo, error) {
 func UndoOpen(ctx context.Context, r store.Reader, folder, topic string) (bool, error) {
 	const query = `SELECT EXISTS (SELECT 1 FROM undos INDEXED BY undos_open WHERE state = 'open' AND folder = ? AND topic = ?)`
 	return store.Value[bool](ctx, r, query, folder, topic)
-}
-
-// LastUndo is the newest undo of a turn that is done, nil if there is none.
-func LastUndo(ctx context.Context, r store.Reader, turn int64) (*Undo, error) {
-	const query = `SELECT ` + undoColumns + ` FROM undos u INDEXED BY undos_turn WHERE u.turn_id = ? AND u.state = 'done' AND u.redo = 0 ORDER BY u.id DESC LIMIT 1`
-	return store.First(store.All(ctx, r, scanUndo, query, turn))
 }
 
 // LastBegun is the newest turn of a topic that has begun and counts, nil if there is none. Turns that were answered
@@ -98,11 +89,11 @@ func PutUndo(tx *store.Tx, u *Undo) (run int64, err error) {
 
 // EndUndo ends an open undo with the answer that users get. It returns ErrStale if it has ended.
 func EndUndo(tx *store.Tx, u *Undo, done bool, answer string, now int64) error {
-	const query = `UPDATE undos SET state = CASE WHEN ? THEN 'done' ELSE 'refused' END, session_id = ?, session_agent = ?,
-		answer = ?, ended_at = ? WHERE id = ? AND state = 'open'`
+	const query = `UPDATE undos SET state = CASE WHEN ? THEN 'done' ELSE 'refused' END, answer = ?, ended_at = ?
+		WHERE id = ? AND state = 'open'`
 	tx.Note(failpoint.EndUndo)
 	tx.PokePeers()
-	return change(tx, "end undo", u.ID, query, done, u.Session, u.Agent, answer, now, u.ID)
+	return change(tx, "end undo", u.ID, query, done, answer, now, u.ID)
 }
 
 // LiveProcesses reports whether a process of an agent works in a topic.
@@ -112,35 +103,41 @@ func LiveProcesses(ctx context.Context, r store.Reader, folder, topic string) (b
 }
 
 // MarkUndone marks a turn as taken back at a time, in unix ms, or with 0 as one that counts again, with those that were
-// answered together with it.
-func MarkUndone(tx *store.Tx, turn, at int64) error {
-	const query = `UPDATE turns SET undone_at = ?2 WHERE id = ?1`
-	const queryFolded = `UPDATE turns SET undone_at = ?2 WHERE answered_with = ?1`
+// answered together with it. session is what SessionOf is to know of the time of the undo.
+func MarkUndone(tx *store.Tx, turn, at int64, session string) error {
+	const query = `UPDATE turns SET undone_at = ?2, session_after = ?3 WHERE id = ?1`
+	const queryFolded = `UPDATE turns SET undone_at = ?2, session_after = ?3 WHERE answered_with = ?1`
 	tx.PokePeers()
 	for _, q := range []string{query, queryFolded} {
-		if err := tx.Exec(q, turn, store.Null(at)); err != nil {
+		if err := tx.Exec(q, turn, store.Null(at), session); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// SessionBefore is what a turn's session was called when it began, and the agent that answered it; known is false for a
-// turn of an older version.
-func SessionBefore(ctx context.Context, r store.Reader, turn int64) (session, agent string, known bool, err error) {
-	const query = `SELECT ifnull(t.session_before, ''), ifnull(l.agent, ''), t.session_before IS NOT NULL
-		FROM turns t LEFT JOIN session_log l ON l.run_id = t.run_id WHERE t.id = ?`
-	_, err = r.Get(ctx, []any{&session, &agent, &known}, query, turn)
-	return session, agent, known, err
+// TurnSession is the session of a turn's agent: what it is and was called, "" for none.
+type TurnSession struct {
+	Agent  string
+	Now    string
+	Before string // the turn; Now if the turn has not named one
+	After  string // the turn, if that is taken back and the session was not reset since
 }
 
-// SetSession sets what the session of a topic's agent is called, "" for none.
-func SetSession(tx *store.Tx, folder, topic, agent, session string, now int64) error {
-	if session == "" {
-		_, err := EvictSession(tx, folder, topic, agent)
-		return err
+// SessionOf returns the session of a turn's agent. For a turn without a run, which waited for another attempt, that is
+// the agent that worked in the topic last.
+func SessionOf(ctx context.Context, r store.Reader, t *msg.Turn) (s TurnSession, err error) {
+	const query = `SELECT ifnull(l.agent, ''), ifnull(t.session_before, ''), t.session_before IS NULL, t.session_after FROM turns t
+		LEFT JOIN session_log l ON l.run_id = ifnull(t.run_id, (SELECT run_id FROM session_log WHERE folder = t.folder AND topic = t.topic ORDER BY id DESC LIMIT 1))
+		WHERE t.id = ?`
+	var unnamed bool
+	if _, err = r.Get(ctx, []any{&s.Agent, &s.Before, &unnamed, &s.After}, query, t.ID); err != nil {
+		return s, err
 	}
-	return tx.Exec(putSession, folder, topic, agent, session, now)
+	if s.Now, err = AgentSession(ctx, r, t.Folder, t.Topic, s.Agent); unnamed {
+		s.Before = s.Now
+	}
+	return s, err
 }
 
 // turnsOf are a turn and those that were answered together with it.

@@ -192,7 +192,7 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 					return err
 				}
 				earlierRun = earlier.ID
-				return rows.StoreSession(tx, &msg.Run{ID: earlier.ID, Folder: folder, Topic: tt.want}, "of an earlier fork", 1)
+				return rows.StoreSession(tx, &msg.Run{ID: earlier.ID, Folder: folder, Topic: tt.want}, 0, "of an earlier fork", 1)
 			})
 			want := fmt.Sprintf(`{"thread_id":%q,"topic":%q}`, tt.inThread, tt.want)
 			if got := f.works("fork_topic", `{}`); got != want {
@@ -395,7 +395,7 @@ func TestForkTopic_ThreadWithConversation_Refused(t *testing.T) {
 	talked, earlier := f.answered("Tuesday", "", "1.7"), f.ask(folder, "telegram:-6", "something else").TurnID
 	run := msg.Run{Folder: folder, Topic: "1.7", ChatJID: "slack:C5", Runtime: "process", StartedAt: 1}
 	f.write(func(tx *store.Tx) error {
-		return errors.Join(rows.StartRun(tx, &run, earlier), rows.StoreSession(tx, &msg.Run{ID: run.ID, Folder: folder, Topic: "1.7"}, "of its thread", 1))
+		return errors.Join(rows.StartRun(tx, &run, earlier), rows.StoreSession(tx, &msg.Run{ID: run.ID, Folder: folder, Topic: "1.7"}, earlier, "of its thread", 1))
 	})
 	f.refused("fork_topic", fmt.Sprintf(`{"off_message_id":%d}`, talked.ID), "is topic 1.7 already")
 }

@@ -108,7 +108,7 @@ func TestSendMessage_Topics(t *testing.T) {
 func TestResetSession_OwnTopicOrBelow(t *testing.T) {
 	f := parallel(t)
 	f.write(func(tx *store.Tx) error {
-		return rows.StoreSession(tx, &msg.Run{ID: f.access.run.ID, Folder: folder}, "s1", 1)
+		return rows.StoreSession(tx, &msg.Run{ID: f.access.run.ID, Folder: folder}, 0, "s1", 1)
 	})
 	f.works("reset_session", `{"groupFolder":"acme"}`)
 	if id, err := factrows.Session(t.Context(), f.st.Reader, folder, ""); err != nil || id != "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/rows"
+	"arizuko/pkg/agentproto"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -47,6 +48,7 @@ type finishing struct {
 	now        int64
 	did, stays tally // what the answer says
 
+	session string // what the topic's session is called before an undo
 	stopped []*msg.Turn
 }
 
@@ -78,17 +80,17 @@ func Finish(tx *store.Tx, u *rows.Undo, out Outside, zone *time.Location, now in
 // change takes the turn back, or does it again.
 func (f *finishing) change(zone *time.Location) (err error) {
 	seen := func() error { return f.seen(zone) }
-	steps := []func() error{f.takeBackCalls, f.takeBackMessages, f.endWork, f.sessionBefore, seen}
+	steps := []func() error{f.takeBackCalls, f.takeBackMessages, f.endWork, f.setSession, seen}
 	at := f.now
 	if f.u.Redo {
-		steps, at = []func() error{f.repeatCalls, f.repeatMessages, f.sessionAfter}, 0
+		steps, at = []func() error{f.repeatCalls, f.repeatMessages, f.setSession}, 0
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	return rows.MarkUndone(f.tx, f.turn.ID, at)
+	return rows.MarkUndone(f.tx, f.turn.ID, at, f.session)
 }
 
 // reply answers the command, or where the turn has answered if it was asked for on a page.
@@ -262,32 +264,31 @@ func (f *finishing) endWork() (err error) {
 	return err
 }
 
-// sessionBefore lets the topic's session go on from before the turn. An agent whose session has the same name as before
-// cannot go back: it begins a new one.
-func (f *finishing) sessionBefore() error {
-	before, agent, known, err := rows.SessionBefore(context.Background(), f.tx.Reader, f.turn.ID)
+// setSession lets the topic's session go on from before the turn or, done again, from after it.
+func (f *finishing) setSession() error {
+	s, err := rows.SessionOf(context.Background(), f.tx.Reader, f.turn)
 	if err != nil {
 		return err
 	}
-	now, err := rows.AgentSession(context.Background(), f.tx.Reader, f.turn.Folder, f.turn.Topic, agent)
-	if err != nil {
-		return err
-	}
-	f.u.Session, f.u.Agent = now, agent
-	if !known || before == now {
-		before = ""
-		if now != "" {
+	to := s.After
+	if !f.u.Redo {
+		to, f.session = f.earlier(s), s.Now
+		if to == "" && s.Now != "" && s.Before != "" {
 			f.did.add("the agent cannot go back in its session: it begins a new one with the last messages")
 		}
 	}
-	return rows.SetSession(f.tx, f.turn.Folder, f.turn.Topic, agent, before, f.now)
+	return rows.SetSession(f.tx, f.turn.Folder, f.turn.Topic, s.Agent, to, f.now)
 }
 
-// sessionAfter lets the topic's session go on from where it was before the undo.
-func (f *finishing) sessionAfter() error {
-	undone, err := rows.LastUndo(context.Background(), f.tx.Reader, f.turn.ID)
-	if err != nil || undone == nil {
-		return err
+// earlier is what a session is called that goes on from before the turn, "" for a new one.
+func (f *finishing) earlier(s rows.TurnSession) string {
+	switch {
+	case s.Now == "": // it was reset or lost since
+		return ""
+	case s.Before != s.Now:
+		return s.Before
+	case f.turn.State == msg.TurnDone || !strings.Contains(s.Now, "@"): // all turns have the same name
+		return ""
 	}
-	return rows.SetSession(f.tx, f.turn.Folder, f.turn.Topic, undone.Agent, undone.Session, f.now)
+	return strings.TrimSuffix(s.Now, agentproto.RewindSuffix) + agentproto.RewindSuffix
 }

@@ -93,6 +93,90 @@ func TestFinish_OldMessageOfTelegram_IsEdited(t *testing.T) {
 	}
 }
 
+// The session goes on from before the turn, if its agent can go back there. Each step is an answer by an agent, which
+// names its session, or does not; a turn that is stopped; or a command.
+func TestFinish_Session_IsTheOneBefore(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ steps, want string }{
+		{"a:s@1 a:s@2 /undo", "a=s@1"},
+		{"a:s@1 a:s@2 a:s@3 /undo /undo /undo", ""},
+		{"a:s@1 a:s@2 /undo /undo /redo /redo", "a=s@2"},
+		// the name is always the same
+		{"a:s a:s /undo", ""},
+		{"a:s a:s a:s /undo /undo", ""},
+		{"a:s a:s a:s /undo /undo /redo /redo", "a=s"},
+		{"a: a: /undo", ""},
+		{"a:s@1 a:s@1 /undo", ""},
+		// without an answer
+		{"a:s@1 a:stopped /undo", "a=s@1!"},
+		{"a:s@1 a:stopped /undo /redo", "a=s@1"},
+		{"a:s@1 a:stopped a:stopped /undo /undo", "a=s@1!"},
+		{"a:s@1 a:stopped /undo a:s@2 /undo", "a=s@1!"},
+		{"a:s a:stopped /undo", ""},
+		{"a:stopped /undo", ""},
+		// another agent
+		{"a:s b:x /undo", "a=s"},
+		{"a:s b:x /undo /undo", ""},
+		{"a:s b:x /undo /undo /redo", "a=s"},
+		{"a:s@1 b:x /undo /redo", "a=s@1 b=x"},
+		{"a:s@1 b:x a:s@2 /undo", "a=s@1 b=x"},
+		// reset since, or before
+		{"a:s@1 a:s@2 /new /undo", ""},
+		{"a:s@1 a:s@2 /undo /new /redo", ""},
+		{"a:s@1 /undo /new /redo", ""},
+		{"a:s@1 /new a:x@1 /undo", ""},
+		{"a:s@1 /new a:x@1 /undo /undo /redo /redo", "a=x@1"},
+	} {
+		t.Run(test.steps, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			for at, step := range strings.Fields(test.steps) {
+				sessionStep(t, s, step, int64(at+1)*100)
+			}
+			got := storetest.Value[string](t, s, `SELECT ifnull(group_concat(agent || '=' || session_id, ' '), '') FROM (SELECT agent, session_id FROM sessions
+				UNION ALL SELECT agent, session_id FROM kept_sessions ORDER BY agent) s`)
+			if got != test.want {
+				t.Errorf("session %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func sessionStep(t *testing.T, s *store.Store, step string, now int64) {
+	t.Helper()
+	q := undo.Request{Folder: storetest.Folder, ChatJID: "telegram:5", By: "telegram:1", Operator: true, Redo: step == "/redo"}
+	agent, session, answers := strings.Cut(step, ":")
+	var turn *msg.Turn
+	if answers {
+		turn = gatedtest.Queued(t, s, func(turn *msg.Turn) { turn.ChatJID, turn.ThreadID, turn.Place = q.ChatJID, "", "" })
+	}
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		if step == "/new" {
+			_, err := rows.ResetSession(tx, q.Folder, "", now)
+			return err
+		}
+		if !answers {
+			u, _, refusal, err := undo.Ask(tx, q, now)
+			if err != nil || refusal != "" {
+				return fmt.Errorf("%s is refused: %q, %w", step, refusal, err)
+			}
+			_, err = undo.Finish(tx, u, undo.Outside{}, time.UTC, now)
+			return err
+		}
+		run := &msg.Run{Folder: q.Folder, ChatJID: q.ChatJID, StartedAt: now, Runtime: "process", Agent: agent}
+		err := rows.StartRun(tx, run, turn.ID)
+		if err == nil && session == "stopped" {
+			err = rows.CancelTurn(tx, turn.ID, msg.ReasonCancelled, now)
+		} else if err == nil {
+			_, err = rows.AnswerTurn(tx, rows.Reply{RunID: run.ID, Agent: agent, TurnID: turn.ID, Final: true, SessionID: session}, now)
+		}
+		if err != nil {
+			return err
+		}
+		return rows.EndRun(tx, run.ID, "", now)
+	})
+}
+
 // What was not sent yet is withdrawn, and a redo sends it.
 func TestFinish_QueuedMessage_IsWithdrawn(t *testing.T) {
 	t.Parallel()

@@ -30,9 +30,9 @@ INSERT INTO turn_progress (turn_id, state, text, updated_at) VALUES (2, 'running
 INSERT INTO previews (turn_id, chat_jid, state, created_at, updated_at) VALUES (2, 'telegram:1', 'open', 1, 1);
 INSERT INTO asks (turn_id, ask_id, message_id, question, options, state, created_at, expires_at) VALUES (2, 'a', 5, '?', '["yes","no"]', 'open', 1, 2);
 INSERT INTO system_messages (folder, origin, event, turn_id, created_at) VALUES ('main', 'gateway', 'new_session', 2, 1);
-UPDATE turns SET session_before = 's', undone_at = 4 WHERE id = 1;
-INSERT INTO undos (turn_id, redo, rest, folder, topic, message_id, by, state, session_id, answer, created_at, ended_at) VALUES
-  (1, 0, 0, 'main', '', 4, 'telegram:7', 'done', 's', 'Taken back', 1, 4), (1, 1, 1, 'main', '', NULL, 'cli', 'open', '', '', 5, NULL);
+UPDATE turns SET session_before = 's', session_after = 't', undone_at = 4 WHERE id = 1;
+INSERT INTO undos (turn_id, redo, rest, folder, topic, message_id, by, state, answer, created_at, ended_at) VALUES
+  (1, 0, 0, 'main', '', 4, 'telegram:7', 'done', 'Taken back', 1, 4), (1, 1, 1, 'main', '', NULL, 'cli', 'open', '', 5, NULL);
 INSERT INTO stops (chat_jid, topic, before_message, through_turn, created_at, sender) VALUES ('telegram:1', NULL, 3, 2, 1, NULL);
 INSERT INTO group_failures (folder, problem, count, since) VALUES ('main', 'key', 3, 1);
 INSERT INTO onboarding_requests (code, chat_jid, state, created_at) VALUES ('abc', 'telegram:2', 'pending', 1);

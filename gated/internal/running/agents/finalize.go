@@ -163,7 +163,7 @@ func (l *leftovers) endSession(tx *store.Tx, turns []*msg.Turn, now int64) error
 	case f.problem == "" || f.kind == msg.ErrorMachine:
 		return nil
 	case f.kind != msg.ErrorSession:
-		return rows.StoreSession(tx, &l.row, f.session, now)
+		return rows.StoreSession(tx, &l.row, f.turn, f.session, now)
 	}
 	evicted, err := rows.EvictSession(tx, l.row.Folder, l.row.Topic, l.row.Agent)
 	if err != nil || !evicted {

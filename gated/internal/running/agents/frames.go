@@ -57,7 +57,7 @@ func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {
 		Files: files, RunID: r.row.ID, Agent: r.row.Agent, TurnID: t.ID, Final: ends(f),
 		SessionID: r.outputs.session(t, f), ObservedUpto: r.turns.prompted[t.ID],
 		Text: text, Sender: msg.AgentSender(t.Folder), SenderName: r.settings.now.AssistantName,
-		Problem: r.outputs.lost(t), More: len(r.turns.unanswered) > len(turns),
+		Problem: r.outputs.lost(t),
 	}
 	for _, folded := range turns[1:] {
 		reply.With = append(reply.With, rows.Folded{TurnID: folded.ID, ObservedUpto: r.turns.prompted[folded.ID]})
