@@ -191,8 +191,9 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Operators: g.cfg.Operators, AskTimeout: g.cfg.AskTimeout, WaitMark: g.cfg.WaitMark,
 		Redact: hidden.String, Growing: hidden.Growing, Report: g.problems.ofAgents,
 		Peers: g.peers(), MediaQuota: g.cfg.MediaQuota, MediaDaily: g.cfg.MediaDaily, Tools: g.tools.access,
-		UndoQuota: g.cfg.UndoQuota, EndWindow: endWindow(routd),
-		ToolsURL: g.cfg.toolsURLs(g.tools.addr()), Egress: g.egress,
+		UndoQuota: g.cfg.UndoQuota, EndWindow: endWindow(routd), NextSlot: reminders.Next,
+		RemindersChanged: func() { g.reminders.Changed() },
+		ToolsURL:         g.cfg.toolsURLs(g.tools.addr()), Egress: g.egress,
 	}, g.Store, g.Log, g.Metrics)
 	g.objects = g.cfg.contextObjects()
 	homes := &chats.Chats{}

@@ -173,7 +173,7 @@ var Reasons = []Documented{
 		changes},
 	{ReasonEditSuperseded, "a newer edit or deletion of the same message came before the next prompt", changes},
 	{ReasonEditSame, "the edit changed neither words nor files", changes},
-	{ReasonEditUntaken, "the edit or deletion names a message that was routed to no group", changes},
+	{ReasonEditUntaken, "the edit or deletion names a message that was routed to no group, or whose turn was taken back", changes},
 	{ReasonEditOrphan, "the edit or deletion names a message that is not stored", changes},
 	{ReasonEditAddressed, "an edit that addresses the bot where the original did not", answeredByTurn},
 	{ReasonDeleted, "the message was deleted before an agent had answered it", changes},

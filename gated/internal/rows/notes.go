@@ -23,6 +23,15 @@ func SupersedeNotes(tx *store.Tx, chatJID, targetID string) error {
 	return tx.Exec(query, chatJID, targetID)
 }
 
+// DropNotes discards the notes about a turn's messages that no agent has been shown.
+func DropNotes(tx *store.Tx, t *msg.Turn) error {
+	const query = `UPDATE messages INDEXED BY messages_note_targets SET reason = 'edit_superseded'
+		WHERE chat_jid = ? AND reason = 'edit_note' AND turn_id IS NULL AND target_id IN
+		(SELECT CASE m.verb WHEN 'edit' THEN m.target_id ELSE ifnull(o.platform_id, m.platform_id) END
+			FROM messages m LEFT JOIN messages o ON o.id = m.derived_from WHERE m.turn_id = ?)`
+	return tx.Exec(query, t.ChatJID, t.ID)
+}
+
 // releaseNotes lets the notes of a turn that is queued again wait for the next turn of its place to begin. A turn of
 // notes alone ends by that.
 func releaseNotes(tx *store.Tx, id int64) error {

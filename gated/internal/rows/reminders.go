@@ -71,14 +71,15 @@ func PutReminder(tx *store.Tx, r *msg.Reminder) (err error) {
 	return err
 }
 
-// UpdateReminder stores a changed reminder. It returns ErrStale if it is not active.
+// UpdateReminder stores a changed reminder, and makes it active. It returns ErrStale unless its state is still r.State.
 func UpdateReminder(tx *store.Tx, r *msg.Reminder) error {
-	const query = `UPDATE reminders SET topic = ?, kind = ?, body = ?, due_at = ?, cron = ?, time_zone = ?, missed = ?, next_slot = ?,
-		updated_by = ?, root_turn_id = ?, depth = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
+	const query = `UPDATE reminders SET state = 'active', error = '', topic = ?, kind = ?, body = ?, due_at = ?, cron = ?, time_zone = ?, missed = ?,
+		next_slot = ?, updated_by = ?, root_turn_id = ?, depth = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = ?`
 	tx.PokePeers()
 	return change(tx, "update reminder", r.ID, query, r.Topic, r.Kind,
 		store.Cut(store.CleanText(r.Body), store.MaxContent), store.Null(r.DueAt), store.Null(r.Cron), r.TimeZone,
-		r.Missed, store.Null(r.NextSlot), r.UpdatedBy, store.Null(r.RootTurnID), r.Depth, r.UpdatedAt, r.ID)
+		r.Missed, store.Null(r.NextSlot), r.UpdatedBy, store.Null(r.RootTurnID), r.Depth, r.UpdatedAt, r.ID,
+		r.State)
 }
 
 // EndReminder ends an active reminder; problem is why gated does so itself, "" for another reason. It returns

@@ -91,7 +91,7 @@ func StopChat(tx *store.Tx, s Stop, now int64) (cancelled []*msg.Turn, more bool
 		return nil, false, err
 	}
 	if s.Turn != 0 {
-		queued, err := queuedTurn(tx, s.Turn)
+		queued, err := queuedOf(tx, s.Turn)
 		if err == nil {
 			queued, err = cancelTurns(tx, s, queued, now)
 		}
@@ -107,13 +107,11 @@ func StopChat(tx *store.Tx, s Stop, now int64) (cancelled []*msg.Turn, more bool
 	return append(cancelled, queued...), more, err
 }
 
-// queuedTurn returns a turn in a list, which is empty if the turn is not queued.
-func queuedTurn(tx *store.Tx, id int64) ([]*msg.Turn, error) {
-	t, err := tx.Turn(store.Uncancelled(), id)
-	if err != nil || t == nil || t.State != msg.TurnQueued {
-		return nil, err
-	}
-	return []*msg.Turn{t}, nil
+// queuedOf returns a turn and those of its chain that are queued, as for an answer of a group that it asked.
+func queuedOf(tx *store.Tx, id int64) ([]*msg.Turn, error) {
+	const query = `SELECT ` + store.TurnColumns + ` FROM turns t WHERE t.state = 'queued' AND t.id IN (SELECT o.id FROM turns o WHERE o.id = ?1 UNION ALL
+		SELECT c.id FROM turns o JOIN turns c INDEXED BY turns_root ON c.root_turn_id = ifnull(o.root_turn_id, o.id) WHERE o.id = ?1) ORDER BY t.id`
+	return tx.ReadTurns(store.Uncancelled(), query, id)
 }
 
 func putStop(tx *store.Tx, s Stop) error {

@@ -196,12 +196,10 @@ func ActedCalls(ctx context.Context, r store.Reader, turn int64) ([]ActedCall, e
 	}, query, turn)
 }
 
-// ReviveReminder makes a cancelled reminder active again, which fires next at a time, in unix ms. It returns ErrStale if
-// it is not cancelled.
-func ReviveReminder(tx *store.Tx, id, next, now int64) error {
-	const query = `UPDATE reminders SET state = 'active', next_slot = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'cancelled'`
-	tx.PokePeers()
-	return change(tx, "revive reminder", id, query, next, now, id)
+// LastUndoAt is when the last undo or redo of a turn that is done was carried out, in unix ms, 0 for none.
+func LastUndoAt(ctx context.Context, r store.Reader, turn int64) (int64, error) {
+	const query = `SELECT ended_at FROM undos u INDEXED BY undos_turn WHERE u.turn_id = ? AND u.state = 'done' ORDER BY u.id DESC LIMIT 1`
+	return store.Value[int64](ctx, r, query, turn)
 }
 
 // ReopenFork opens a fork again that was ended at or after a time, in unix ms.
@@ -209,18 +207,9 @@ func ReopenFork(tx *store.Tx, chatJID, topic string, endedFrom int64) error {
 	return tx.Exec(`UPDATE forks SET ended_at = NULL WHERE chat_jid = ? AND topic = ? AND ended_at >= ?`, chatJID, topic, endedFrom)
 }
 
-// WindowOf is until when a place of a chat listens to a group, in unix ms, 0 if it does not, and whether it did before a
-// turn began: an earlier one that counts has claimed the place so lately that its window was open.
-func WindowOf(ctx context.Context, r store.Reader, t *msg.Turn, now int64) (until int64, before bool, err error) {
-	const queryUntil = `SELECT engaged_until FROM chat_reply_state WHERE jid = ? AND topic = ? AND engaged_folder = ? AND engaged_until > ? AND engaged_at > ifnull(ended_at, 0)`
-	// A window lasts for as long as it does after the turn's end.
-	const queryBefore = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_claims WHERE chat_jid = ?1 AND place = ?2 AND claims_engagement = 1
-		AND id < ?3 AND undone_at IS NULL AND ended_at > ?4)`
-	if until, err = store.Value[int64](ctx, r, queryUntil, t.ChatJID, t.Place, t.Folder, now); err != nil || until == 0 {
-		return 0, false, err
-	}
-	before, err = store.Value[bool](ctx, r, queryBefore, t.ChatJID, t.Place, t.ID, t.CreatedAt-(until-t.EndedAt))
-	return until, before, err
+// TakenBack reports whether a message counts no more, since its turn was taken back.
+func TakenBack(ctx context.Context, r store.Reader, id int64) (bool, error) {
+	return store.Value[bool](ctx, r, `SELECT NOT (`+counts+`) FROM messages m WHERE m.id = ?`, id)
 }
 
 // errUndoing says that a topic's turns wait for an undo.

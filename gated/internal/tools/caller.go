@@ -33,7 +33,7 @@ type Caller struct {
 	origin   authority.Origin // for whom the turn works
 	place    *place           // nil in tests
 	copies   int              // how often the call stores its arguments, 0 for once
-	replaced any              // what the call changes or ends, as it was before; nil for none
+	replaced any              // what it changes or ends, as it was, or names it; nil for none
 }
 
 // requestChars is enough of a random text to find the lines of a call in a log: 40 bits.

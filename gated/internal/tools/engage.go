@@ -57,6 +57,7 @@ func (c *Caller) engagement(ctx context.Context, in engageIn, request routeapi.E
 	if err != nil {
 		return out, err
 	}
+	c.replaced = in
 	if fork != nil && request.TTL != nil {
 		return out, c.endForkWindow(ctx, request, fork)
 	}
@@ -69,7 +70,7 @@ func (c *Caller) engagement(ctx context.Context, in engageIn, request routeapi.E
 	if err != nil {
 		return out, err
 	}
-	request.Topic = &place
+	request.Topic, c.replaced = &place, engageIn{in.JID, place}
 	var answer routeapi.Engagement
 	if err = c.Services.Routd.Do(ctx, http.MethodPost, routeapi.EngagementPath, request, &answer); err != nil {
 		return out, explainEngagement(request, err)

@@ -36,6 +36,7 @@ func resetSession() Tool {
 		case in.GroupFolder == c.Turn.Folder:
 			topic = c.Turn.Topic
 		}
+		c.replaced = resetSessionIn{in.GroupFolder, &topic}
 		var run int64
 		out, err = once(ctx, c, in, func(tx *store.Tx) (resetSessionOut, error) {
 			if err := c.checkAccess(ctx, tx.Reader, in.GroupFolder); err != nil {

@@ -106,8 +106,11 @@ func (f *finishing) outside(out *Outside) {
 	if n := out.Files.Restored; n > 0 {
 		f.did.add(fmt.Sprintf("files %s: %d (%s)", f.side(), n, names(out.Files.Paths)))
 	}
-	if out.Window != "" {
-		f.did.add(out.Window)
+	for range out.Closed {
+		f.did.add("places where it listens only to mentions again:")
+	}
+	for range out.Open {
+		f.stays.add("places where it still listens, since routd does not answer:")
 	}
 	if len(out.Files.Changed) > 0 {
 		f.stays.add("files that have changed since: " + names(out.Files.Changed))

@@ -28,8 +28,13 @@ type Outside struct {
 	Files   Files
 	Problem string // why nothing could be restored, "" if it was
 	Failed  bool   // because of an error in a program, after which anything may be restored
-	Window  string // what became of the place that listens, "" for nothing to say
+	Closed  int    // windows
+	Open    int    // windows that could not be closed
+	Next    NextSlot
 }
+
+// NextSlot returns when a reminder fires next after a time. Both are unix ms.
+type NextSlot func(r *msg.Reminder, now int64) (int64, error)
 
 // Restored reports whether the files are as they should be, but for those that are named.
 func (o *Outside) Restored() bool { return !o.Failed && o.Problem == "" && !o.Files.Refused }
@@ -42,10 +47,12 @@ const telegramDeletes = 47 * int64(time.Hour/time.Millisecond)
 
 // finishing changes the rows of one turn.
 type finishing struct {
-	tx         *store.Tx
-	u          *rows.Undo
-	turn       *msg.Turn
-	now        int64
+	tx   *store.Tx
+	u    *rows.Undo
+	turn *msg.Turn
+	now  int64
+	next NextSlot
+
 	did, stays tally // what the answer says
 
 	session string // what the topic's session is called before an undo
@@ -59,7 +66,7 @@ func Finish(tx *store.Tx, u *rows.Undo, out Outside, zone *time.Location, now in
 	if err != nil {
 		return nil, err
 	}
-	f := &finishing{tx: tx, u: u, turn: turn, now: now}
+	f := &finishing{tx: tx, u: u, turn: turn, now: now, next: out.Next}
 	refused := turn == nil || turn.State.IsOpen() || !out.Restored()
 	if !refused {
 		f.outside(&out)
@@ -80,10 +87,10 @@ func Finish(tx *store.Tx, u *rows.Undo, out Outside, zone *time.Location, now in
 // change takes the turn back, or does it again.
 func (f *finishing) change(zone *time.Location) (err error) {
 	seen := func() error { return f.seen(zone) }
-	steps := []func() error{f.takeBackCalls, f.takeBackMessages, f.endWork, f.setSession, seen}
+	steps := []func() error{f.reverseCalls, f.endObjects, f.takeBackMessages, f.endWork, f.setSession, seen}
 	at := f.now
 	if f.u.Redo {
-		steps, at = []func() error{f.repeatCalls, f.repeatMessages, f.setSession}, 0
+		steps, at = []func() error{f.reverseCalls, f.repeatMessages, f.setSession}, 0
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -204,8 +211,12 @@ func (f *finishing) undoEdit(edit *msg.Message) error {
 		return err
 	}
 	text, err := rows.TextBefore(context.Background(), f.tx.Reader, edit)
-	if err != nil || text == "" {
+	if err != nil {
 		return err
+	}
+	if text == "" {
+		f.stays.add("edits of messages that had no text:")
+		return nil
 	}
 	f.did.add(lineEdited)
 	return f.put(of, msg.KindEdit, text)
@@ -230,8 +241,12 @@ func (f *finishing) repeatMessages() error {
 // repeat sends a message again that the undo has deleted or withdrawn, or gives it its text again.
 func (f *finishing) repeat(m *msg.Message) error {
 	change, err := factrows.LastChange(context.Background(), f.tx.Reader, m.ID, store.AllChanges)
-	if err != nil || m.Kind.Changes() {
+	if err != nil {
 		return err
+	}
+	if m.Kind.Changes() {
+		f.stays.add("edits and reactions:")
+		return nil
 	}
 	if change != nil && change.Content == TakenBack {
 		f.did.add(lineEdited)

@@ -25,7 +25,7 @@ func (w *step) change(r *Row) {
 	case c.Target.Disposition == "" || c.Target.Disposition == msg.Onboarding:
 		w.changeUndecided(r, c.Target)
 		return
-	case c.Subject.RoutedTo == "":
+	case c.Subject.RoutedTo == "" || c.Turn != nil && c.Turn.UndoneAt != 0:
 		w.decide(r, msg.Dropped, msg.ReasonEditUntaken, "")
 	case r.Verb == msg.VerbEdit && !r.admitted(r.Group):
 		w.refuse(r)

@@ -101,6 +101,8 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"deletion of an undecided row", facts(row(4, "", verb(msg.VerbDelete), change(Change{Target: target, Subject: target}))), "4 dropped/edit_applied; 3 dropped/deleted"},
 		{"edit of a decided row", facts(row(4, "new", verb(msg.VerbEdit), func(r *Row) { r.TargetID = "p3" }, change(Change{Target: routed, Subject: routed}))),
 			"SupersedeNotes{Row:4 Target:p3}; 4 observed/edit_note main"},
+		{"edit of a question that was taken back", facts(row(4, "new", verb(msg.VerbEdit), change(Change{Target: routed, Subject: routed, Turn: &msg.Turn{State: msg.TurnDone, UndoneAt: 1}}))),
+			"4 dropped/edit_untaken"},
 		{"edit without a change", facts(row(4, "same", edit, files("a.pdf"), change(Change{Target: sent, Subject: sent}))), "4 dropped/edit_same"},
 		{"edit without a change, on a platform that leaves out the files", facts(row(4, "same", edit, change(Change{Target: sent, Subject: sent}))), "4 dropped/edit_same"},
 		{"edit of another file", facts(row(4, "same", edit, files("b.pdf"), change(Change{Target: sent, Subject: sent}))),

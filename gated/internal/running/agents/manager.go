@@ -24,6 +24,7 @@ import (
 	"arizuko/gated/internal/running/queue"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/gated/internal/running/snapshots"
+	"arizuko/gated/internal/undo"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -106,8 +107,10 @@ type Config struct {
 	MediaQuota int64         // of all files of messages, in bytes; 0: no limit
 	MediaDaily int64         // of the files of a chat in a day, in bytes; 0: no limit
 	UndoQuota  int64         // what is kept of each group's files for /undo, in bytes; 0: nothing
-	// EndWindow closes the window in which a turn's group answers in its place; nil: none is closed.
-	EndWindow func(ctx context.Context, t *msg.Turn) error
+
+	EndWindow        func(ctx context.Context, e msg.Engagement) error // closes a window; nil: none is closed
+	NextSlot         undo.NextSlot                                     // of reminders
+	RemindersChanged func()                                            // is called when an undo may have changed them
 }
 
 // env is shared by all parts of the manager and its runs. It does not change.

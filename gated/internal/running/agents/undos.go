@@ -74,8 +74,8 @@ func (u *undos) finish(ctx context.Context, o *rows.Undo) error {
 		out.Failed = true // unless it gets to the end
 		u.env.guard("taking files of a turn back", func() { out, err = u.restore(o) })
 	}
-	if err == nil && !o.Redo && turn != nil && out.Restored() {
-		u.env.guard("ending the window of a turn", func() { out.Window, err = u.endWindow(ctx, turn) })
+	if err == nil && !o.Redo && turn != nil && out.Restored() && u.env.cfg.EndWindow != nil {
+		u.env.guard("ending the windows of a turn", func() { err = u.endWindows(ctx, turn, &out) })
 	}
 	if err != nil {
 		return err
@@ -92,6 +92,9 @@ func (u *undos) finish(ctx context.Context, o *rows.Undo) error {
 	}
 	u.env.log.Info("turn taken back or done again", "turn", o.TurnID, "folder", o.Folder, "redo", o.Redo, "by", o.By,
 		"files", out.Files.Restored, "changed", len(out.Files.Changed), "problem", out.Problem, "failed", out.Failed)
+	if u.env.cfg.RemindersChanged != nil {
+		u.env.cfg.RemindersChanged()
+	}
 	if turn != nil {
 		u.cancel(append(stopped, turn)...) // which lets the next turn of its lane begin
 	}
@@ -99,6 +102,7 @@ func (u *undos) finish(ctx context.Context, o *rows.Undo) error {
 }
 
 func (u *undos) end(ctx context.Context, o *rows.Undo, out undo.Outside) (stopped []*msg.Turn, err error) {
+	out.Next = u.env.cfg.NextSlot
 	err = u.env.st.Write(ctx, func(tx *store.Tx) error {
 		stopped, err = undo.Finish(tx, o, out, u.env.cfg.Location, u.env.now())
 		return err
@@ -125,18 +129,18 @@ func (u *undos) restore(o *rows.Undo) (out undo.Outside, err error) {
 	return undo.Outside{Files: filesOf(report)}, nil
 }
 
-// endWindow closes the window of the turn's place, and says so.
-func (u *undos) endWindow(ctx context.Context, turn *msg.Turn) (words string, err error) {
-	until, before, err := rows.WindowOf(ctx, u.env.st.Reader, turn, u.env.now())
-	if err != nil || until == 0 || before || u.env.cfg.EndWindow == nil {
-		return "", err
+// endWindows closes the windows that the turn has opened.
+func (u *undos) endWindows(ctx context.Context, turn *msg.Turn, out *undo.Outside) error {
+	windows, err := undo.Windows(ctx, u.env.st.Reader, turn, u.env.now())
+	for i, w := range windows {
+		if err := u.env.cfg.EndWindow(ctx, w); err != nil {
+			u.env.log.Warn("windows not closed", "turn", turn.ID, "chat", w.ChatJID, "err", err)
+			out.Open = len(windows) - i
+			break
+		}
+		out.Closed++
 	}
-	if err := u.env.cfg.EndWindow(ctx, turn); err != nil {
-		u.env.log.Warn("window not closed", "turn", turn.ID, "chat", turn.ChatJID, "err", err)
-		return "the agent still listens here until " +
-			time.UnixMilli(until).In(u.env.cfg.Location).Format("15:04") + ", since routd does not answer", nil
-	}
-	return "the agent does not listen here any more, unless it is mentioned", nil
+	return err
 }
 
 func filesOf(r snapshots.Report) undo.Files {

@@ -25,9 +25,9 @@ func TestUndo_NotPossible_EndsAndSaysWhatIsDone(t *testing.T) {
 			BEGIN SELECT RAISE(ABORT, 'poisoned'); END`, nil, "This has failed"},
 		"ending the window panics": {
 			func(cfg *Config) {
-				cfg.EndWindow = func(context.Context, *msg.Turn) error { panic("poisoned") }
+				cfg.EndWindow = func(context.Context, msg.Engagement) error { panic("poisoned") }
 			},
-			`INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder, engaged_at) VALUES ('telegram:1', '', ?, 'main', 1)`,
+			`INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder, engaged_at) SELECT 'telegram:1', '', ?, 'main', ended_at FROM turns`,
 			[]any{int64(1) << 50}, "Taken back: turn",
 		},
 	}
@@ -35,7 +35,7 @@ func TestUndo_NotPossible_EndsAndSaysWhatIsDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newHarness(t, tt.config)
-			turn := r.ask("hello")
+			turn := r.ask("hello", func(t *msg.Turn) { t.ClaimsEngagement = true })
 			r.answered(turn)
 			r.write(func(tx *store.Tx) error { return tx.Exec(tt.sql, tt.args...) })
 			var run int64

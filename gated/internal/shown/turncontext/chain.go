@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"arizuko/gated/internal/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
@@ -91,7 +92,7 @@ func (r Reader) forked(ctx context.Context, t *msg.Turn) (*msg.Message, error) {
 
 // addChanged adds a row to the chain as its last edit left it, unless it was deleted, or its turn was taken back.
 func (r Reader) addChanged(ctx context.Context, c *chain, m *msg.Message, upto int64) error {
-	if turn, err := r.Store.Turn(ctx, m.TurnID); err != nil || turn != nil && turn.UndoneAt != 0 {
+	if undone, err := rows.TakenBack(ctx, r.Store, m.ID); err != nil || undone {
 		return err
 	}
 	change, err := factrows.LastChange(ctx, r.Store, m.ID, upto)

@@ -48,9 +48,9 @@ func decide(r *msg.Reminder, now int64) (decision, error) {
 	return d, nil
 }
 
-// next is when an active reminder fires next if it fires for nothing that is past: its next slot after now. It is 0
+// Next is when an active reminder fires next if it fires for nothing that is past: its next slot after now. It is 0
 // for one that does not fire any more.
-func next(r *msg.Reminder, now int64) (int64, error) {
+func Next(r *msg.Reminder, now int64) (int64, error) {
 	if r.Cron == "" {
 		return r.DueAt, nil
 	}
@@ -150,7 +150,7 @@ func redecide(check *redecided.Check, r *msg.Reminder, now int64) {
 		check.Leave("made by SQL, and not scheduled yet")
 		return
 	}
-	at, err := next(r, min(now, r.NextSlot-1))
+	at, err := Next(r, min(now, r.NextSlot-1))
 	shown := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 	switch {
 	case err != nil:

@@ -402,7 +402,7 @@ func (s *Scheduler) realign(ctx context.Context, from int64) error {
 			}
 			at := int64(0)
 			err := s.guard(func() (err error) {
-				at, err = next(r, from)
+				at, err = Next(r, from)
 				return err
 			})
 			if err != nil || at == r.NextSlot || r.NextSlot != 0 && r.NextSlot <= at {

@@ -108,7 +108,7 @@ func (h *harness) put(r msg.Reminder) *msg.Reminder {
 	}
 	r.Body = "stand up"
 	var err error
-	if r.NextSlot, err = next(&r, h.now.UnixMilli()); err != nil {
+	if r.NextSlot, err = Next(&r, h.now.UnixMilli()); err != nil {
 		h.t.Fatal(err)
 	}
 	h.write(func(tx *store.Tx) error { return rows.PutReminder(tx, &r) })
