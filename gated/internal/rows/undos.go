@@ -96,6 +96,11 @@ func EndUndo(tx *store.Tx, u *Undo, done bool, answer string, now int64) error {
 	return change(tx, "end undo", u.ID, query, done, answer, now, u.ID)
 }
 
+// LastTurn is the id of the newest turn, 0 if there is none.
+func LastTurn(ctx context.Context, r store.Reader) (int64, error) {
+	return store.Value[int64](ctx, r, `SELECT ifnull(max(id), 0) FROM turns`)
+}
+
 // LiveProcesses reports whether a process of an agent works in a topic.
 func LiveProcesses(ctx context.Context, r store.Reader, folder, topic string) (bool, error) {
 	const query = `SELECT EXISTS (SELECT 1 FROM runs INDEXED BY runs_unended WHERE ended_at IS NULL AND folder = ? AND topic = ?)`

@@ -45,6 +45,8 @@ const (
 const (
 	// maxNamed is how many files or requests an answer names.
 	maxNamed = 10
+	// maxName is how much of the name of a file an answer has, in characters.
+	maxName = 100
 	// maxQuoted is how much of the request an answer repeats, in characters.
 	maxQuoted = 60
 )
@@ -68,7 +70,7 @@ func (f *finishing) answer(out Outside) (string, error) {
 		return "Nothing is changed: " + msg.EscapeLine(out.Problem) + ".", nil
 	case out.Files.Refused:
 		return fmt.Sprintf("%s%s.\n%s rest leaves them as they are, and does everything else.",
-			factrows.UndoneFilesChanged, names(out.Files.Changed), command), nil
+			factrows.UndoneFilesChanged, names(out.Files.Changed, len(out.Files.Changed)), command), nil
 	}
 	asked, err := f.quote()
 	if err != nil {
@@ -104,7 +106,7 @@ func (f *finishing) quote() (string, error) {
 // outside adds what was done, and not, before the rows are changed.
 func (f *finishing) outside(out *Outside) {
 	if n := out.Files.Restored; n > 0 {
-		f.did.add(fmt.Sprintf("files %s: %d (%s)", f.side(), n, names(out.Files.Paths)))
+		f.did.add(fmt.Sprintf("files %s: %d (%s)", f.side(), n, names(out.Files.Paths, n)))
 	}
 	for range out.Closed {
 		f.did.add("places where it listens only to mentions again:")
@@ -113,10 +115,10 @@ func (f *finishing) outside(out *Outside) {
 		f.stays.add("places where it still listens, since routd does not answer:")
 	}
 	if len(out.Files.Changed) > 0 {
-		f.stays.add("files that have changed since: " + names(out.Files.Changed))
+		f.stays.add("files that have changed since: " + names(out.Files.Changed, len(out.Files.Changed)))
 	}
 	if len(out.Files.NotCovered) > 0 {
-		f.stays.add("files that are not covered: " + names(out.Files.NotCovered))
+		f.stays.add("files that are not covered: " + names(out.Files.NotCovered, len(out.Files.NotCovered)))
 	}
 	if out.Files.Unknown {
 		f.stays.add("changes of files: none of this turn's are known")
@@ -158,16 +160,18 @@ func (f *finishing) seen(zone *time.Location) error {
 	return err
 }
 
-// names joins the first names of a list.
-func names(all []string) string {
-	more := ""
-	if len(all) > maxNamed {
-		more = fmt.Sprintf(" and %d more", len(all)-maxNamed)
-		all = all[:maxNamed]
+// names joins the first names of a list, of which there are so many in all. Of long ones it has the end.
+func names(first []string, all int) string {
+	var named []string
+	for _, name := range first[:min(len(first), maxNamed)] {
+		if text := []rune(name); len(text) > maxName {
+			name = "…" + string(text[len(text)-maxName+1:])
+		}
+		named = append(named, msg.EscapeLine(name))
 	}
-	escaped := make([]string, len(all))
-	for i, name := range all {
-		escaped[i] = msg.EscapeLine(name)
+	text := strings.Join(named, ", ")
+	if more := all - len(named); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return strings.Join(escaped, ", ") + more
+	return text
 }

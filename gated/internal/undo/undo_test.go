@@ -221,9 +221,9 @@ func TestFinish_Answer_SaysWhatStays(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf("f%d", i)
 	}
-	answer := finish(t, s, turn, undo.Outside{Files: undo.Files{Restored: 1, Paths: []string{"a*.txt"}, Changed: many,
+	answer := finish(t, s, turn, undo.Outside{Files: undo.Files{Restored: 500, Paths: append([]string{"a*.txt", strings.Repeat("d/", 999) + "e.txt"}, many...), Changed: many,
 		NotCovered: []string{"big.bin (too big)"}}}, 2000)
-	contains(t, answer, `files as before it: 1 (a\*.txt)`, "f9 and 2 more", "big.bin (too big)", "what readers have seen already",
+	contains(t, answer, `files as before it: 500 (a\*.txt, …`, "/e.txt, f0", "f7 and 490 more)", "f9 and 2 more", "big.bin (too big)", "what readers have seen already",
 		`the request POST api.example.com/x\_y, at 01:00:00`, "requests that read something: 1")
 	if strings.Contains(answer, "DELETE") {
 		t.Errorf("%q has a request that was not sent", answer)
@@ -289,7 +289,7 @@ func TestFinish_StoppedTurn_HalfAnswerIsDeleted(t *testing.T) {
 	s := storetest.Open(t)
 	turn := cancelled(t, s)
 	sent(t, s, 300)
-	contains(t, finish(t, s, turn, undo.Outside{}, 1000), "messages deleted")
+	contains(t, finish(t, s, turn, undo.Outside{}, 1000), "messages being deleted: 1")
 }
 
 // A turn that is being taken back is not run again meanwhile.

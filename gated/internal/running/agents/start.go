@@ -51,6 +51,7 @@ func (r *run) serveGuarded(turn *msg.Turn) {
 			for range r.agent.proc.Events() {
 			}
 		}
+		r.env.guard("ending what a turn changed", func() { r.record(0) })
 		if err := r.abandon(err); err != nil {
 			r.env.log.Error("run not finalized; the next start does it", "run", r.row.ID, "err", err)
 		}

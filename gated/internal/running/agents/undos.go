@@ -151,22 +151,21 @@ func filesOf(r snapshots.Report) undo.Files {
 	return f
 }
 
-// endFormer ends what the former gated has begun to record, of turns that are not open any more.
-func (u *undos) endFormer(ctx context.Context, folders []string) (err error) {
-	open := func(id int64) bool {
-		t, e := u.env.st.Turn(ctx, id)
-		err = errors.Join(err, e)
-		return e != nil || t != nil && t.State.IsOpen()
+// endFormer ends what the former gated has begun to record.
+func (u *undos) endFormer(ctx context.Context, folders []string) error {
+	last, err := rows.LastTurn(ctx, u.env.st.Reader)
+	if err != nil {
+		return err
 	}
 	for _, folder := range folders {
 		if !u.env.cfg.Peers.runs(folder) {
 			continue
 		}
-		if e := u.files.EndFormer(folder, open); e != nil {
-			u.env.log.Warn("files kept for /undo cannot be read", "folder", folder, "err", e)
+		if err := u.files.EndFormer(folder, last); err != nil {
+			u.env.log.Warn("files kept for /undo cannot be read", "folder", folder, "err", err)
 		}
 	}
-	return err
+	return nil
 }
 
 // record lets what changes in the group's folder from now on be a turn's, 0 for none. It is called before the agent

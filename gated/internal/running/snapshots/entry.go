@@ -29,7 +29,8 @@ const (
 	gap          = "changed by others between two attempts of the turn"
 	tooMany      = "the folder has too many files"
 	notCompared  = "the folder could not be compared with its earlier state"
-	damaged      = "the kept copy is damaged"
+	damaged      = "the kept record is damaged"
+	gone         = "its copy is no longer kept"
 )
 
 // entry is the state of a path. The zero value means that nothing is there.

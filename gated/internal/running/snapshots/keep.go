@@ -43,7 +43,7 @@ func (k *keeper) keep(changed []int) {
 			i.why = whyNot(err)
 		} else {
 			i.content, i.why = k.keepFile(*i)
-			k.baseline.add(i.entry, 1)
+			k.baseline.add(i.entry)
 		}
 		if i.why == "" && i.ctime >= k.racy {
 			i.ctime = 0
@@ -53,13 +53,13 @@ func (k *keeper) keep(changed []int) {
 
 // keepFile returns the hash of a file's content if that is kept, else why not.
 func (k *keeper) keepFile(i item) (content, why string) {
-	share := k.Quota / 4 * 3 // the rest is for what turns have replaced
+	share, size := k.Quota/4*3, space(i.size) // the rest is for what turns have replaced
 	switch {
-	case i.size > share:
+	case size > share:
 		return "", tooBig
 	case k.diskFull:
 		return "", diskFull
-	case k.baseline.size+i.size > share || k.swept && k.state.size+i.size > k.Quota:
+	case k.baseline.size+size > share || k.swept && k.state.size+size > k.Quota:
 		return "", overQuota
 	case k.Now().After(k.deadline):
 		return "", notYet
@@ -140,14 +140,17 @@ func (g *group) has(content string, size int64) bool {
 
 // add copies a file to the objects, and returns the hash of the copy.
 func (k *keeper) add(from *os.File, size int64) (content string, err error) {
-	if k.state.size+size > k.Quota {
-		k.makeRoom(size)
+	if k.state.size+space(size) > k.Quota && !k.swept {
+		k.makeRoom(space(size))
 	}
-	if k.state.size+size > k.Quota {
+	if k.state.size+space(size) > k.Quota {
 		return "", errQuota
 	}
 	const part = objects + "/part"
 	to, err := k.own.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if errors.Is(err, fs.ErrNotExist) && k.own.Mkdir(objects, 0o700) == nil {
+		to, err = k.own.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -158,7 +161,7 @@ func (k *keeper) add(from *os.File, size int64) (content string, err error) {
 	if err != nil {
 		return "", errors.Join(err, k.own.Remove(part))
 	}
-	k.state.size += size
+	k.state.size += space(size)
 	return content, nil
 }
 
@@ -171,83 +174,68 @@ func copyFile(to, from *os.File, size int64) (string, error) {
 	return hash(to, size)
 }
 
-// makeRoom deletes the objects that nothing refers to, once it has forgotten the oldest turns until one of a size fits.
-// It makes room for an eighth of the quota at least, so that it is rare.
+// makeRoom deletes objects until there is space: the newest of those to which the records of turns refer may stay. It
+// makes room for an eighth of the quota at least, so that it is rare.
 func (k *keeper) makeRoom(size int64) {
-	if k.swept {
-		return
-	}
+	limit := k.Quota - max(size, k.Quota/8)
 	var used usage
 	used.addItems(k.old)
 	used.addItems(k.now)
-	records := map[int64][]change{}
-	for _, t := range k.state.known {
+	for _, t := range slices.Backward(k.state.known) {
 		record, err := k.record(t.id)
 		if err != nil {
 			k.Log.Warn("cannot read what a turn changed", "folder", k.name, "turn", t.id, "err", err)
 		}
-		records[t.id] = record
-		used.addRecord(record, 1)
-	}
-	room := max(size, k.Quota/8)
-	var oldest []turn
-	for _, t := range k.state.known {
-		if used.size+room > k.Quota && !slices.Contains(k.state.running, t.id) && t.id != k.restoring {
-			used.addRecord(records[t.id], -1)
-			oldest = append(oldest, t)
+		for _, c := range record {
+			for _, e := range []entry{c.before, c.after} {
+				if used.size+space(e.size) <= limit {
+					used.add(e)
+				}
+			}
 		}
 	}
-	k.swept = used.size+room > k.Quota
-	err := k.forget(oldest)
-	if err == nil {
-		err = k.sweep(used.refs)
-		k.state.size = used.size
-	}
+	k.state.size = used.size
+	err := ignoreMissing(k.sweep(used.refs))
 	if err != nil {
-		k.swept = true
 		k.Log.Warn("cannot delete old files of /undo", "folder", k.name, "err", err)
 	}
+	k.swept = err != nil || used.size > limit
 }
 
-// usage counts the references to objects, and the bytes of those that have any.
+// space is what a file of a size takes on the disk, at least a block.
+func space(size int64) int64 { return (size/block + 1) * block }
+
+const block = 4096
+
+// usage is the contents that are used, and the space that they take.
 type usage struct {
-	refs map[string]int
+	refs map[string]bool
 	size int64
 }
 
-func (u *usage) add(e entry, n int) {
-	if e.kind != file || e.content == "" {
+func (u *usage) add(e entry) {
+	if e.kind != file || e.content == "" || u.refs[e.content] {
 		return
 	}
 	if u.refs == nil {
-		u.refs = map[string]int{}
+		u.refs = map[string]bool{}
 	}
-	before := u.refs[e.content]
-	u.refs[e.content] = before + n
-	if before == 0 || before+n == 0 {
-		u.size += int64(n) * e.size
-	}
+	u.refs[e.content] = true
+	u.size += space(e.size)
 }
 
 func (u *usage) addItems(items []item) {
 	for _, i := range items {
-		u.add(i.entry, 1)
-	}
-}
-
-func (u *usage) addRecord(record []change, n int) {
-	for _, c := range record {
-		u.add(c.before, n)
-		u.add(c.after, n)
+		u.add(i.entry)
 	}
 }
 
 // sweep deletes the objects without references.
-func (g *group) sweep(refs map[string]int) error {
+func (g *group) sweep(refs map[string]bool) error {
 	return withFolder(g.own, objects, func(dir *os.File) error {
 		names, err := dir.Readdirnames(-1)
 		for _, name := range names {
-			if content, e := hex.DecodeString(name); e != nil || refs[string(content)] == 0 {
+			if content, e := hex.DecodeString(name); e != nil || !refs[string(content)] {
 				err = errors.Join(err, g.own.Remove(objects+"/"+name))
 			}
 		}

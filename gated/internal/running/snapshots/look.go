@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +17,9 @@ import (
 )
 
 const (
-	maxEntries = 200_000
-	maxDepth   = 100 // each level holds a descriptor
+	maxEntries   = 200_000
+	maxPathBytes = 32 << 20 // of all paths and targets of links, which are in memory
+	maxDepth     = 100      // each level holds a descriptor
 )
 
 // raceDelay is how long before a look a file must have changed last. The kernel's clock for files ticks every 4 to
@@ -33,6 +35,7 @@ var errTooMany = errors.New("too many files")
 type walk struct {
 	system uint64
 	max    int
+	bytes  int64 // of paths and targets of links
 	items  []item
 	closed []string // folders whose content it could not look at
 	staged []string // names of staging folders
@@ -59,7 +62,11 @@ func (w *walk) folder(dir *os.File, at string, depth int) error {
 			return err
 		case system != w.system || e.kind == other:
 			continue
-		case len(w.items) == w.max:
+		}
+		if w.bytes += int64(len(at + name)); e.kind == link {
+			w.bytes += e.size
+		}
+		if len(w.items) == w.max || w.bytes > maxPathBytes {
 			return errTooMany
 		}
 		w.items = append(w.items, item{at + name, e})
@@ -72,10 +79,14 @@ func (w *walk) folder(dir *os.File, at string, depth int) error {
 	return nil
 }
 
-// leavesOut reports whether a path is a cache, or a session of Claude Code, which goes back by itself.
+// logins are files with which agents log in. An old one may be worthless, and must not lie about in copies.
+var logins = regexp.MustCompile(`(^|[/._-])(auth|creds|credentials|tokens?)\.json$`)
+
+// leavesOut reports whether a path is a cache, a login, or a session of Claude Code, which goes back by itself.
 func leavesOut(path string) bool {
 	return path == ".cache" || path == ".npm" || path == ".claude/arizuko" ||
-		strings.HasPrefix(path, ".claude/projects/") && strings.HasSuffix(path, ".jsonl")
+		strings.HasPrefix(path, ".claude/projects/") && strings.HasSuffix(path, ".jsonl") ||
+		agentState(path) && logins.MatchString(path)
 }
 
 // enter looks into the folder that is the last item.
@@ -129,10 +140,27 @@ func (w *walk) takeOver(old []item) (now []item, changed []int) {
 	return now, changed
 }
 
-// look compares the folder with the index, adds the difference to what is known of the running turns, and keeps the new
-// contents until the deadline.
-func (g *group) look(deadline time.Time) error {
-	err := g.tryLook(deadline)
+// look compares the folder with the index before or after a turn. Turns whose former call has failed, or that run although
+// this process has not begun them, end here: some of the changes are not their own.
+func (g *group) look(turn int64, deadline time.Time) error {
+	for _, id := range append(slices.Clone(g.state.running), turn) {
+		live, begun := g.live.Load(id)
+		if t := g.state.find(id); t != nil && (live == false || !begun && slices.Contains(g.state.running, id)) {
+			t.blind = cmp.Or(t.blind, notCompared)
+		}
+	}
+	err := g.compare(deadline)
+	g.state.running = slices.DeleteFunc(g.state.running, func(id int64) bool {
+		live, _ := g.live.Load(id)
+		return live != true
+	})
+	return err
+}
+
+// compare compares the folder with the index, adds the difference to what is known of the running turns, and keeps the
+// new contents until the deadline.
+func (g *group) compare(deadline time.Time) error {
+	err := g.tryCompare(deadline)
 	if err != nil { // what changes from here on cannot be compared
 		why := notCompared
 		if errors.Is(err, errTooMany) {
@@ -145,7 +173,7 @@ func (g *group) look(deadline time.Time) error {
 	return err
 }
 
-func (g *group) tryLook(deadline time.Time) error {
+func (g *group) tryCompare(deadline time.Time) error {
 	start := time.Now() // not Now: it is compared with times of files
 	old, known := g.index, g.known
 	w := &walk{max: cmp.Or(g.max, maxEntries), items: make([]item, 0, len(old)+16)}
@@ -165,19 +193,15 @@ func (g *group) tryLook(deadline time.Time) error {
 		k.keep(changed)
 	}
 	g.at(failpoint.UndoScanned)
-	switch {
-	case !known:
+	if known && slices.Equal(old, now) {
+		return nil
+	}
+	if !known {
 		g.state.blind(notCompared)
-		err = g.saveIndex(now)
-	case !slices.Equal(old, now):
-		if err = g.attribute(differences(old, now)); err == nil {
-			err = g.saveIndex(now)
-		}
+	} else if err = g.attribute(differences(old, now)); err != nil {
+		return err
 	}
-	if n := len(g.state.known) - maxTurns; err == nil && n > 0 {
-		err = g.forget(slices.Clone(g.state.known[:n+forgetTurns]))
-	}
-	return err
+	return g.saveIndex(now)
 }
 
 // loadIndex reads the items of the last look. There are none if there was none, or its file is damaged.
@@ -190,8 +214,12 @@ func (g *group) loadIndex() {
 	}
 }
 
+// saveIndex stores the items of a look, and first the state, which says whose changes are not known.
 func (g *group) saveIndex(items []item) error {
 	g.index, g.known = items, true
+	if err := g.saveState(); err != nil {
+		return err
+	}
 	return save(g.own, "index", false, func(c *coder) { list(c, &items, c.item) })
 }
 
@@ -214,26 +242,52 @@ func differences(old, now []item) (all []change) {
 	return all
 }
 
-// attribute adds changes to what is known of the running turns. Of several, none can have them restored.
+// attached are the attachments that gated puts into a group's inbox, and the files in which it writes them.
+var attached = regexp.MustCompile(`^inbox(/\d+-\d+-[^/]*)?$`)
+
+// attribute adds changes to what is known of the running turns. Of several, none can have them restored. Attachments
+// that gated adds meanwhile are of none.
 func (g *group) attribute(changes []change) error {
+	changes = slices.DeleteFunc(changes, func(c change) bool {
+		return attached.MatchString(c.path) && (c.before.kind == absent || strings.HasSuffix(c.path, ".part"))
+	})
 	if len(g.state.running) > 1 {
 		for i, c := range changes {
 			changes[i] = change{path: c.path, why: overlap}
 		}
 	}
 	for _, id := range g.state.running {
-		if len(changes) == 0 || g.state.find(id) == nil {
+		t := g.state.find(id)
+		if len(changes) == 0 || t == nil {
 			continue // a turn that is forgotten would have only a part
 		}
 		record, err := g.record(id)
 		if err == nil {
-			err = g.saveRecord(id, merge(record, changes))
+			err = g.saveRecord(t, merge(record, changes))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return g.trimRecords()
+}
+
+// trimRecords deletes the oldest records while all of them take more than a quarter of the quota.
+func (g *group) trimRecords() (err error) {
+	total := int64(0)
+	for _, t := range g.state.known {
+		total += t.size
+	}
+	for i := 0; err == nil && total > g.Quota/4; i++ {
+		t := &g.state.known[i]
+		t.blind = cmp.Or(t.blind, overQuota)
+		if total -= t.size; t.size > 0 {
+			if err = g.saveState(); err == nil { // first: without a record it has changed nothing
+				err = g.saveRecord(t, nil)
+			}
+		}
+	}
+	return err
 }
 
 // merge adds later changes to a record. A change that ends where it began is none.
@@ -282,22 +336,12 @@ func (g *group) record(turn int64) (changes []change, err error) {
 	return changes, err
 }
 
-func (g *group) saveRecord(turn int64, changes []change) error {
-	if len(changes) == 0 {
-		return ignoreMissing(g.own.Remove(recordName(turn)))
+func (g *group) saveRecord(t *turn, changes []change) error {
+	if t.size = 0; len(changes) == 0 {
+		return ignoreMissing(g.own.Remove(recordName(t.id)))
 	}
-	return save(g.own, recordName(turn), false, func(c *coder) { list(c, &changes, c.change) })
-}
-
-// forget forgets turns. The state comes first: a known turn without a record is one that changed nothing.
-func (g *group) forget(turns []turn) error {
-	g.state.known = slices.DeleteFunc(g.state.known, func(t turn) bool { return slices.Contains(turns, t) })
-	err := g.saveState()
-	for _, t := range turns {
-		g.state.end(t.id)
-		if err == nil {
-			err = g.saveRecord(t.id, nil)
-		}
-	}
-	return err
+	c := newCoder(body)
+	list(c, &changes, c.change)
+	t.size = int64(len(c.data))
+	return write(g.own, recordName(t.id), false, c)
 }

@@ -3,6 +3,7 @@ package snapshots
 import (
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,15 +76,18 @@ var undoPoints = []failpoint.Point{
 	failpoint.UndoScanned, failpoint.UndoStaged, failpoint.UndoBegun, failpoint.UndoMoving, failpoint.UndoMoved,
 }
 
-// mayCrash calls do until it is not interrupted.
-func (m *model) mayCrash(do func()) {
+// mayCrash calls do until it is not interrupted. It reports whether it was: then no turn is running any more.
+func (m *model) mayCrash(do func()) (crashed bool) {
 	for rapid.IntRange(0, 3).Draw(m.t, "crash") == 0 {
 		point := rapid.SampledFrom(undoPoints).Draw(m.t, "point")
 		if !m.crashing(point, rapid.IntRange(0, 4).Draw(m.t, "times"), do) {
-			return
+			return crashed
 		}
+		crashed = true
+		m.must(m.store.EndFormer(testFolder, math.MaxInt64))
 	}
 	do()
+	return crashed
 }
 
 func (m *model) runTurn() {
@@ -239,36 +243,43 @@ func TestStore_OverlappingTurns_OnlyTheirOwnIsRestored(t *testing.T) {
 		line := timeline{restored: map[int]bool{}}
 		var running []int64
 		began, ended := map[int64]int{}, map[int64]int{}
-		boundary := func() {
+		boundary := func(now []int64) {
 			line.trees = append(line.trees, m.tree())
-			line.running = append(line.running, slices.Clone(running))
+			line.running = append(line.running, now)
 		}
 		for turn := int64(2); turn < 8; {
+			// at marks a boundary, after which some turns are running.
+			at := func(now ...int64) {
+				boundary(now)
+				for _, id := range running {
+					if !slices.Contains(now, id) {
+						ended[id] = len(line.trees) - 1
+					}
+				}
+				running = now
+			}
+			others := func(crashed bool, but int64) []int64 {
+				return slices.DeleteFunc(slices.Clone(running), func(id int64) bool { return crashed || id == but })
+			}
 			if step := rapid.SampledFrom([]string{"begin", "end", "change", "change", "undo"}).Draw(rt, "step"); step == "begin" {
-				m.mayCrash(func() { m.begin(turn) })
-				running = append(running, turn)
-				boundary()
+				at(append(others(m.mayCrash(func() { m.begin(turn) }), 0), turn)...)
 				began[turn] = len(line.trees) - 1
 				turn++
 			} else if step == "end" && len(running) > 0 {
-				id := running[0]
-				m.mayCrash(func() { m.end(id) })
-				running = running[1:]
-				boundary()
-				ended[id] = len(line.trees) - 1
+				at(others(m.mayCrash(func() { m.end(running[0]) }), running[0])...)
 			} else if step == "change" {
 				m.changes()
 			} else if id := rapid.Int64Range(2, 7).Draw(rt, "turn"); step == "undo" && ended[id] > 0 {
-				boundary()
+				at(running...)
 				now := m.tree()
 				m.op++
 				r := Request{testFolder, m.op, id, Before, true}
-				m.mayCrash(func() {
+				crashed := m.mayCrash(func() {
 					_, err := m.store.Restore(r)
 					m.must(err)
 				})
 				line.check(rt, id, began[id], ended[id], now, m.tree())
-				boundary()
+				at(others(crashed, 0)...)
 				line.restored[len(line.trees)-1] = true
 				delete(ended, id)
 			}

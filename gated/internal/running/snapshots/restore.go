@@ -62,8 +62,8 @@ func (s *Store) Restore(r Request) (report Report, err error) {
 	report.Unknown = s.Quota <= 0
 	err = s.with(r.Folder, func(g *group) error {
 		j := &journal{op: r.Op}
-		done, err := g.loadJournal(j)
-		if err == nil && !done {
+		_, err := g.loadJournal(j)
+		if err == nil && j.asked != r.asked() { // there is none, or one of a database that has been replaced
 			err = g.restore(r, j)
 		}
 		report = j.report
@@ -77,14 +77,18 @@ func (s *Store) Forget(folder string, op int64) error {
 	return s.with(folder, func(g *group) error { return ignoreMissing(g.own.Remove(journalName(op))) })
 }
 
+func (r Request) asked() string { return fmt.Sprint(r.Turn, r.To, r.Rest) }
+
 // journal is a restore that was begun.
 type journal struct {
 	op     int64
+	asked  string   // for what
 	steps  []change // none once all are made
 	report Report
 }
 
 func (j *journal) code(c *coder) {
+	c.text(&j.asked)
 	list(c, &j.steps, c.change)
 	restored := int64(j.report.Restored)
 	c.number(&restored)
@@ -136,11 +140,9 @@ func namesIn(folder *os.Root) (names []string, err error) {
 
 // restore plans a restore, writes the files beside and then the journal, and makes the steps.
 func (g *group) restore(r Request, j *journal) error {
-	g.restoring = r.Turn
-	if err := g.look(g.Now().Add(maxCopying)); err != nil {
+	if err := g.look(r.Turn, g.Now().Add(maxCopying)); err != nil {
 		return err
 	}
-	g.state.end(r.Turn)
 	record, err := g.record(r.Turn)
 	if err != nil {
 		return err
@@ -186,7 +188,7 @@ func advise(err error) error {
 
 // plan sets the steps that restore a record, and what the report says about the other changes.
 func (g *group) plan(r Request, record []change, j *journal) {
-	*j = journal{op: j.op}
+	*j = journal{op: j.op, asked: r.asked()}
 	then := byPath(g.index) // what is there once the steps are made
 	for _, c := range record {
 		if r.To == After {
@@ -195,7 +197,7 @@ func (g *group) plan(r Request, record []change, j *journal) {
 		is, to, parent := then[c.path], c.before, path.Dir(c.path)
 		why := cmp.Or(c.why, c.after.why, to.why)
 		if why == "" && to.kind == file && !g.has(to.content, to.size) {
-			why = damaged
+			why = gone
 		}
 		possible := why == "" && is.same(c.after) && (to.kind == absent || parent == "." || then[parent].kind == folder)
 		switch {

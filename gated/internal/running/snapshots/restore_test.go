@@ -464,7 +464,7 @@ func TestRestore_NotCovered_IsNamedAndLeft(t *testing.T) {
 			f.write("a", "1")
 			f.turn(1, func() { f.write("a", "2") })
 			f.must(os.RemoveAll(filepath.Join(f.store.Root, "acme+eng/objects")))
-		}, []Uncovered{{"a", damaged}}},
+		}, []Uncovered{{"a", gone}}},
 		"damaged content": {func(f *fixture) {
 			f.write("a", "1")
 			f.turn(1, func() { f.write("a", "2") })
@@ -473,15 +473,58 @@ func TestRestore_NotCovered_IsNamedAndLeft(t *testing.T) {
 			for _, o := range objects {
 				f.must(os.WriteFile(o, []byte("3"), 0o600))
 			}
-		}, []Uncovered{{"a", damaged}}},
+		}, []Uncovered{{"a", gone}}},
 		"lost index": {func(f *fixture) {
 			f.write("b", "1")
 			f.begin(1)
 			f.write("a", "1")
 			f.must(os.WriteFile(filepath.Join(f.store.Root, "acme+eng/index"), []byte(header+"garbage"), 0o600))
 			f.restart()
-			f.end(1)
+			f.must(f.store.EndFormer(testFolder, 1))
 		}, []Uncovered{{".", notCompared}}},
+		"killed after a lost index": {func(f *fixture) {
+			f.begin(1)
+			f.write("a", "1")
+			f.must(os.Remove(filepath.Join(f.store.Root, "acme+eng/index")))
+			f.restart()
+			func() {
+				defer func() { _ = recover() }()
+				f.store.with(testFolder, func(g *group) error {
+					f.must(g.look(1, time.Now().Add(time.Minute)))
+					panic("killed")
+				})
+			}()
+			f.restart()
+			f.must(f.store.EndFormer(testFolder, 1))
+		}, []Uncovered{{".", notCompared}}},
+		"a long record": {func(f *fixture) {
+			f.store.Quota = 8_000
+			f.turn(1, func() {
+				for n := range 100 {
+					f.must(os.Symlink("a", f.path(fmt.Sprint(n))))
+				}
+			})
+		}, []Uncovered{{".", overQuota}}},
+		"long paths": {func(f *fixture) {
+			f.turn(1, func() {
+				at := f.path("d")
+				f.must(os.Mkdir(at, 0o700))
+				dir, err := os.OpenRoot(at)
+				f.must(err)
+				defer func() { f.must(dir.Close()) }()
+				for range 90 {
+					name := strings.Repeat("d", 255)
+					f.must(dir.Mkdir(name, 0o700))
+					next, err := dir.OpenRoot(name)
+					f.must(errors.Join(err, dir.Close()))
+					dir = next
+				}
+				for n := range maxPathBytes / (90 * 256) {
+					f.must(dir.WriteFile(fmt.Sprint(n), nil, 0o600))
+				}
+			})
+			f.must(os.RemoveAll(f.path("d")))
+		}, []Uncovered{{".", tooMany}}},
 		"damaged record": {func(f *fixture) {
 			f.turn(1, func() { f.write("a", "1") })
 			f.must(os.WriteFile(filepath.Join(f.store.Root, "acme+eng/turn-1"), nil, 0o600))
@@ -530,14 +573,22 @@ func TestStore_Unknown(t *testing.T) {
 		t.Errorf("never begun: %+v", r)
 	}
 	f.turn(1, func() { f.write("a", "1") })
-	for turn := range int64(maxTurns) {
-		f.turn(turn+2, func() {})
+	f.must(f.store.with(testFolder, func(g *group) error {
+		for id := range int64(maxTurns) - 2 {
+			g.state.known = append(g.state.known, turn{id: id + 10})
+		}
+		return nil
+	}))
+	f.turn(2, func() { f.write("a", "2") })
+	if r := f.restore(1, Before, true); r.Unknown {
+		t.Errorf("the oldest: %+v", r)
 	}
+	f.turn(3, func() {})
 	if r := f.restore(1, Before, false); !r.Unknown {
 		t.Errorf("forgotten: %+v", r)
 	}
-	if r := f.restore(2+forgetTurns, Before, false); r.Unknown {
-		t.Errorf("the oldest: %+v", r)
+	if r := f.restore(2, Before, false); r.Restored != 1 {
+		t.Errorf("the last: %+v", r)
 	}
 	f.store.Quota = 0
 	f.begin(500)
@@ -576,7 +627,7 @@ func TestQuota_OldestTurnsGo(t *testing.T) {
 			t.Fatalf("%d objects", len(objects))
 		}
 	}
-	if r := f.restore(1, Before, false); !r.Unknown {
+	if r := f.restore(1, Before, true); !slices.Equal(r.NotCovered, []Uncovered{{"a", gone}}) {
 		t.Errorf("the first: %+v", r)
 	}
 	for n := int64(30); n > 24; n-- {
@@ -593,17 +644,29 @@ func TestQuota_OldestTurnsGo(t *testing.T) {
 
 func TestQuota_UnkeptFile_IsKeptOnceThereIsRoom(t *testing.T) {
 	f := newFixture(t)
-	f.store.Quota = 1000
-	f.write("a", strings.Repeat("a", 500))
-	f.write("b", strings.Repeat("b", 600))
+	f.store.Quota = 100_000
+	f.write("a", strings.Repeat("a", 50_000))
+	f.write("b", strings.Repeat("b", 60_000))
 	f.turn(1, func() { f.must(os.Remove(f.path("a"))) })
-	for turn := range int64(maxTurns) {
-		f.turn(turn+2, func() {})
-	}
-	f.write("c", "1")
-	f.turn(200, func() { f.must(os.Remove(f.path("b"))) })
-	if r := f.restore(200, Before, false); r.Restored != 1 {
+	f.turn(2, func() { f.must(os.Remove(f.path("b"))) })
+	if r := f.restore(2, Before, false); r.Restored != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Small files take blocks, too.
+func TestQuota_SmallFiles_DiskIsBounded(t *testing.T) {
+	f := newFixture(t)
+	for id := range int64(5) {
+		f.turn(id+1, func() {
+			for n := range 150 {
+				f.write(fmt.Sprint("f", n), fmt.Sprint(id, " ", n))
+			}
+		})
+	}
+	objects, err := os.ReadDir(filepath.Join(f.store.Root, "acme+eng/objects"))
+	if f.must(err); int64(len(objects)) > f.store.Quota/block {
+		t.Errorf("%d objects", len(objects))
 	}
 }
 
@@ -712,13 +775,10 @@ func (f *fixture) crashing(at failpoint.Point, n int, do func()) (crashed bool) 
 			panic(crash(p))
 		}
 	}
-	old := f.store
-	f.restart()
-	next := f.store
-	f.store = old
 	defer func() {
-		f.store = next
+		f.store.reached = nil
 		if r := recover(); r != nil {
+			f.restart()
 			if _, ok := r.(crash); !ok {
 				panic(r)
 			}
@@ -903,13 +963,13 @@ func TestRestore_ObjectLostAfterACrash_LeavesItsFile(t *testing.T) {
 	}
 }
 
-func TestStore_SeveralStoresAtATime(t *testing.T) {
+func TestStore_SeveralTurnsAtATime(t *testing.T) {
 	f := newFixture(t)
 	f.write("a", "0")
 	var wait sync.WaitGroup
 	for n := range int64(4) {
 		wait.Go(func() {
-			s := &Store{Root: f.store.Root, Quota: f.store.Quota, Dir: f.store.Dir, Log: f.store.Log, Now: time.Now}
+			s := f.store
 			for i := range int64(5) {
 				turn := n*5 + i
 				if err := s.Begin(testFolder, turn); err != nil {

@@ -2,7 +2,6 @@ package snapshots
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/dataowner"
 )
@@ -122,18 +123,108 @@ func TestRestore_ChangedFile_ThereAndBack(t *testing.T) {
 	}
 }
 
-// A turn whose process was killed ends with the next process, unless it is open and runs again.
-func TestEndFormer_TurnThatIsNotOpen_Ends(t *testing.T) {
+// The turns of a process that was killed end with the next one, and can run again. Those that are newer than all turns
+// are of a database that has been replaced.
+func TestEndFormer(t *testing.T) {
 	f := newFixture(t)
-	f.must(f.store.EndFormer(testFolder, nil)) // nothing is known yet
-	f.must(f.store.Begin(testFolder, 1))
-	f.must(f.store.Begin(testFolder, 2))
+	f.must(f.store.EndFormer(testFolder, 0)) // nothing is known yet
+	f.begin(1)
 	f.write("a", "1")
-	f.must(f.store.EndFormer(testFolder, func(turn int64) bool { return turn == 2 }))
-	f.write("b", "2")
-	f.must(f.store.End(testFolder, 2))
-	if r := f.restore(2, Before, false); !slices.Equal(r.Paths, []string{"b"}) || len(r.NotCovered) != 1 {
+	f.restart()
+	f.must(f.store.EndFormer(testFolder, 2))
+	f.write("b", "mine")
+	f.turn(1, func() { f.write("c", "1") })
+	f.turn(2, func() { f.write("d", "1") })
+	if r := f.restore(1, Before, false); !slices.Equal(r.Paths, []string{"a", "c"}) || len(r.NotCovered) > 0 {
 		t.Errorf("%+v", r)
+	}
+	request := Request{testFolder, 7, 2, Before, false}
+	_, err := f.store.Restore(request)
+	f.must(err)
+	f.restart()
+	f.must(f.store.EndFormer(testFolder, 1))
+	if r := f.restore(2, Before, false); !r.Unknown {
+		t.Errorf("%+v", r)
+	}
+	f.turn(2, func() { f.write("e", "2") })
+	request.Rest = true // another request of that number
+	if r, err := f.store.Restore(request); err != nil || !slices.Equal(r.Paths, []string{"e"}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Whatever goes wrong with a turn, the files that are not its own stay as they are.
+func TestRestore_OthersFiles_Stay(t *testing.T) {
+	failing := func(f *fixture, do func() error) {
+		dir := f.store.Dir
+		f.store.Dir = func(string) (string, error) { return "", unix.EMFILE }
+		if err := do(); err == nil {
+			f.Error("no error")
+		}
+		f.store.Dir = dir
+	}
+	for name, c := range map[string]struct {
+		do   func(f *fixture)
+		want []Uncovered
+	}{
+		"written after an end that failed": {func(f *fixture) {
+			f.begin(1)
+			failing(f, func() error { return f.store.End(testFolder, 1) })
+			f.write("mine", "2")
+		}, []Uncovered{{".", notCompared}}},
+		"of a turn that began meanwhile": {func(f *fixture) {
+			f.begin(1)
+			failing(f, func() error { return f.store.End(testFolder, 1) })
+			f.turn(2, func() { f.write("mine", "2") })
+			if r := f.restore(2, Before, false); r.Restored != 1 {
+				f.Errorf("%+v", r)
+			}
+			f.write("mine", "2")
+		}, []Uncovered{{".", notCompared}}},
+		"written in an attempt whose begin failed": {func(f *fixture) {
+			f.turn(1, func() {})
+			failing(f, func() error { return f.store.Begin(testFolder, 1) })
+			f.write("mine", "2")
+			f.must(f.store.End(testFolder, 1))
+		}, []Uncovered{{".", notCompared}}},
+		"written after gated was killed": {func(f *fixture) {
+			f.begin(1)
+			f.restart()
+			f.must(f.store.EndFormer(testFolder, 1))
+			f.write("mine", "2")
+		}, nil},
+		"an attachment of another topic": {func(f *fixture) {
+			f.begin(1)
+			f.write("inbox/9-1-mine.part", "2")
+			f.turn(2, func() { f.must(os.Rename(f.path("inbox/9-1-mine.part"), f.path("inbox/9-1-mine"))) })
+			f.end(1)
+		}, nil},
+		"a renewed login": {func(f *fixture) {
+			f.write(".codex/auth.json", "1")
+			f.turn(1, func() { f.write(".claude/.credentials.json", "2"); f.write(".codex/auth.json", "2") })
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.write("mine", "1")
+			f.write(".claude/a", "1")
+			f.write(".codex/a", "1")
+			c.do(f)
+			before := f.tree()
+			if r := f.restore(1, Before, false); !slices.Equal(r.NotCovered, c.want) || r.Refused {
+				t.Errorf("%+v, want %v", r, c.want)
+			}
+			f.wantTree("afterwards", before)
+		})
+	}
+}
+
+func TestRestore_MovedAttachment_IsBack(t *testing.T) {
+	f := newFixture(t)
+	f.write("inbox/9-1-a", "1")
+	f.turn(1, func() { f.must(os.Rename(f.path("inbox/9-1-a"), f.path("a"))) })
+	if f.restore(1, Before, false); f.read("inbox/9-1-a") != "1" {
+		t.Error(f.read("inbox/9-1-a"))
 	}
 }
 
@@ -171,28 +262,14 @@ func TestBegin_SessionsAndCaches_AreLeftOut(t *testing.T) {
 	}
 }
 
-// What is remembered in memory is read again when another process has changed it, and survives that it is deleted.
-func TestStore_ChangedByOthers_IsReadAgain(t *testing.T) {
+func TestStore_Deleted_BeginsAgain(t *testing.T) {
 	f := newFixture(t)
-	here := f.store
-	f.restart()
-	there := f.store
-	for turn := int64(1); turn < 20; turn++ {
-		f.store = []*Store{here, there}[turn%2]
-		f.turn(turn, func() { f.write("a", fmt.Sprint(turn)) })
-	}
-	f.store = here
-	for turn := int64(19); turn > 1; turn-- {
-		f.store = []*Store{there, here}[turn%2]
-		if r := f.restore(turn, Before, false); r.Restored != 1 || f.read("a") != fmt.Sprint(turn-1) {
-			t.Fatalf("turn %d: %+v, a is %s", turn, r, f.read("a"))
-		}
-	}
+	f.turn(1, func() { f.write("a", "1") })
 	f.must(os.RemoveAll(f.store.Root))
-	_ = f.store.Begin(testFolder, 30) // it may fail once
-	f.turn(31, func() { f.write("b", "1") })
-	f.turn(32, func() { f.write("b", "2") })
-	if r := f.restore(32, Before, false); r.Restored != 1 {
+	f.restart()
+	f.turn(2, func() { f.write("b", "1") })
+	f.turn(3, func() { f.write("b", "2") })
+	if r := f.restore(3, Before, false); r.Restored != 1 {
 		t.Errorf("%+v", r)
 	}
 }
