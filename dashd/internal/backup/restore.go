@@ -296,7 +296,7 @@ func managed(root *os.Root) (names []string, err error) {
 		case name == databaseName+".writelock":
 		case strings.HasPrefix(name, databaseName), name == secretName:
 			names = append(names, name)
-		case name == groupsName, name == mediaName, name == "logs":
+		case name == groupsName, name == mediaName, name == "logs", name == "undo":
 			inside, err := fs.ReadDir(root.FS(), name)
 			if err != nil {
 				return nil, err
@@ -315,7 +315,7 @@ func noMounts(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{groupsName, mediaName, "logs"} {
+	for _, name := range []string{groupsName, mediaName, "logs", "undo"} {
 		info, err := root.Lstat(name)
 		if err == nil && inodeOf(info).dev != inodeOf(whole).dev {
 			return refuse("%s is a mount of its own: restore into another folder, and copy %[1]s/ from there", name)
