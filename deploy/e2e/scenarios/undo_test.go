@@ -114,7 +114,8 @@ func TestUndo_TurnWithEffects_AreTakenBackAndDoneAgain(t *testing.T) {
 		return u.Value(`SELECT count(*) FROM turns WHERE folder = 'main/eng' AND state = 'running'`) == "1"
 	})
 	const reminders = `SELECT body, state FROM reminders ORDER BY id`
-	const changes = `SELECT kind, content, target_id FROM messages WHERE direction = 'out' AND source = 'notice' ORDER BY id`
+	const changes = `SELECT c.kind, c.content, ifnull(c.target_id, m.platform_id) FROM messages c LEFT JOIN messages m ON m.id = c.derived_from
+		WHERE c.direction = 'out' AND c.source = 'notice' ORDER BY c.id`
 	answer := u.command("/undo")
 	u.wants(answer, fmt.Sprintf("Taken back: turn %d", turn.ID), "messages being deleted: 2", "messages being edited: 1",
 		"files as before it: 2 (a.txt, b.txt)", "reminders as before it: 2", "polls closed: 1", "forks ended: 1",
