@@ -91,7 +91,7 @@ func (u *undos) finish(ctx context.Context, o *rows.Undo) error {
 		return err
 	}
 	u.env.log.Info("turn taken back or done again", "turn", o.TurnID, "folder", o.Folder, "redo", o.Redo, "by", o.By,
-		"files", out.Files.Restored, "changed", len(out.Files.Changed), "problem", out.Problem, "failed", out.Failed)
+		"files", out.Files.Restored, "changed", len(out.Files.Changed), "problem", out.Problem)
 	if u.env.cfg.RemindersChanged != nil {
 		u.env.cfg.RemindersChanged()
 	}

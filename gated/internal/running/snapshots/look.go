@@ -140,8 +140,8 @@ func (w *walk) takeOver(old []item) (now []item, changed []int) {
 	return now, changed
 }
 
-// look compares the folder with the index before or after a turn. Turns whose former call has failed, or that run although
-// this process has not begun them, end here: some of the changes are not their own.
+// look compares the folder with the index before or after a turn. Turns whose former call has failed, or that run
+// although this process has not begun them, end here: some of the changes are not their own.
 func (g *group) look(turn int64, deadline time.Time) error {
 	for _, id := range append(slices.Clone(g.state.running), turn) {
 		live, begun := g.live.Load(id)

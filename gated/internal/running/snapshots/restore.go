@@ -120,7 +120,8 @@ func (g *group) finishRestores() error {
 		_, e := g.loadJournal(j)
 		switch {
 		case errors.Is(e, errDamaged):
-			g.Log.Error("the journal of an interrupted undo is damaged, its files are left", "folder", g.name, "op", j.op)
+			g.Log.Error("the journal of an interrupted undo is damaged, its files are left", "folder", g.name,
+				"op", j.op)
 			e = g.own.Remove(name)
 		case e == nil && len(j.steps) > 0:
 			e = g.finish(j)

@@ -113,7 +113,7 @@ func (c change) isMade(now entry) bool {
 
 // place moves what is staged to its path.
 func (m *mover) place(n int, s change) error {
-	if s.after.kind == absent || m.not[n] != nil {
+	if _, failed := m.not[n]; failed || s.after.kind == absent {
 		return nil
 	}
 	now := m.read(s.path)
@@ -224,7 +224,8 @@ func (m *mover) conclude() error {
 	r := &m.report
 	for n, s := range m.steps {
 		switch why := m.not[n]; {
-		case agentState(s.path), s.after.kind == absent && errors.Is(why, unix.ENOTEMPTY): // there is more in the folder
+		case agentState(s.path):
+		case s.after.kind == absent && errors.Is(why, unix.ENOTEMPTY): // there is more in the folder
 		case why != nil:
 			m.Log.Info("a file was not restored", "folder", m.name, "file", s.path, "err", why)
 			r.Changed = append(r.Changed, s.path)
