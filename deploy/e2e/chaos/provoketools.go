@@ -108,15 +108,17 @@ func (p *provoker) undo(ctx context.Context, n int) error {
 	c := p.newToolChat()
 	for done := range n {
 		text := p.load.plainText()
-		p.load.sendToolMessage(ctx, c, toolMessage{content: "write undone.txt " + text + "\nsay " + text, effects: []effect{
-			{`SELECT count(*) FROM undos u JOIN turns t ON t.id = u.turn_id JOIN messages m ON m.id = t.trigger_message_id
-				WHERE t.undone_at IS NOT NULL AND u.state = 'done' AND instr(u.answer, 'files as before it: 1') > 0
-				AND instr(m.content, ?) > 0`, []any{text}, 1},
-		}})
+		p.load.sendToolMessage(ctx, c, toolMessage{content: "write undone.txt " + text + "\nsay " + text,
+			effects: []effect{answerLine(c, text)}})
+		sent := len(p.load.toolMessages) - 1
 		if err := p.awaitDelivered(ctx, c); err != nil {
-			return err
+			return err // before the undo was asked for
 		}
 		p.say(ctx, c, msg.CommandIn(c.Chat, msg.CommandUndo))
+		p.load.toolMessages[sent].effects = append(p.load.toolMessages[sent].effects, effect{
+			`SELECT count(*) FROM undos u JOIN turns t ON t.id = u.turn_id JOIN messages m ON m.id = t.trigger_message_id
+				WHERE t.undone_at IS NOT NULL AND u.state = 'done' AND instr(u.answer, 'files restored: 1') > 0
+				AND instr(m.content, ?) > 0`, []any{text}, 1})
 		err := p.await(ctx, "a turn to be taken back", `SELECT count(*) = ? FROM undos u JOIN turns t ON t.id = u.turn_id
 			WHERE t.chat_jid = ? AND u.state = 'done'`, done+1, c.Chat)
 		if err != nil {

@@ -118,7 +118,7 @@ func TestUndo_TurnWithEffects_AreTakenBackAndDoneAgain(t *testing.T) {
 		WHERE c.direction = 'out' AND c.source = 'notice' ORDER BY c.id`
 	answer := u.command("/undo")
 	u.wants(answer, fmt.Sprintf("Taken back: turn %d", turn.ID), "messages being deleted: 2", "messages being edited: 1",
-		"files as before it: 2 (a.txt, b.txt)", "reminders as before it: 2", "polls closed: 1", "forks ended: 1",
+		"files restored: 2 (a.txt, b.txt)", "reminders restored: 2", "polls closed: 1", "forks ended: 1",
 		"work of other groups stopped: 1", "what other groups have done for it", "/redo reverses this")
 	if got := u.files(); got != "a.txt=one," {
 		t.Errorf("files %s", got)

@@ -106,7 +106,7 @@ func (f *finishing) quote() (string, error) {
 // outside adds what was done, and not, before the rows are changed.
 func (f *finishing) outside(out *Outside) {
 	if n := out.Files.Restored; n > 0 {
-		f.did.add(fmt.Sprintf("files %s: %d (%s)", f.side(), n, names(out.Files.Paths, n)))
+		f.did.add(fmt.Sprintf("files restored: %d (%s)", n, names(out.Files.Paths, n)))
 	}
 	for range out.Closed {
 		f.did.add("places where it listens only to mentions again:")
@@ -123,14 +123,6 @@ func (f *finishing) outside(out *Outside) {
 	if out.Files.Unknown {
 		f.stays.add("changes of files: none of this turn's are known")
 	}
-}
-
-// side says as what files and reminders are.
-func (f *finishing) side() string {
-	if f.u.Redo {
-		return "as after it"
-	}
-	return "as before it"
 }
 
 // maxReceipts is how many requests of a turn are looked at.

@@ -207,7 +207,7 @@ func (f *finishing) reminder(oldest, newest *call, last int64) error {
 		to.State, to.UpdatedAt = r.State, f.now
 		err = errors.Join(err, rows.UpdateReminder(f.tx, &to))
 	}
-	f.did.add("reminders " + f.side() + ":")
+	f.did.add("reminders restored:")
 	return errors.Join(err, rows.DeleteContextObject(f.tx, r.ChatJID, msg.ContextObjectID(msg.ContextReminder, r.ID)))
 }
 

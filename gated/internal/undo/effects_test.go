@@ -87,18 +87,18 @@ func TestFinish_Reminders(t *testing.T) {
 		undo, redo     string // what the answers have
 	}{
 		"made": {made, []string{"create"}, nil, nil,
-			"old cancelled 0", "old active 50000", "reminders as before it: 1", "reminders as after it: 1"},
+			"old cancelled 0", "old active 50000", "reminders restored: 1", "reminders restored: 1"},
 		"made, then fired":                 {made, []string{"create"}, nil, steps{fire}, "old done 0", "old done 0", since, since},
 		"made, then cancelled by a user":   {made, []string{"create"}, nil, steps{end("web:ada", 500)}, "old cancelled 0", "old cancelled 0", since, since},
 		"made and cancelled":               {made, []string{"create", "cancel"}, steps{end("telegram:1", 151)}, nil, "old cancelled 0", "old cancelled 0", "Taken back", "Done again"},
-		"made, moved":                      {made, []string{"create", "update"}, steps{move("new", 90_000, 151)}, nil, "new cancelled 0", "new active 90000", "as before it: 1", "as after it: 1"},
-		"moved":                            {made, []string{"update"}, steps{move("new", 90_000, 150)}, nil, "old active 50000", "old active 50000", "as before it: 1", "changes of reminders: 1"},
+		"made, moved":                      {made, []string{"create", "update"}, steps{move("new", 90_000, 151)}, nil, "new cancelled 0", "new active 90000", "reminders restored: 1", "reminders restored: 1"},
+		"moved":                            {made, []string{"update"}, steps{move("new", 90_000, 150)}, nil, "old active 50000", "old active 50000", "reminders restored: 1", "changes of reminders: 1"},
 		"moved, then changed by a user":    {made, []string{"update"}, steps{move("new", 90_000, 150)}, steps{move("mine", 95_000, 500)}, "mine active 95000", "mine active 95000", since, "changes of reminders: 1"},
 		"moved, whose time has passed":     {made, []string{"update"}, steps{func(tx *store.Tx, r *msg.Reminder) error { r.DueAt = 900; return move("new", 90_000, 150)(tx, r) }}, nil, "new active 90000", "new active 90000", over, "changes of reminders: 1"},
-		"cancelled":                        {made, []string{"cancel"}, steps{end("telegram:1", 150)}, nil, "old active 50000", "old cancelled 0", "as before it: 1", "as after it: 1"},
-		"moved and cancelled":              {made, []string{"update", "cancel"}, steps{move("new", 90_000, 150), end("telegram:1", 151)}, nil, "old active 50000", "old cancelled 0", "as before it: 1", "as after it: 1"},
-		"a daily one, which became one":    {daily, []string{"update"}, steps{move("new", 90_000, 150)}, nil, "old active 43200000", "old active 43200000", "as before it: 1", "changes of reminders: 1"},
-		"a daily one, which was cancelled": {daily, []string{"cancel"}, steps{end("telegram:1", 150)}, nil, "old active 43200000", "old cancelled 0", "as before it: 1", "as after it: 1"},
+		"cancelled":                        {made, []string{"cancel"}, steps{end("telegram:1", 150)}, nil, "old active 50000", "old cancelled 0", "reminders restored: 1", "reminders restored: 1"},
+		"moved and cancelled":              {made, []string{"update", "cancel"}, steps{move("new", 90_000, 150), end("telegram:1", 151)}, nil, "old active 50000", "old cancelled 0", "reminders restored: 1", "reminders restored: 1"},
+		"a daily one, which became one":    {daily, []string{"update"}, steps{move("new", 90_000, 150)}, nil, "old active 43200000", "old active 43200000", "reminders restored: 1", "changes of reminders: 1"},
+		"a daily one, which was cancelled": {daily, []string{"cancel"}, steps{end("telegram:1", 150)}, nil, "old active 43200000", "old cancelled 0", "reminders restored: 1", "reminders restored: 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +131,7 @@ func TestFinish_Reminders(t *testing.T) {
 			if got := storetest.Value[string](t, s, now); got != tt.undone {
 				t.Errorf("after the undo: %s, want %s", got, tt.undone)
 			}
-			if strings.Contains(tt.undo, "as before it") && storetest.Value[int](t, s, `SELECT count(*) FROM context_objects`) != 0 {
+			if strings.Contains(tt.undo, "reminders restored") && storetest.Value[int](t, s, `SELECT count(*) FROM context_objects`) != 0 {
 				t.Error("a context object shows what was taken back")
 			}
 			contains(t, redo(t, s, turn, 2000), tt.redo)

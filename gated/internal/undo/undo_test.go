@@ -223,7 +223,7 @@ func TestFinish_Answer_SaysWhatStays(t *testing.T) {
 	}
 	answer := finish(t, s, turn, undo.Outside{Files: undo.Files{Restored: 500, Paths: append([]string{"a*.txt", strings.Repeat("d/", 999) + "e.txt"}, many...), Changed: many,
 		NotCovered: []string{"big.bin (too big)"}}}, 2000)
-	contains(t, answer, `files as before it: 500 (a\*.txt, …`, "/e.txt, f0", "f7 and 490 more)", "f9 and 2 more", "big.bin (too big)", "what readers have seen already",
+	contains(t, answer, `files restored: 500 (a\*.txt, …`, "/e.txt, f0", "f7 and 490 more)", "f9 and 2 more", "big.bin (too big)", "what readers have seen already",
 		`the request POST api.example.com/x\_y, at 01:00:00`, "requests that read something: 1")
 	if strings.Contains(answer, "DELETE") {
 		t.Errorf("%q has a request that was not sent", answer)
