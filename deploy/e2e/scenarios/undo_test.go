@@ -193,7 +193,7 @@ func TestUndo_GatedKilled_AtEachStep(t *testing.T) {
 			var row int64
 			killGatedAt(u.Fixture, point, func() { row = u.post(command) })
 			done := map[string]string{"/undo": "Taken back", "/redo": "Done again"}[command]
-			u.wants(u.Reply(row).Content, fmt.Sprintf("%s: turn %d", done, turn.ID), "messages being ", "it: 2 (")
+			u.wants(u.Reply(row).Content, fmt.Sprintf("%s: turn %d", done, turn.ID), "messages being ", "restored: 2 (")
 			u.deliver()
 			want := strings.Replace(strings.Replace(with, fmt.Sprintf(" b%d.txt=new,", i), "", 1), "one,two,", "one,", 1)
 			if command == "/redo" {
