@@ -44,9 +44,9 @@ func (c lostPages) counts(ctx context.Context, key string) (data pages.Lost, err
 		return data, err
 	}
 	data = pages.Lost{Now: c.Now().UnixMilli(), Groups: []pages.LostGroup{
-		{Title: "Not delivered", Reasons: undeliveredReasons()}, {Title: "Dropped", Reasons: droppedReasons(dropped)},
+		{Title: "Not delivered", Reasons: undeliveredReasons()}, {Title: "Not answered", Reasons: droppedReasons(dropped)},
 		{Title: "Waiting for an operator", Reasons: []pages.LostReason{{
-			Key: "parked", Title: "parked", Text: "its chat is not connected: approve or reject it under Approvals",
+			Key: "parked", Title: msg.Onboarding.Words(), Text: "its chat is not connected: approve or reject it under Approvals",
 			Filter: rows.MessageFilter{Disposition: msg.Onboarding},
 		}}},
 	}}
@@ -67,28 +67,31 @@ func (c lostPages) counts(ctx context.Context, key string) (data pages.Lost, err
 // undeliveredReasons are the classes of errors, and the states, of messages that were not delivered.
 func undeliveredReasons() (all []pages.LostReason) {
 	for _, each := range []struct {
-		class msg.ErrorClass
-		text  string
+		class       msg.ErrorClass
+		title, text string
 	}{
-		{msg.Transient, "the platform kept failing"}, {msg.Rate, "the platform kept asking to wait"},
-		{msg.Permanent, "the platform refused it"}, {msg.Expired, "the platform was out of reach for too long"},
-		{msg.Auth, "the bot's credentials are wrong"}, {msg.Ambiguous, "the platform never said whether it arrived"},
+		{msg.Transient, "failing too long", "the platform kept failing"},
+		{msg.Rate, "too many at once", "the platform kept asking to wait"},
+		{msg.Permanent, "refused", "the platform refused it"},
+		{msg.Expired, "out of time", "the platform was out of reach for too long"},
+		{msg.Auth, "login refused", "the bot's credentials are wrong"},
+		{msg.Ambiguous, "never confirmed", "the platform never said whether it arrived"},
 	} {
-		all = append(all, pages.LostReason{Key: "failed." + string(each.class), Title: "failed, " + string(each.class),
+		all = append(all, pages.LostReason{Key: "failed." + string(each.class), Title: each.title,
 			Text: each.text, Replay: true, Filter: rows.MessageFilter{State: msg.OutFailed, Class: each.class}})
 	}
 	return append(all,
-		pages.LostReason{Key: "cancelled", Title: "cancelled", Replay: true,
+		pages.LostReason{Key: "cancelled", Title: "withdrawn", Replay: true,
 			Text:   "it was withdrawn before it was delivered, for example by /stop",
 			Filter: rows.MessageFilter{State: msg.OutCancelled}},
-		pages.LostReason{Key: "ambiguous", Title: "ambiguous", Replay: true,
+		pages.LostReason{Key: "ambiguous", Title: "may have arrived", Replay: true,
 			Text: "it may have arrived; delivery was given up", Filter: rows.MessageFilter{State: msg.OutAmbiguous}})
 }
 
 // droppedReasons are the reasons of messages that were dropped.
 func droppedReasons(codes []msg.Reason) (all []pages.LostReason) {
 	for _, code := range codes {
-		all = append(all, pages.LostReason{Key: "dropped." + string(code), Title: string(code),
+		all = append(all, pages.LostReason{Key: "dropped." + string(code), Title: code.Words(),
 			Text: cmp.Or(code.Meaning(), string(code)), Replay: worthReplaying(code),
 			Filter: rows.MessageFilter{Disposition: msg.Dropped, Reason: code}})
 	}

@@ -130,7 +130,7 @@ func filterForm(query url.Values) pages.MessageFilter {
 		Text: get("text"), Chat: get("chat"), Group: get("group"), Sender: get("sender"), Since: get("since"),
 		Until:        get("until"),
 		Directions:   options(query.Get("direction"), "", "both", "in", "received", "out", "sent"),
-		Dispositions: options(query.Get("disposition"), decisions...),
+		Dispositions: options(query.Get("disposition"), dispositions()...),
 		Reasons:      options(query.Get("reason"), reasons()...),
 		State: options(query.Get("state"), "", "any", string(rows.StateWaiting), "queued or being sent", "sent", "sent",
 			"failed", "failed", "ambiguous", "may have arrived", "cancelled", "cancelled"),
@@ -146,16 +146,20 @@ func filterForm(query url.Values) pages.MessageFilter {
 	return form
 }
 
-// decisions are pairs of value and text.
-var decisions = []string{"", "any", string(rows.Undecided), "undecided", string(msg.Routed), "routed: starts a turn",
-	string(msg.Observed), "observed", string(msg.Command), "a command", string(msg.Sticky), "pins the chat",
-	string(msg.Prefix), "a prefix", string(msg.Dropped), "dropped",
-	string(msg.Onboarding), "parked: waits for approval"}
+// dispositions are pairs of value and text.
+func dispositions() []string {
+	all := []string{"", "any", string(rows.Undecided), msg.Disposition("").Words()}
+	for _, d := range []msg.Disposition{msg.Routed, msg.Observed, msg.Command, msg.Sticky, msg.Prefix, msg.Dropped,
+		msg.Onboarding} {
+		all = append(all, string(d), d.Words())
+	}
+	return all
+}
 
 func reasons() []string {
 	all := []string{"", "any"}
 	for _, r := range msg.Reasons {
-		all = append(all, string(r.Code), string(r.Code))
+		all = append(all, string(r.Code), r.Code.Words())
 	}
 	return all
 }

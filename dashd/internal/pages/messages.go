@@ -48,14 +48,6 @@ type Option struct {
 	Selected    bool
 }
 
-// routedGroup is the group that a message was routed to, "" for none.
-func routedGroup(m *msg.Message) string {
-	if strings.HasPrefix(m.RoutedTo, "daemon:") {
-		return ""
-	}
-	return m.RoutedTo
-}
-
 // undelivered reports whether a message was not delivered, as far as is known.
 func undelivered(m *msg.Message) bool {
 	return m.Direction == msg.Out && (m.OutState == msg.OutFailed || m.OutState == msg.OutAmbiguous)
@@ -83,23 +75,37 @@ func FormOf(m *msg.Message) string {
 	if m.Direction == msg.In {
 		form = m.Verb
 	}
-	if form == string(msg.KindMessage) || form == msg.VerbMessage {
+	switch form {
+	case string(msg.KindMessage):
 		return ""
+	case msg.VerbDelete:
+		return "deletion"
+	case msg.VerbAnswer:
+		return "answer to a question"
 	}
 	return Line(form)
 }
 
+// outWords are the states of delivery in words.
+var outWords = map[msg.OutState]string{
+	"": "stored", msg.OutQueued: "waits to be sent", msg.OutSending: "is being sent", msg.OutSent: "sent",
+	msg.OutFailed: "not delivered", msg.OutAmbiguous: "may have arrived", msg.OutCancelled: "withdrawn",
+}
+
 // StateOf words the present state of a message.
 func StateOf(m *msg.Message) string {
-	switch {
-	case m.Direction == msg.Out:
-		return cmp.Or(string(m.OutState), "stored")
-	case m.Disposition == "":
-		return "undecided"
-	case m.Disposition == msg.Onboarding:
-		return "parked"
+	if m.Direction == msg.Out {
+		return cmp.Or(outWords[m.OutState], string(m.OutState))
 	}
-	return string(m.Disposition) + ", " + string(m.Reason)
+	return m.Outcome()
+}
+
+// stateCode is the present state of a message as other programs name it.
+func stateCode(m *msg.Message) string {
+	if m.Direction == msg.Out {
+		return string(m.OutState)
+	}
+	return strings.TrimSuffix(string(m.Disposition)+", "+string(m.Reason), ", ")
 }
 
 // Why is the path of one message.

@@ -58,7 +58,8 @@ func (p *Pages) functions() template.FuncMap {
 		"line": p.hidden(Line), "plain": p.hidden(plaintext.Line), "excerpt": p.hidden(Excerpt), "hide": p.Hide,
 		"whole": p.Whole, "list": list, "cut": p.hidden(func(text string) string { return Cut(text, maxText) }),
 		// messages, chats and requests
-		"routedGroup": routedGroup, "form": FormOf, "state": StateOf, "content": Content, "undelivered": undelivered,
+		"form": FormOf, "state": StateOf, "stateCode": stateCode,
+		"mark": markOf, "content": Content, "undelivered": undelivered,
 		"kind": kindWords, "hookKinds": groupconfig.HookKinds,
 		"meaning":     func(r msg.Reason) string { return strings.ReplaceAll(r.Meaning(), "`", "") },
 		"requestName": requestName, "sample": sampleOf, "decider": decider,

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/msg"
 )
 
 // Limits of texts on pages, in characters.
@@ -88,6 +89,37 @@ func (t Titles) Of(jid string) string { return Line(t[jid]) }
 // Name returns the title of a chat, else its address.
 func (t Titles) Name(jid string) string { return cmp.Or(t.Of(jid), Line(jid)) }
 
+// Apart is what tells a chat apart from others of its platform with the same title, "" if there is none.
+func (t Titles) Apart(jid string) string {
+	for other, title := range t {
+		if other != jid && title != "" && title == t[jid] && msg.FamilyOf(other) == msg.FamilyOf(jid) {
+			_, room := msg.SplitJID(jid)
+			return Line(room)
+		}
+	}
+	return ""
+}
+
+// Mark stands for a platform beside the names of its chats and users. Class is "" for one that has no look of its own.
+type Mark struct{ Class, Letter, Name string }
+
+// markOf is the mark of an address.
+func markOf(jid string) Mark {
+	family := msg.FamilyOf(jid)
+	m, known := map[string]Mark{
+		"telegram": {"telegram", "T", "Telegram"}, "discord": {"discord", "D", "Discord"}, "slack": {"slack", "S", "Slack"},
+		msg.PlatformWeb: {"web", "W", "Web chat"}, msg.PlatformHook: {"", "H", "Webhook"},
+		msg.PlatformGroup: {"", "G", "Group"},
+	}[family]
+	if !known {
+		return Mark{Letter: "?", Name: cmp.Or(Line(family), "no platform")}
+	}
+	if account := msg.AccountOf(jid); account != "" {
+		m.Name += ", account " + Line(account)
+	}
+	return m
+}
+
 // ago words how long before now a moment was, both in unix ms. assets/time.js words it the same way
 // when it updates a page.
 func ago(now, at int64) string {
@@ -106,8 +138,9 @@ func ago(now, at int64) string {
 
 // when returns a moment as a <time> that the page's script updates.
 func when(now, at int64) template.HTML {
-	machine := time.UnixMilli(at).UTC().Format(time.RFC3339)
-	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, machine, ago(now, at)))
+	t := time.UnixMilli(at).UTC()
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.Format(time.RFC3339),
+		t.Format("2006-01-02 15:04:05 MST"), ago(now, at)))
 }
 
 // duration words a time in ms. It is never negative: a clock that was set back makes it so.

@@ -39,8 +39,11 @@ type turnAt struct {
 
 func newTurnAt(t *msg.Turn, now int64) turnAt { return turnAt{t, now} }
 
-// Why words the reason of its state.
-func (t turnAt) Why() string { return cmp.Or(t.Reason.Meaning(), string(t.Reason)) }
+// Words says in what state it is.
+func (t turnAt) Words() string { return cmp.Or(t.Reason.Words(), string(t.State)) }
+
+// Code is its state as other programs name it.
+func (t turnAt) Code() string { return strings.TrimSuffix(string(t.State)+", "+string(t.Reason), ", ") }
 
 // Took is how long it was worked on, in ms; 0 while it is not over.
 func (t turnAt) Took() int64 {
