@@ -242,12 +242,12 @@ func TestOverview_NewRow_ChangesFragment(t *testing.T) {
 		html, _ := b.fragment("/", "")
 		return html
 	}
-	if first, _ := b.fragment("/", ""); !strings.Contains(first, "<dt>Undecided</dt><dd>0</dd>") {
+	if first, _ := b.fragment("/", ""); !strings.Contains(first, "<dt>Not decided yet</dt><dd>0</dd>") {
 		t.Errorf("the first: %s", first)
 	}
 	shell(t, data, `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('telegram:<b>7', 'in', 0, 0)`)
 	now := fragment()
-	for !strings.Contains(now, "<dt>Undecided</dt><dd>1") {
+	for !strings.Contains(now, "<dt>Not decided yet</dt><dd>1") {
 		now = fragment()
 	}
 	page := b.must(200, "GET", "/", "").body

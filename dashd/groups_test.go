@@ -34,7 +34,7 @@ func TestGroups_List_PagesAndAdds(t *testing.T) {
 	d := newFake(t, "routd")
 	b := serve(t, data, "ROUTD_URL="+d.URL).operator()
 	page := b.must(200, "GET", "/groups", "").body
-	contains(t, page, `href="/groups/acme00"`, "<bdi>G &lt;b&gt;</bdi>", "messages that match verb=mention", "1 warning", `href="/groups?after=acme49"`, "no route leads here")
+	contains(t, page, `href="/groups/acme00"`, "<bdi>G &lt;b&gt;</bdi>", "mentions of the bot", "1 warning", `href="/groups?after=acme49"`, "no route leads here")
 	if n := strings.Count(b.must(200, "GET", "/groups?after=acme49", "").body, `<th scope="row"`); n != 11 {
 		t.Errorf("%d groups on the second page", n)
 	}

@@ -140,10 +140,10 @@ func TestLost_ListsByReason_AndReplaysAll(t *testing.T) {
 		t.Error("a replayed message has a button, or a secret is shown")
 	}
 	contains(t, b.must(200, "GET", "/lost?reason=parked", "").body, "let me in")
-	contains(t, b.must(200, "GET", "/lost?reason=odd", "").body, "Dropped")
+	contains(t, b.must(200, "GET", "/lost?reason=odd", "").body, "Not answered")
 	contains(t, b.must(400, "GET", "/lost?reason=parked&before=x", "").body, "not valid")
 	confirm := b.must(200, "GET", "/lost/confirm?reason=failed.permanent", "").body
-	contains(t, confirm, "Send again 1 message?", "1 to <bdi>Ops &lt;b&gt;</bdi>", fmt.Sprintf(`name="ids" value="%d"`, second))
+	contains(t, confirm, "Send again 1 message?", `1 to <span class="platform telegram" title="Telegram">`, "<bdi>Ops &lt;b&gt;</bdi>", fmt.Sprintf(`name="ids" value="%d"`, second))
 	a := b.submit("/lost/replay", url.Values{"ids": {fmt.Sprintf("%d %d", first, second)}, "reason": {"failed.permanent"}})
 	contains(t, a.body, "Replayed: 1. Left out: 1, such as: message 1 was replayed already.")
 	if want := []string{fmt.Sprintf(`web:operator POST /v1/messages/replay {"ids":[%d,%d]}`, first, second)}; !slices.Equal(g.calls, want) {

@@ -1,9 +1,13 @@
 package match
 
-import "strings"
+import (
+	"strings"
+
+	"arizuko/pkg/msg"
+)
 
 // Words describes e's matches, e.g. "mentions of the bot in telegram:-100". chat names the chat of an
-// address; nil is the address itself.
+// address; nil is the address itself. A room is called by the name of its chat, if chat has one.
 func (e Expr) Words(chat func(jid string) string) string {
 	if chat == nil {
 		chat = func(jid string) string { return jid }
@@ -12,12 +16,46 @@ func (e Expr) Words(chat func(jid string) string) string {
 	if p := e.pair(verb); p != nil {
 		words[0] = p.verbWords()
 	}
+	named := e.roomName(chat)
 	for _, k := range [...]key{sender, senderName, chatJID, room, platform, account} {
-		if p := e.pair(k); p != nil {
+		p := e.pair(k)
+		switch {
+		case p == nil:
+		case named != "" && k == room:
+			words = append(words, "in "+named)
+		case named == "" || k != platform && k != account: // the name of a room says those
 			words = append(words, p.words(chat))
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// roomName is the name of the chat that e's room is, "" if it has none. Without a platform, that of the first platform
+// where it has one.
+func (e Expr) roomName(chat func(jid string) string) string {
+	value := map[key]string{}
+	for _, k := range [...]key{room, platform, account} {
+		if p := e.pair(k); p != nil {
+			value[k] = p.glob.head
+			if p.glob.kind != exact {
+				return ""
+			}
+		}
+	}
+	platforms := adapterPlatforms()
+	if e.pair(platform) != nil {
+		platforms = []string{value[platform]}
+	}
+	for _, each := range platforms {
+		if value[room] == "" || e.pair(chatJID) != nil {
+			break
+		}
+		jid := msg.JID(msg.WithAccount(each, value[account]), value[room])
+		if name := chat(jid); name != jid {
+			return name
+		}
+	}
+	return ""
 }
 
 func (e Expr) pair(k key) *pair {

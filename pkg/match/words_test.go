@@ -33,6 +33,10 @@ func TestWords_Expressions(t *testing.T) {
 		"verb=join":                                "joins",
 		"verb=leave":                               "leaves",
 		"verb=":                                    "nothing (no message has an empty verb)",
+		"room=-100":                                "everything in “Dev”",
+		"platform=telegram room=-100 account=":     "everything in “Dev”",
+		"platform=slack room=-100 verb=mention":    "mentions of the bot in the room -100 on Slack",
+		"room=-100 account=w*":                     "everything in the room -100 by accounts like w*",
 		`chat_jid=telegram:\-100`:                  "everything in “Dev”",
 	} {
 		e, err := ParseMatch(expr)

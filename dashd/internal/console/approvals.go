@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/facts/rows"
-	"arizuko/pkg/match"
 )
 
 // Limits of the page of the requests.
@@ -113,31 +111,11 @@ func (c *approvalPages) sharedGroups(ctx context.Context) ([]pages.GroupChats, e
 	}
 	all := make([]pages.GroupChats, 0, min(len(t.groups), maxGroups))
 	for _, g := range t.groups[:min(len(t.groups), maxGroups)] {
-		named, more := t.leads(g.Folder, maxSharers)
-		titles, err := c.titles(ctx, named)
+		words, more, err := c.leads(ctx, t, g.Folder, maxSharers)
 		if err != nil {
 			return nil, err
 		}
-		shared := pages.GroupChats{Folder: g.Folder, More: more}
-		for _, words := range named {
-			if title := titles.Of(words); title != "" {
-				words = fmt.Sprintf("%s (%s)", title, words)
-			}
-			shared.Chats = append(shared.Chats, plaintext.Line(words))
-		}
-		all = append(all, shared)
+		all = append(all, pages.GroupChats{Folder: g.Folder, Chats: words, More: more})
 	}
 	return all, nil
-}
-
-// sharer is whose messages a route leads to its group: a chat's address, or words.
-func sharer(expr string) string {
-	jid, all := match.ChatOf(expr)
-	switch {
-	case all:
-		return "all chats"
-	case jid == "":
-		return "messages that match " + pages.Excerpt(expr)
-	}
-	return jid
 }

@@ -27,6 +27,7 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -49,7 +50,9 @@ func (c groupPages) list(r *http.Request) (*shown, error) {
 			break
 		}
 		row := pages.GroupRow{Group: g, Warnings: len(t.warningsOf(g.Folder))}
-		row.Chats, row.More = t.leads(g.Folder, maxSharers)
+		if row.Chats, row.More, err = c.leads(r.Context(), t, g.Folder, maxSharers); err != nil {
+			return nil, err
+		}
 		if row.Turn, row.TurnAt, err = rows.LastFolderTurn(r.Context(), c.Store, g.Folder); err != nil {
 			return nil, err
 		}
@@ -109,7 +112,14 @@ func (c groupPages) groupPage(r *http.Request, g *msg.Group) (*pages.Group, erro
 		Now: c.Now().UnixMilli(), Folder: g.Folder, Name: g.Name, Config: indented(g.Config), Version: groupVersion(g),
 		Warnings: t.warningsOf(g.Folder),
 	}
-	page.Chats, page.MoreChats = t.leads(g.Folder, maxRows)
+	if page.Chats, page.MoreChats, err = c.leads(ctx, t, g.Folder, maxRows); err != nil {
+		return nil, err
+	}
+	for _, expr := range first(t.sharers[g.Folder]) {
+		if jid, _ := match.ChatOf(expr); jid != "" && !slices.Contains(page.Addresses, jid) {
+			page.Addresses = append(page.Addresses, jid)
+		}
+	}
 	own, _ := groupconfig.Parse(g.Config) // the page names its mistakes
 	page.Hooks, page.Typed = own.Hooks, q
 	if page.Choice, err = c.agentChoice(ctx, g); err != nil {

@@ -57,8 +57,13 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
+	titles, err := c.titles(ctx, append(turnChats(slices.Concat(f.Running, f.Queued)),
+		f.Inbound.ChatJID, f.Outbound.ChatJID))
+	if err != nil {
+		return nil, err
+	}
 	return &shown{data: pages.Overview{
-		Facts: f, Down: len(down), Pending: requests.Rows, Steps: steps, Minutes: minutes,
+		Facts: f, Titles: titles, Down: len(down), Pending: requests.Rows, Steps: steps, Minutes: minutes,
 		Attention: attention[:min(len(attention), maxAttention)], Unlisted: max(0, len(attention)-maxAttention),
 	}}, nil
 }

@@ -117,7 +117,7 @@ func lines(texts []string) []string {
 }
 
 // matchWords words each of some expressions, with the titles of chats.
-func (c routePages) matchWords(ctx context.Context, exprs []string) ([]string, error) {
+func (c *site) matchWords(ctx context.Context, exprs []string) ([]string, error) {
 	var chats []string
 	parsed := make([]*match.Expr, len(exprs))
 	for i, text := range exprs {

@@ -19,7 +19,7 @@ type table struct {
 	review   func() review // of the routes
 	homes    *routecheck.Homes
 	warnings []routecheck.Warning
-	sharers  map[string][]string // by folder: whose messages a route leads there, in words
+	sharers  map[string][]string // by folder: the matches of the routes that lead there
 }
 
 type tables struct {
@@ -55,7 +55,7 @@ func (c *site) table(ctx context.Context) (*table, error) {
 	return c.tables.last, nil
 }
 
-// sharers says by folder whose messages routes lead there: addresses of chats, or words.
+// sharers are, by folder, the matches of the routes that lead there.
 func sharers(routes []msg.Route) map[string][]string {
 	all, seen := map[string][]string{}, map[[2]string]bool{}
 	for _, r := range routes {
@@ -63,18 +63,19 @@ func sharers(routes []msg.Route) map[string][]string {
 		if err != nil || target.Folder == "" {
 			continue
 		}
-		if words := sharer(r.Match); !seen[[2]string{target.Folder, words}] {
-			seen[[2]string{target.Folder, words}] = true
-			all[target.Folder] = append(all[target.Folder], words)
+		if to := [2]string{target.Folder, r.Match}; !seen[to] {
+			seen[to] = true
+			all[target.Folder] = append(all[target.Folder], r.Match)
 		}
 	}
 	return all
 }
 
-// leads are the first chats whose messages routes lead to a group, in words, and how many more there are.
-func (t *table) leads(folder string, most int) (chats []string, more int) {
+// leads words which messages routes lead to a group, those of the first routes, and counts the other ones.
+func (c *site) leads(ctx context.Context, t *table, folder string, most int) (words []string, more int, err error) {
 	all := t.sharers[folder]
-	return all[:min(len(all), most)], max(0, len(all)-most)
+	words, err = c.matchWords(ctx, all[:min(len(all), most)])
+	return words, max(0, len(all)-most), err
 }
 
 // titles are those of chats. They are read one by one: as JSON, broken addresses would be others.

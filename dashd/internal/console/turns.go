@@ -58,7 +58,13 @@ func (c turnPages) list(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	page.Lines, page.Next = paged(r, rows, "before", func(t *msg.Turn) int64 { return t.ID })
-	page.Titles, err = c.titles(r.Context(), chatsOf(page.Lines, func(t *msg.Turn) string { return t.ChatJID }))
+	page.Asked = map[int64]*msg.Message{}
+	for _, t := range page.Lines {
+		if page.Asked[t.TriggerMessageID], err = c.Store.Message(r.Context(), t.TriggerMessageID); err != nil {
+			return nil, err
+		}
+	}
+	page.Titles, err = c.titles(r.Context(), turnChats(page.Lines))
 	return &shown{data: page}, err
 }
 
@@ -102,6 +108,10 @@ func (c turnPages) show(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	return &shown{title: fmt.Sprintf("Turn %d", t.ID), data: page}, nil
+}
+
+func turnChats(turns []*msg.Turn) []string {
+	return chatsOf(turns, func(t *msg.Turn) string { return t.ChatJID })
 }
 
 // first is the beginning of a list, as much of it as a page shows.

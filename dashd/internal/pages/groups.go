@@ -37,6 +37,7 @@ type Group struct {
 	Problem                       string // why the form was refused
 	Choice                        AgentChoice
 	Warnings, Chats               []string
+	Addresses                     []string // of those Chats that are one chat
 	MoreChats                     int
 	Sessions                      []rows.TopicSession
 	NextSession                   string // address of what follows

@@ -22,6 +22,7 @@ type Overview struct {
 	Attention []facts.Fact
 	Unlisted  int
 	Minutes   Minutes
+	Titles    Titles // of the chats
 }
 
 // Routes are the lines of the report on routes and groups, which routd has in its detail: rows that match nothing,

@@ -152,7 +152,7 @@ func TestPages_Words(t *testing.T) {
 		{"one machine", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleFacts(1e12)) }, "Daemons", "Machines"},
 		{"machines, in time", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleMachines(1e12)) }, "not renewed for 8.0 s", "renewed for 2"},
 		{"machines, one gone", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleMachines(1e12)) }, `<span class="state bad">ended 28 s ago</span>`, "ended 2 "},
-		{"times", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleFacts(1e12)) }, `<time datetime="2001-09-09T01:42:40Z">4 min ago</time>`, "never"},
+		{"times", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleFacts(1e12)) }, `<time datetime="2001-09-09T01:42:40Z" title="2001-09-09 01:42:40 UTC">4 min ago</time>`, "never"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := httptest.NewRecorder()

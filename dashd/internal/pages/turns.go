@@ -26,9 +26,11 @@ type List[T any] struct {
 	Of      string   // the subject of the list in words, "" for all
 	Lines   []T
 	Titles  Titles // of the chats
-	Next    string // address of what follows, "" for nothing
-	Later   bool   // it is not the beginning
-	Now     int64
+	// Asked are, of a list of turns, the messages that began them, by id.
+	Asked map[int64]*msg.Message
+	Next  string // address of what follows, "" for nothing
+	Later bool   // it is not the beginning
+	Now   int64
 }
 
 // turnAt is a turn at a time, in unix ms.
