@@ -43,6 +43,7 @@ func benchPages(start time.Time, last int64) []string {
 		"/messages?sender=telegram:42&until=" + at(length/4), "/messages?group=group3&since=" + at(length/20) + "&until=" + at(length/10),
 		"/messages?text=$1", "/messages?text=$2", "/messages?text=$3", "/messages?text=$1+$2", "/messages?text=$1+$3", "/messages?text=%22$1+$2%22",
 		"/messages?text=$3*", "/messages?text=$1&chat=telegram:-7", "/messages?text=$2&sender=telegram:42", fmt.Sprintf("/messages?text=$1&before=%d", last/2),
+		"/search?q=$1", "/search?q=$3", "/search?q=room", "/search?q=no+such+thing", fmt.Sprintf("/search?q=%d", last/2),
 		"/lost", "/lost?reason=failed.permanent", "/lost?reason=dropped.no_route", "/lost?reason=parked", "/lost/confirm?reason=failed.permanent", "/lost/confirm?reason=dropped.no_route",
 		"/chats", "/chats?platform=discord", "/chats?text=room+1999", "/chats?text=no+such+title", "/chats?before=" + strconv.FormatInt(start.UnixMilli()+5000, 10) + "~telegram:-1",
 		"/connect/teled",

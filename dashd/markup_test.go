@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -270,12 +271,21 @@ func TestPages_HostileRows_StayText(t *testing.T) {
 			{"/audit", []string{"who", "what", "detail"}},
 			{"/access", nil},
 			{"/egress", []string{"rule", "request"}},
+			{"/search?q=title", nil},
+			{"/search?q=name", nil},
+			{"/search?q=text", nil},
+			{"/search?q=g0", nil},
 			{hookURL, []string{"event", "left"}},
 			{"/chat/", nil},
 		} {
 			name := fmt.Sprintf("%s policy %t", page.path, policy)
 			t.Run(name, func(t *testing.T) { hostilePage(t, tab.WithTest(t), base, page.path, payloads, page.places...) })
 		}
+		t.Run(fmt.Sprintf("search policy %t", policy), func(t *testing.T) {
+			for _, payload := range payloads {
+				hostilePage(t, tab.WithTest(t), base, "/search?"+url.Values{"q": {payload[:min(len(payload), 200)]}}.Encode(), nil)
+			}
+		})
 		t.Run(fmt.Sprintf("lost policy %t", policy), func(t *testing.T) { hostileLost(t, tab.WithTest(t), base) })
 		t.Run(fmt.Sprintf("approvals policy %t", policy), func(t *testing.T) {
 			for some := range slices.Chunk(payloads, 20) {

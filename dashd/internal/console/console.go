@@ -155,6 +155,7 @@ func (c *Console) views() []view {
 		{"/", "/", "Overview", "overview.html", c.overview.show, false, ""},
 		{"/messages", "/messages", "Messages", "messages.html", messages.list, false, ""},
 		{"/messages/{id}", "/messages", "", "why.html", messages.show, false, "gated"},
+		{"/search", "/search", "Search", "search.html", messages.search, true, ""},
 		{"/turns", "/turns", "Turns", "turns.html", turns.list, false, "gated"},
 		{"/turns/{id}", "/turns", "", "turn.html", turns.show, false, "gated"},
 		{"/turns/{id}/context", "/turns", "What the agent was given", "prompt.html", turns.prompt, true, ""},

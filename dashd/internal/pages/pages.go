@@ -59,7 +59,8 @@ func (p *Pages) functions() template.FuncMap {
 		"whole": p.Whole, "list": list, "cut": p.hidden(func(text string) string { return Cut(text, maxText) }),
 		// messages, chats and requests
 		"form": FormOf, "state": StateOf, "stateCode": stateCode,
-		"mark": markOf, "content": Content, "undelivered": undelivered,
+		"mark": markOf, "pieces": func(text, find string) []Piece { return piecesOf(p.Hide(text), find) },
+		"content": Content, "undelivered": undelivered,
 		"kind": kindWords, "hookKinds": groupconfig.HookKinds,
 		"meaning":     func(r msg.Reason) string { return strings.ReplaceAll(r.Meaning(), "`", "") },
 		"requestName": requestName, "sample": sampleOf, "decider": decider,

@@ -59,7 +59,7 @@ func Section(path string) (found Link) {
 // navigation is all pages that have a link of their own.
 func navigation() []navGroup {
 	return []navGroup{
-		{"Now", []Link{{"/", "Overview"}, {"/messages", "Messages"}, {"/turns", "Turns"}, {"/spend", "Spend"},
+		{"Now", []Link{{"/", "Overview"}, {"/search", "Search"}, {"/messages", "Messages"}, {"/turns", "Turns"}, {"/spend", "Spend"},
 			{"/lost", "Lost and found"}}},
 		{"Chats", []Link{{"/chat/", "Web chat"}, {"/chats", "Chats"}, {"/approvals", "Approvals"},
 			{"/engagement", "Engagement"}, {"/reminders", "Reminders"}, {"/polls", "Polls"}}},

@@ -119,6 +119,28 @@ func ListChats(ctx context.Context, r store.Reader, f ChatFilter) (page ChatPage
 	return page, err
 }
 
+// Person is a sender of messages, with the name in the newest one.
+type Person struct{ ID, Name string }
+
+// maxPeopleLooked is how many senders a search looks at.
+const maxPeopleLooked = 2000
+
+// FindPeople returns senders with a text in their id or name, whatever its case, by id. It looks at the first ones.
+func FindPeople(ctx context.Context, r store.Reader, text string, limit int) (found []Person, err error) {
+	text = strings.ToLower(text)
+	err = r.Each(ctx, func(scan store.Scan) (more bool, err error) {
+		var p Person
+		if err := scan(&p.ID, &p.Name); err != nil {
+			return false, err
+		}
+		if strings.Contains(strings.ToLower(p.ID+"\n"+p.Name), text) {
+			found = append(found, p)
+		}
+		return len(found) < limit, nil
+	}, queryPeople, maxPeopleLooked)
+	return found, err
+}
+
 // maxTime is after any time that is stored, in unix ms.
 const maxTime = int64(1) << 62
 

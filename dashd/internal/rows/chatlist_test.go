@@ -165,6 +165,26 @@ func TestListChats_FiltersAndPages_EachOnce(t *testing.T) {
 	}
 }
 
+func TestFindPeople_NewestNameAndID_EachOnce(t *testing.T) {
+	s := storetest.Open(t)
+	for _, m := range []msg.Message{
+		{ChatJID: "telegram:-1", Direction: msg.In, Sender: "telegram:42", SenderName: "Ada"}, {ChatJID: "telegram:-1", Direction: msg.In, Sender: "telegram:42", SenderName: "Countess"},
+		{ChatJID: "slack:C1", Direction: msg.In, Sender: "slack:U7", SenderName: "Grace"}, {ChatJID: "slack:C1", Direction: msg.Out, Sender: "agent:x", SenderName: "Grace"},
+	} {
+		storetest.Stored(t, s, &m)
+	}
+	for text, want := range map[string][]rows.Person{
+		"countess": {{ID: "telegram:42", Name: "Countess"}}, "Ada": nil, ":u7": {{ID: "slack:U7", Name: "Grace"}}, "a": {{ID: "slack:U7", Name: "Grace"}, {ID: "telegram:42", Name: "Countess"}},
+	} {
+		if diff := cmp.Diff(want, storetest.Must(rows.FindPeople(t.Context(), s.Reader, text, 5))(t)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+	if got := storetest.Must(rows.FindPeople(t.Context(), s.Reader, "", 1))(t); len(got) != 1 {
+		t.Errorf("one: %v", got)
+	}
+}
+
 func TestListChats_RareText_LooksAtBoundedRows(t *testing.T) {
 	s := storetest.Open(t)
 	storetest.Write(t, s, func(tx *store.Tx) error {

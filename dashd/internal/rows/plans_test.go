@@ -19,6 +19,18 @@ func TestQueryPlans(t *testing.T) {
 			"CORRELATED SCALAR SUBQUERY 2\n" +
 			"SEARCH chats USING PRIMARY KEY (jid>?)\n" +
 			"SCAN platforms"},
+		// One step per sender.
+		"queryPeople": {queryPeople, "CO-ROUTINE people\n" +
+			"SETUP\n" +
+			"SEARCH messages USING COVERING INDEX messages_sender\n" +
+			"RECURSIVE STEP\n" +
+			"SCAN people\n" +
+			"CORRELATED SCALAR SUBQUERY 2\n" +
+			"SEARCH messages USING COVERING INDEX messages_sender (sender>?)\n" +
+			"SCAN people\n" +
+			"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 4\n" +
+			"SEARCH messages USING COVERING INDEX messages_sender (sender=?)"},
 		"queryAnswered": {queryAnswered, "SCAN CONSTANT ROW\n" +
 			"SCALAR SUBQUERY 1\n" +
 			"SEARCH e USING PRIMARY KEY (jid>? AND jid<?)\n" +

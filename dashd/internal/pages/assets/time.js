@@ -35,8 +35,20 @@ export function ahead(at, now = serverNow()) {
 export function setTime(element, at) {
   element.dateTime = new Date(at).toISOString();
   element.title = new Date(at).toLocaleString();
-  element.textContent = element.hasAttribute("data-until") ? ahead(at) : ago(at);
+  element.textContent = dates ? element.title : element.hasAttribute("data-until") ? ahead(at) : ago(at);
 }
+
+// dates: times are shown as dates. A click on any of them changes that: phones have no tooltips.
+let dates = false;
+
+export function setTimes() {
+  dates = !dates;
+  refresh();
+}
+
+document.addEventListener("click", ({ target }) => {
+  if (target.closest("time") && !target.closest("a, button, summary")) setTimes();
+});
 
 function refresh() {
   for (const element of document.querySelectorAll("time[datetime]")) {
