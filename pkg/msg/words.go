@@ -28,7 +28,7 @@ func (m *Message) Outcome() string {
 	}
 	kind := map[string]string{VerbMention: "mentions", VerbReply: "replies", VerbReaction: "reactions"}[m.Verb]
 	if m.Reason == ReasonRoute && kind != "" {
-		words = "went to " + theGroup + " because a route takes " + kind + " there"
+		words = "went to " + theGroup + " because a route takes " + kind
 	}
 	if m.RoutedTo != "" && !strings.HasPrefix(m.RoutedTo, "daemon:") {
 		words = strings.ReplaceAll(words, theGroup, m.RoutedTo)

@@ -32,7 +32,7 @@ func TestMessage_Outcome_NamesGroupAndCause(t *testing.T) {
 	for want, m := range map[string]msg.Message{
 		"not decided yet":                                    {},
 		"went to main because a route leads there":           {Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", Verb: msg.VerbMessage},
-		"went to main because a route takes mentions there":  {Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", Verb: msg.VerbMention},
+		"went to main because a route takes mentions":        {Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", Verb: msg.VerbMention},
 		"went to the group because the chat is pinned to it": {Disposition: msg.Routed, Reason: msg.ReasonToSticky, RoutedTo: "daemon:x"},
 		"not answered: no route takes it":                    {Disposition: msg.Dropped, Reason: msg.ReasonNoRoute},
 		"not answered":                                       {Disposition: msg.Dropped},

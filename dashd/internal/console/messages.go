@@ -252,7 +252,7 @@ func messageFields(p *why.Path, titles pages.Titles) (all []pages.Field) {
 		direction = "sent"
 	}
 	add("State", direction+": "+pages.StateOf(m), "")
-	add("Chat", titles.Name(m.ChatJID), "/messages?"+url.Values{"chat": {m.ChatJID}}.Encode())
+	add("Chat", titles.Name(m.ChatJID), messagesPath("chat", m.ChatJID))
 	if titles.Of(m.ChatJID) != "" {
 		add("Address", m.ChatJID, "")
 	}

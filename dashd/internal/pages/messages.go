@@ -100,14 +100,6 @@ func StateOf(m *msg.Message) string {
 	return m.Outcome()
 }
 
-// stateCode is the present state of a message as other programs name it.
-func stateCode(m *msg.Message) string {
-	if m.Direction == msg.Out {
-		return string(m.OutState)
-	}
-	return strings.TrimSuffix(string(m.Disposition)+", "+string(m.Reason), ", ")
-}
-
 // Why is the path of one message.
 type Why struct {
 	Message *msg.Message

@@ -58,8 +58,7 @@ func (p *Pages) functions() template.FuncMap {
 		"line": p.hidden(Line), "plain": p.hidden(plaintext.Line), "excerpt": p.hidden(Excerpt), "hide": p.Hide,
 		"whole": p.Whole, "list": list, "cut": p.hidden(func(text string) string { return Cut(text, maxText) }),
 		// messages, chats and requests
-		"form": FormOf, "state": StateOf, "stateCode": stateCode,
-		"mark": markOf, "pieces": func(text, find string) []Piece { return piecesOf(p.Hide(text), find) },
+		"form": FormOf, "state": StateOf, "family": msg.FamilyOf, "pieces": p.pieces,
 		"content": Content, "undelivered": undelivered,
 		"kind": kindWords, "hookKinds": groupconfig.HookKinds,
 		"meaning":     func(r msg.Reason) string { return strings.ReplaceAll(r.Meaning(), "`", "") },

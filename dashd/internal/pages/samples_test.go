@@ -192,6 +192,8 @@ func messagesSamples() []sample {
 		{name: "window-messages", template: "messages.html", section: "/messages", data: func(now int64) any {
 			return pages.Messages{Now: now, Through: now - 86_400_000, Next: "/messages?before=9", Newest: "/messages", Wrong: "since", Problem: "Write the time as 2026-05-31T14:00.", Filter: noFilter()}
 		}},
+		{name: "search", template: "search.html", section: "/search", data: sampleSearch},
+		{name: "no-search", template: "search.html", section: "/search", data: func(now int64) any { return pages.Search{} }},
 		{name: "why", template: "why.html", section: "/messages", data: func(now int64) any { return sampleWhy(now) }},
 		{name: "why-replayed", template: "why.html", section: "/messages", data: func(now int64) any {
 			return pages.Why{Now: now, Message: &msg.Message{ID: 7, Direction: msg.Out, ChatJID: "telegram:-1001234567890", Content: "hello"}, Replay: true, Copy: 9, Took: 2710 * time.Millisecond}
@@ -237,6 +239,17 @@ func sampleMessages(now int64) pages.Messages {
 	return pages.Messages{Now: now, Filter: filter, Lines: sampleLines(now), TakenBack: map[int64]bool{81234566: true}, Titles: sampleTitles(), Next: "/messages?before=7", Newest: "/messages", Lag: rows.SearchLag{Rows: 1234, Since: now - 60_000}, Groups: []string{"main", "acme/eng"}}
 }
 
+func sampleSearch(now int64) any {
+	found := sampleMessages(now)
+	return pages.Search{Query: "build", Messages: found, Sections: []pages.SearchSection{
+		{Title: "By number", Hits: []pages.Hit{{Path: "/turns/7", JID: "web:main", Text: "Turn 7", Detail: "main, answered"}}},
+		{Title: "Groups", Hits: []pages.Hit{{Path: "/groups/acme/build", JID: "group:acme/build", Text: "acme/build", Detail: "Builds & releases"}}},
+		{Title: "Chats", All: "/chats?text=build", Hits: []pages.Hit{{Path: "/messages?chat=x", JID: "slack:C0ABC", Text: "builds", Detail: "slack:C0ABC"}, {Path: "/messages?chat=y", JID: "discord+work:1", Text: "build-log", Detail: "discord+work:1"},
+			{Path: "/messages?chat=z", JID: "telegram:-1001234567890", Text: "Engineering: builds, releases and everything that breaks at night", Detail: "telegram:-1001234567890"}}},
+		{Title: "People"},
+	}}
+}
+
 func sampleWhy(now int64) pages.Why {
 	at := time.Date(2026, 9, 21, 14, 13, 20, 0, time.Local).UnixMilli()
 	return pages.Why{
@@ -260,10 +273,10 @@ func sampleWhy(now int64) pages.Why {
 }
 
 func sampleLost(now int64) pages.Lost {
-	failed := pages.LostReason{Key: "failed.permanent", Title: "failed, permanent", Text: "the platform refused it", Count: 3, Replay: true, Filter: rows.MessageFilter{State: msg.OutFailed}}
+	failed := pages.LostReason{Key: "failed.permanent", Title: "refused", Text: "the platform refused it", Count: 3, Replay: true, Filter: rows.MessageFilter{State: msg.OutFailed}}
 	return pages.Lost{Now: now, Chosen: &failed, Groups: []pages.LostGroup{
-		{Title: "Not delivered", Reasons: []pages.LostReason{failed, {Key: "failed.expired", Title: "failed, expired", Text: "the platform was out of reach for too long", Count: pages.MaxLostCount}}},
-		{Title: "Dropped", Reasons: []pages.LostReason{{Key: "dropped.no_route", Title: "no_route", Text: "no route matches, and the row asks for no group: the bot was not addressed, or another bot wrote it", Count: 812}}},
+		{Title: "Not delivered", Reasons: []pages.LostReason{failed, {Key: "failed.expired", Title: "out of time", Text: "the platform was out of reach for too long", Count: pages.MaxLostCount}}},
+		{Title: "Not answered", Reasons: []pages.LostReason{{Key: "dropped.no_route", Title: msg.ReasonNoRoute.Words(), Text: "no route matches, and the row asks for no group: the bot was not addressed, or another bot wrote it", Count: 812}}},
 		{Title: "Waiting for an operator"},
 	}, List: &pages.LostList{Lines: sampleLines(now), Titles: sampleTitles(), Copies: map[int64]int64{81234566: 9}, Next: "/lost?before=3"}}
 }
@@ -297,12 +310,13 @@ func sampleTurns(now int64) any {
 	return pages.List[*msg.Turn]{
 		Now: now, Choices: turnChoices(), Next: "/turns?before=409",
 		Titles: pages.Titles{"telegram:-1001234567": "Engineering", "slack:C0ABC": "ops"},
+		Asked:  map[int64]*msg.Message{9: sampleLines(now)[0], 8: sampleLines(now)[1]},
 		Lines: []*msg.Turn{
-			{ID: 412, Folder: "main", ChatJID: "web:main", Topic: "#deploy", State: msg.TurnRunning, CreatedAt: now - 95_000, StartedAt: now - 94_000},
-			{ID: 411, Folder: "acme/eng", ChatJID: "telegram:-1001234567", State: msg.TurnFailed, Attempts: 3, CreatedAt: now - 600_000, StartedAt: now - 590_000, EndedAt: now - 400_000,
+			{ID: 412, TriggerMessageID: 9, Folder: "main", ChatJID: "web:main", Topic: "#deploy", State: msg.TurnRunning, CreatedAt: now - 95_000, StartedAt: now - 94_000},
+			{ID: 411, TriggerMessageID: 8, Folder: "acme/eng", ChatJID: "telegram:-1001234567", State: msg.TurnFailed, Attempts: 3, CreatedAt: now - 600_000, StartedAt: now - 590_000, EndedAt: now - 400_000,
 				Error: "exit status 1: the agent ended without an answer", Reason: msg.ReasonAgentError},
 			{ID: 410, Folder: "acme/eng", ChatJID: "slack:C0ABC", State: msg.TurnQueued, CreatedAt: now - 700_000, WaitsFor: msg.WaitsFiles},
-			{ID: 409, Folder: "main", ChatJID: "discord:99887766554433", State: msg.TurnDone, CreatedAt: now - 7_200_000, StartedAt: now - 7_199_000, EndedAt: now - 7_100_000},
+			{ID: 409, Folder: "main", ChatJID: "discord:99887766554433", State: msg.TurnDone, CreatedAt: now - 7_200_000, StartedAt: now - 7_199_000, EndedAt: now - 7_100_000, Reason: msg.ReasonAnswered},
 		},
 	}
 }

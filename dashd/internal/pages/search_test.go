@@ -43,15 +43,3 @@ func TestTitles_Apart_SameNameOnOnePlatform(t *testing.T) {
 		}
 	}
 }
-
-func TestMark_Address_NamesPlatformAndAccount(t *testing.T) {
-	t.Parallel()
-	for jid, want := range map[string]Mark{
-		"telegram:-7": {"telegram", "T", "Telegram"}, "slack+work:C1": {"slack", "S", "Slack, account work"}, "web:main": {"web", "W", "Web chat"},
-		"hook:main.x": {"", "H", "Webhook"}, "hidden:1": {"", "?", "hidden"}, "": {"", "?", "no platform"},
-	} {
-		if got := markOf(jid); got != want {
-			t.Errorf("%s: %+v, want %+v", jid, got, want)
-		}
-	}
-}

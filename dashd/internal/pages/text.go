@@ -100,26 +100,6 @@ func (t Titles) Apart(jid string) string {
 	return ""
 }
 
-// Mark stands for a platform beside the names of its chats and users. Class is "" for one that has no look of its own.
-type Mark struct{ Class, Letter, Name string }
-
-// markOf is the mark of an address.
-func markOf(jid string) Mark {
-	family := msg.FamilyOf(jid)
-	m, known := map[string]Mark{
-		"telegram": {"telegram", "T", "Telegram"}, "discord": {"discord", "D", "Discord"}, "slack": {"slack", "S", "Slack"},
-		msg.PlatformWeb: {"web", "W", "Web chat"}, msg.PlatformHook: {"", "H", "Webhook"},
-		msg.PlatformGroup: {"", "G", "Group"},
-	}[family]
-	if !known {
-		return Mark{Letter: "?", Name: cmp.Or(Line(family), "no platform")}
-	}
-	if account := msg.AccountOf(jid); account != "" {
-		m.Name += ", account " + Line(account)
-	}
-	return m
-}
-
 // ago words how long before now a moment was, both in unix ms. assets/time.js words it the same way
 // when it updates a page.
 func ago(now, at int64) string {

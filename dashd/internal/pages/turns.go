@@ -44,9 +44,6 @@ func newTurnAt(t *msg.Turn, now int64) turnAt { return turnAt{t, now} }
 // Words says in what state it is.
 func (t turnAt) Words() string { return cmp.Or(t.Reason.Words(), string(t.State)) }
 
-// Code is its state as other programs name it.
-func (t turnAt) Code() string { return strings.TrimSuffix(string(t.State)+", "+string(t.Reason), ", ") }
-
 // Took is how long it was worked on, in ms; 0 while it is not over.
 func (t turnAt) Took() int64 {
 	if t.StartedAt == 0 || t.EndedAt == 0 {
