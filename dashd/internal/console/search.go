@@ -21,7 +21,7 @@ const (
 	maxFoundMessages = 20 // there is a page with all of them
 )
 
-// search finds groups, chats, people and messages by words, and a turn and a message by their number.
+// search finds groups, chats, senders and messages by words, and a turn and a message by their number.
 func (c messagePages) search(r *http.Request) (*shown, error) {
 	text := strings.TrimSpace(r.URL.Query().Get("q"))
 	if len(text) > maxFilter {
@@ -73,11 +73,11 @@ func (c messagePages) findNumber(ctx context.Context, page *pages.Search) error 
 	return err
 }
 
-// findNames finds groups, chats and people.
+// findNames finds groups, chats and senders.
 func (c messagePages) findNames(ctx context.Context, page *pages.Search) error {
 	text := page.Query
-	groups, chats, people := pages.SearchSection{Title: "Groups"}, pages.SearchSection{Title: "Chats"},
-		pages.SearchSection{Title: "People"}
+	groups, chats, senders := pages.SearchSection{Title: "Groups"}, pages.SearchSection{Title: "Chats"},
+		pages.SearchSection{Title: "Senders"}
 	t, err := c.table(ctx)
 	if err != nil {
 		return err
@@ -99,11 +99,11 @@ func (c messagePages) findNames(ctx context.Context, page *pages.Search) error {
 	if list.Next != nil {
 		chats.All = "/chats?" + url.Values{"text": {text}}.Encode()
 	}
-	found, err := rows.FindPeople(ctx, c.Store, text, maxHits)
+	found, err := rows.FindSenders(ctx, c.Store, text, maxHits)
 	for _, p := range found {
-		people.Hits = append(people.Hits, pages.Hit{Path: messagesPath("sender", p.ID), JID: p.ID,
+		senders.Hits = append(senders.Hits, pages.Hit{Path: messagesPath("sender", p.ID), JID: p.ID,
 			Text: cmp.Or(p.Name, p.ID), Detail: p.ID})
 	}
-	page.Sections = append(page.Sections, groups, chats, people)
+	page.Sections = append(page.Sections, groups, chats, senders)
 	return err
 }

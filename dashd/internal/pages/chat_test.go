@@ -67,6 +67,7 @@ func TestChatPage_InBrowser(t *testing.T) {
 		{"files not kept", filesNotKept},
 		{"files with hostile names", filesHostileNames},
 		{"overview", liveOverview},
+		{"keys", keys},
 		{"approvals", liveApprovals},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, newBackend(t), b.Open(t)) })

@@ -246,7 +246,7 @@ func sampleSearch(now int64) any {
 		{Title: "Groups", Hits: []pages.Hit{{Path: "/groups/acme/build", JID: "group:acme/build", Text: "acme/build", Detail: "Builds & releases"}}},
 		{Title: "Chats", All: "/chats?text=build", Hits: []pages.Hit{{Path: "/messages?chat=x", JID: "slack:C0ABC", Text: "builds", Detail: "slack:C0ABC"}, {Path: "/messages?chat=y", JID: "discord+work:1", Text: "build-log", Detail: "discord+work:1"},
 			{Path: "/messages?chat=z", JID: "telegram:-1001234567890", Text: "Engineering: builds, releases and everything that breaks at night", Detail: "telegram:-1001234567890"}}},
-		{Title: "People"},
+		{Title: "Senders"},
 	}}
 }
 

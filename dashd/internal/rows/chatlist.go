@@ -119,17 +119,17 @@ func ListChats(ctx context.Context, r store.Reader, f ChatFilter) (page ChatPage
 	return page, err
 }
 
-// Person is a sender of messages, with the name in the newest one.
-type Person struct{ ID, Name string }
+// Sender is a sender of messages, with the name in the newest one.
+type Sender struct{ ID, Name string }
 
-// maxPeopleLooked is how many senders a search looks at.
-const maxPeopleLooked = 2000
+// maxSendersLooked is how many senders a search looks at.
+const maxSendersLooked = 2000
 
-// FindPeople returns senders with a text in their id or name, whatever its case, by id. It looks at the first ones.
-func FindPeople(ctx context.Context, r store.Reader, text string, limit int) (found []Person, err error) {
+// FindSenders returns senders with a text in their id or name, whatever its case, by id. It looks at the first ones.
+func FindSenders(ctx context.Context, r store.Reader, text string, limit int) (found []Sender, err error) {
 	text = strings.ToLower(text)
 	err = r.Each(ctx, func(scan store.Scan) (more bool, err error) {
-		var p Person
+		var p Sender
 		if err := scan(&p.ID, &p.Name); err != nil {
 			return false, err
 		}
@@ -137,7 +137,7 @@ func FindPeople(ctx context.Context, r store.Reader, text string, limit int) (fo
 			found = append(found, p)
 		}
 		return len(found) < limit, nil
-	}, queryPeople, maxPeopleLooked)
+	}, querySenders, maxSendersLooked)
 	return found, err
 }
 

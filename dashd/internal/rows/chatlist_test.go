@@ -165,7 +165,7 @@ func TestListChats_FiltersAndPages_EachOnce(t *testing.T) {
 	}
 }
 
-func TestFindPeople_NewestNameAndID_EachOnce(t *testing.T) {
+func TestFindSenders_NewestNameAndID_EachOnce(t *testing.T) {
 	s := storetest.Open(t)
 	for _, m := range []msg.Message{
 		{ChatJID: "telegram:-1", Direction: msg.In, Sender: "telegram:42", SenderName: "Ada"}, {ChatJID: "telegram:-1", Direction: msg.In, Sender: "telegram:42", SenderName: "Countess"},
@@ -173,14 +173,14 @@ func TestFindPeople_NewestNameAndID_EachOnce(t *testing.T) {
 	} {
 		storetest.Stored(t, s, &m)
 	}
-	for text, want := range map[string][]rows.Person{
+	for text, want := range map[string][]rows.Sender{
 		"countess": {{ID: "telegram:42", Name: "Countess"}}, "Ada": nil, ":u7": {{ID: "slack:U7", Name: "Grace"}}, "a": {{ID: "slack:U7", Name: "Grace"}, {ID: "telegram:42", Name: "Countess"}},
 	} {
-		if diff := cmp.Diff(want, storetest.Must(rows.FindPeople(t.Context(), s.Reader, text, 5))(t)); diff != "" {
+		if diff := cmp.Diff(want, storetest.Must(rows.FindSenders(t.Context(), s.Reader, text, 5))(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
-	if got := storetest.Must(rows.FindPeople(t.Context(), s.Reader, "", 1))(t); len(got) != 1 {
+	if got := storetest.Must(rows.FindSenders(t.Context(), s.Reader, "", 1))(t); len(got) != 1 {
 		t.Errorf("one: %v", got)
 	}
 }

@@ -20,14 +20,14 @@ func TestQueryPlans(t *testing.T) {
 			"SEARCH chats USING PRIMARY KEY (jid>?)\n" +
 			"SCAN platforms"},
 		// One step per sender.
-		"queryPeople": {queryPeople, "CO-ROUTINE people\n" +
+		"querySenders": {querySenders, "CO-ROUTINE senders\n" +
 			"SETUP\n" +
 			"SEARCH messages USING COVERING INDEX messages_sender\n" +
 			"RECURSIVE STEP\n" +
-			"SCAN people\n" +
+			"SCAN senders\n" +
 			"CORRELATED SCALAR SUBQUERY 2\n" +
 			"SEARCH messages USING COVERING INDEX messages_sender (sender>?)\n" +
-			"SCAN people\n" +
+			"SCAN senders\n" +
 			"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 4\n" +
 			"SEARCH messages USING COVERING INDEX messages_sender (sender=?)"},

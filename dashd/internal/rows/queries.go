@@ -59,13 +59,13 @@ const (
 		UNION ALL SELECT (SELECT min(jid) FROM chats WHERE jid > substr(p.jid, 1, instr(p.jid, ':') - 1) || ';') FROM platforms p WHERE p.jid IS NOT NULL)
 		SELECT substr(jid, 1, instr(jid, ':') - 1) FROM platforms WHERE jid IS NOT NULL LIMIT 100`
 	// Each sender once, with the name in the newest message.
-	queryPeople = `WITH RECURSIVE people(sender) AS (
+	querySenders = `WITH RECURSIVE senders(sender) AS (
 		SELECT min(sender) FROM messages INDEXED BY messages_sender WHERE sender <> '' AND direction = 'in'
-		UNION ALL SELECT (SELECT min(sender) FROM messages INDEXED BY messages_sender WHERE sender <> '' AND direction = 'in' AND sender > people.sender)
-		FROM people WHERE people.sender IS NOT NULL)
-		SELECT m.sender, ` + store.ShortName + ` FROM people JOIN messages m ON m.id = (SELECT max(id) FROM messages INDEXED BY messages_sender
-			WHERE sender <> '' AND direction = 'in' AND sender = people.sender)
-		WHERE people.sender IS NOT NULL LIMIT ?+0`
+		UNION ALL SELECT (SELECT min(sender) FROM messages INDEXED BY messages_sender WHERE sender <> '' AND direction = 'in' AND sender > senders.sender)
+		FROM senders WHERE senders.sender IS NOT NULL)
+		SELECT m.sender, ` + store.ShortName + ` FROM senders JOIN messages m ON m.id = (SELECT max(id) FROM messages INDEXED BY messages_sender
+			WHERE sender <> '' AND direction = 'in' AND sender = senders.sender)
+		WHERE senders.sender IS NOT NULL LIMIT ?+0`
 	// Answers of commands have no turn. Retention deletes turns and their answers, but not what engagement knows of the
 	// last one.
 	queryAnswered = `SELECT EXISTS (SELECT 1 FROM chat_reply_state e WHERE e.jid > ?1 AND e.jid < ?1 || ';' AND e.last_reply_id IS NOT NULL)

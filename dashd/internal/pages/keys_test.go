@@ -1,0 +1,43 @@
+package pages_test
+
+import (
+	"testing"
+	"time"
+
+	"arizuko/pkg/testkit/browser"
+)
+
+// keys: lists and pages can be reached by keys, which do nothing while the operator types, and a click shows dates.
+func keys(t *testing.T, b *backend, p *browser.Tab) {
+	html, err := b.pages.Fragment("messages.html", sampleMessages(time.Now().UnixMilli()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.facts = string(html)
+	p.Visit(b.url + "/")
+	p.Wait(`document.querySelector("#facts time").title`)
+	focused := `document.activeElement.getAttribute("href")`
+	for _, step := range []struct{ press, want string }{
+		{"j", "/messages/81234567"}, {"j", "/messages/81234566"}, {"j", "/messages/81234565"}, {"j", "/messages/81234565"}, {"k", "/messages/81234566"},
+	} {
+		p.TypeKeys(step.press)
+		expect(t, "the focus after "+step.press, browser.Eval[string](p, focused), step.want)
+	}
+	p.TypeKeys("/")
+	expect(t, "the focus after /", browser.Eval[string](p, `document.activeElement.id`), "search")
+	p.TypeKeys("gm?")
+	expect(t, "what was typed", browser.Eval[string](p, `document.activeElement.value`), "gm?")
+	expect(t, "dialogs", browser.Eval[int](p, `document.querySelectorAll("dialog").length`), 0)
+	browser.Eval[bool](p, `(document.activeElement.blur(), true)`)
+	p.TypeKeys("?")
+	p.Wait(`document.querySelector("dialog[open]")?.textContent.includes("g mMessages")`)
+	p.CheckContrast()
+	p.Click("dialog button")
+	p.Wait(`!document.querySelector("dialog")`)
+	p.Click("#facts time")
+	p.Wait(`document.querySelector("#facts time").textContent === document.querySelector("#facts time").title`)
+	p.TypeKeys("d")
+	p.Wait(`document.querySelector("#facts time").textContent === "just now"`)
+	p.TypeKeys("gm")
+	p.Wait(`location.pathname === "/messages"`)
+}
