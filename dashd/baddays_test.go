@@ -58,7 +58,7 @@ func badDay(t *testing.T) (data string) {
 func badDayPages() map[string]string {
 	return map[string]string{
 		"/": "/", "/messages": "/messages?text=hello", "/messages/{id}": "/messages/1", "/turns": "/turns", "/turns/{id}": "/turns/2", "/turns/{id}/context": "/turns/2/context",
-		"/spend": "/spend", "/search": "/search?q=hello", "/reminders": "/reminders", "/polls": "/polls", "/lost": "/lost?reason=failed.permanent", "/lost/confirm": "/lost/confirm?reason=failed.permanent",
+		"/figures": "/figures", "/spend": "/spend", "/search": "/search?q=hello", "/reminders": "/reminders", "/polls": "/polls", "/lost": "/lost?reason=failed.permanent", "/lost/confirm": "/lost/confirm?reason=failed.permanent",
 		"/chats": "/chats", "/approvals": "/approvals", "/routes": "/routes", "/routes/edit": "/routes/edit", "/audit": "/audit", "/engagement": "/engagement", "/groups": "/groups",
 		"/groups/*": "/groups/main", "/hooks/*": hookURL, "/settings": "/settings", "/egress": "/egress", "/access": "/access?chat=telegram:-7&sender=telegram:42", "/logs": "/logs?group=main&run=1", "/files": "/files?group=main&path=x",
 		"/status": "/status?chat_jid=telegram:-7", "/connect/{daemon}": "/connect/teled", "/chat": "", "/chat/": "/chat/", "/chat/*": "/chat/main/", "/login": "", "/assets/*": "", "/healthz": "", "/readyz": "", "/metrics": "",

@@ -169,7 +169,7 @@ const intruders = `(() => {
 	const found = [];
 	const own = {
 		script: (e) => e.getAttribute("src")?.startsWith("/assets/") && !e.textContent, link: (e) => e.getAttribute("href").startsWith("/assets/"),
-		meta: (e) => !e.httpEquiv, svg: (e) => e.matches(".mark, .minutes, .votes svg, #composer button svg"), template: (e) => ["panel", "message", "unsent"].includes(e.id) || e.matches("body.chat > template"),
+		meta: (e) => !e.httpEquiv, svg: (e) => e.matches(".mark, .chart svg, .swatch, main svg.hidden, .votes svg, #composer button svg"), template: (e) => ["panel", "message", "unsent"].includes(e.id) || e.matches("body.chat > template"),
 		form: (e) => new URL(e.action).origin === location.origin, img: (e) => e.matches(".files img") && new URL(e.src).origin === location.origin,
 	};
 	for (const e of document.querySelectorAll("*")) {
@@ -260,6 +260,7 @@ func TestPages_HostileRows_StayText(t *testing.T) {
 			{"/turns", []string{"title", "topic", "turnerror"}},
 			{"/lost?reason=permanent", nil},
 			{"/chats", []string{"title", "room", "pin", "pinned", "engaged"}},
+			{"/figures", nil},
 			{"/engagement", []string{"title", "room", "place", "engaged"}},
 			{"/reminders", []string{"remtopic", "body", "cron", "zone", "maker"}},
 			{"/reminders?group=main&state=done", []string{"body", "ender", "remerror"}},

@@ -34,6 +34,7 @@ type Console struct {
 	*site
 	overview  overviewPages
 	approvals approvalPages
+	figures   figurePages
 }
 
 // site is the part that all pages share.
@@ -56,6 +57,10 @@ type (
 		mu      sync.Mutex
 		askedAt time.Time         // when onbod was asked
 		folders map[string]string // its answer
+	}
+	figurePages struct {
+		*site
+		counted [3]latest[figures] // by hour, day and week
 	}
 	messagePages struct{ *site }
 	lostPages    struct{ *site }
@@ -92,7 +97,8 @@ type Config struct {
 // New makes a Console.
 func New(cfg Config) *Console {
 	s := &site{Config: cfg}
-	return &Console{site: s, overview: overviewPages{site: s}, approvals: approvalPages{site: s}}
+	return &Console{site: s, overview: overviewPages{site: s}, approvals: approvalPages{site: s},
+		figures: figurePages{site: s}}
 }
 
 // Mount adds the pages. The router must require a login and refuse posts of other sites.
@@ -159,6 +165,7 @@ func (c *Console) views() []view {
 		{"/turns", "/turns", "Turns", "turns.html", turns.list, false, "gated"},
 		{"/turns/{id}", "/turns", "", "turn.html", turns.show, false, "gated"},
 		{"/turns/{id}/context", "/turns", "What the agent was given", "prompt.html", turns.prompt, true, ""},
+		{"/figures", "/figures", "Figures", "figures.html", c.figures.show, false, ""},
 		{"/spend", "/spend", "Spend", "spend.html", upkeep.spend, false, ""},
 		{"/reminders", "/reminders", "Reminders", "reminders.html", upkeep.reminders, false, "gated"},
 		{"/polls", "/polls", "Polls", "polls.html", upkeep.polls, false, "gated"},

@@ -28,8 +28,6 @@ const (
 	maxMessages = 50
 	// maxLag bounds the exact count of messages that are not in the search index.
 	maxLag = 10_000
-	// timeField is how a field of type datetime-local has a time.
-	timeField = "2006-01-02T15:04"
 )
 
 // list shows messages, filtered by the address.
@@ -106,14 +104,8 @@ func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem strin
 			return f, "text", "Write a word to search for: punctuation alone is not indexed."
 		}
 	}
-	for name, at := range map[string]*int64{"since": &f.Since, "until": &f.Until} {
-		if text := get(name); text != "" {
-			t, err := time.Parse(timeField, text)
-			if err != nil {
-				return f, name, "Write the time as 2026-05-31T14:00."
-			}
-			*at = t.UnixMilli()
-		}
+	if f.Since, f.Until, wrong = between(query); wrong != "" {
+		return f, wrong, wrongTime
 	}
 	before, err := position(query)
 	if err != nil {
@@ -121,6 +113,24 @@ func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem strin
 	}
 	f.Before = before
 	return f, "", ""
+}
+
+// wrongTime is the problem of a time that cannot be read.
+const wrongTime = "Write the time as 2026-05-31T14:00."
+
+// between reads the times of an address, in unix ms, 0 for none. wrong is the parameter that is no time.
+func between(query url.Values) (since, until int64, wrong string) {
+	for name, at := range map[string]*int64{"since": &since, "until": &until} {
+		if text := strings.TrimSpace(query.Get(name)); text != "" {
+			t, err := time.Parse(pages.TimeField, text)
+			if err != nil {
+				wrong = name
+				continue
+			}
+			*at = t.UnixMilli()
+		}
+	}
+	return since, until, wrong
 }
 
 // filterForm is the form with the filters of an address.

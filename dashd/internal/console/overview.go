@@ -3,18 +3,14 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"golang.org/x/sync/singleflight"
 
 	"arizuko/dashd/internal/checks"
 	"arizuko/dashd/internal/pages"
@@ -68,13 +64,19 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 	}}, nil
 }
 
-const shownMinutes = 60
+const (
+	shownMinutes = 60
+	maxMinutes   = 20_000 // messages that are counted for them
+)
 
-// countMinutes counts the messages of the last hour by minute.
-func (c *overviewPages) countMinutes(ctx context.Context) (pages.Minutes, error) {
-	since := c.Now().Truncate(time.Minute).Add(-(shownMinutes - 1) * time.Minute).UnixMilli()
-	counted, all, err := rows.Minutes(ctx, c.Store, since, shownMinutes)
-	return pages.Minutes{Rows: counted, Partly: !all}, err
+// countMinutes is the chart of the messages of the last hour.
+func (c *overviewPages) countMinutes(ctx context.Context) (pages.Chart, error) {
+	var cols pages.Columns
+	for i := 1 - shownMinutes; i <= 0; i++ {
+		at := c.Now().Local().Truncate(time.Minute).Add(time.Duration(i) * time.Minute)
+		cols = append(cols, pages.Column{Label: at.Format("15:04"), From: at.UnixMilli(), Until: at.Add(time.Minute).UnixMilli()})
+	}
+	return c.messageChart(ctx, cols, time.Minute, maxMinutes)
 }
 
 // maxStepRequests is how many requests the first steps show.
@@ -171,11 +173,8 @@ const (
 	maxAttention   = 12               // how many of them it lists
 )
 
-// findings are the problems that the rows show. All open pages share them.
-type findings struct {
-	flight singleflight.Group
-	last   atomic.Pointer[examined] // nil for none yet
-}
+// findings are the problems that the rows show.
+type findings struct{ latest[examined] }
 
 // examined is the result of an examination.
 type examined struct {
@@ -187,22 +186,16 @@ type examined struct {
 // read returns the findings of the latest examination. It starts one and waits for it, but not for long: it may hang.
 // down names the daemons that are not healthy: findings from a time when others were are stale.
 func (f *findings) read(ctx context.Context, c *site, down string) ([]facts.Fact, error) {
-	wait := findingsWait
-	switch last := f.last.Load(); {
-	case last == nil:
-		wait = askTimeout
-	case down == last.down && c.Now().Sub(last.at) < findingsLife && !c.Now().Before(last.at):
-		return last.found, nil
+	last, err := f.get(ctx, findingsWait, func(last *examined) bool {
+		return down == last.down && c.Now().Sub(last.at) < findingsLife && !c.Now().Before(last.at)
+	}, func(ctx context.Context) (*examined, error) {
+		began := c.Now()
+		found, err := c.Examine(ctx)
+		return &examined{began, found, down}, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	done := f.flight.DoChan("", func() (any, error) { return nil, f.examine(context.WithoutCancel(ctx), c, down) })
-	select {
-	case result := <-done:
-		if result.Err != nil {
-			return nil, result.Err
-		}
-	case <-time.After(wait):
-	}
-	last := f.last.Load()
 	if last == nil {
 		last = &examined{}
 	}
@@ -212,20 +205,6 @@ func (f *findings) read(ctx context.Context, c *site, down string) ([]facts.Fact
 		return append([]facts.Fact{old}, last.found...), nil
 	}
 	return last.found, nil
-}
-
-func (f *findings) examine(ctx context.Context, c *site, down string) (err error) {
-	defer func() {
-		if p := recover(); p != nil { // it would end dashd: no handler of a request catches it
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	began := c.Now()
-	found, err := c.Examine(ctx)
-	if err == nil {
-		f.last.Store(&examined{began, found, down})
-	}
-	return err
 }
 
 // connect says how a platform gets its token, which only the environment of its daemon has.

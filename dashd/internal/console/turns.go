@@ -19,6 +19,7 @@ import (
 
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	egressrows "arizuko/pkg/egress/rows"
 	factrows "arizuko/pkg/facts/rows"
@@ -43,7 +44,7 @@ func (c turnPages) list(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	list := store.TurnList{State: msg.TurnState(q.Get("state")), ChatJID: q.Get("chat"), Folder: q.Get("group"),
-		Before: before, Limit: maxRows + 1}
+		Limit: maxRows + 1}
 	page, current := pages.List[*msg.Turn]{Now: c.Now().UnixMilli()}, q.Get("state")
 	switch {
 	case list.ChatJID != "":
@@ -51,13 +52,32 @@ func (c turnPages) list(r *http.Request) (*shown, error) {
 	case list.Folder != "":
 		page.Of, list.State, current = "Turns of the group "+pages.Line(list.Folder)+" that have started", "", "none"
 	}
-	page.Choices = choices("/turns", url.Values{}, current, "", "All", "running", "Running", "queued", "Queued",
-		"failed", "Failed", "cancelled", "Cancelled")
-	rows, err := c.Store.Turns(r.Context(), list)
+	since, until, wrong := between(q)
+	if wrong != "" {
+		return nil, apierr.New(apierr.BadRequest, wrongTime)
+	}
+	from, end, err := rows.TurnsBetween(r.Context(), c.Store, since, until)
 	if err != nil {
 		return nil, err
 	}
-	page.Lines, page.Next = paged(r, rows, "before", func(t *msg.Turn) int64 { return t.ID })
+	list.Before = min(store.OrNewest(before), end)
+	span := url.Values{}
+	for _, name := range []string{"since", "until"} {
+		if at := q.Get(name); at != "" {
+			span.Set(name, at)
+			page.Of = cmp.Or(page.Of, "Turns") + fmt.Sprintf(", %s %s UTC", name, strings.Replace(at, "T", " ", 1))
+		}
+	}
+	page.Choices = choices("/turns", span, current, "", "All", "running", "Running", "queued", "Queued",
+		"done", "Answered", "failed", "Failed", "cancelled", "Cancelled")
+	turns, err := c.Store.Turns(r.Context(), list)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(turns, func(t *msg.Turn) bool { return t.ID < from }); i >= 0 {
+		turns = turns[:i]
+	}
+	page.Lines, page.Next = paged(r, turns, "before", func(t *msg.Turn) int64 { return t.ID })
 	page.Asked = map[int64]*msg.Message{}
 	for _, t := range page.Lines {
 		if page.Asked[t.TriggerMessageID], err = c.Store.Message(r.Context(), t.TriggerMessageID); err != nil {

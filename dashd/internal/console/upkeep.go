@@ -128,7 +128,15 @@ func (c upkeepPages) spend(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Days = allDays(c.Now().Local(), days)
+	page.Chart = pages.Chart{ID: "days", Unit: pages.Dollars, Columns: columns("day", c.Now()),
+		Series: []pages.Series{{Name: "Dollars", Path: func(day pages.Column) string {
+			return pages.SpendLink("/spend?day=", time.UnixMilli(day.From).Format(time.DateOnly), list.Folder)
+		}}}}
+	for _, d := range days {
+		page.Chart.Add(dayStart(d.Name), 0, d.CostUSD)
+	}
+	slices.Reverse(days)
+	page.Days = days
 	if page.Day != "" {
 		if _, err := time.Parse(time.DateOnly, page.Day); err != nil {
 			return nil, apierr.New(apierr.BadRequest, "day=%.40q is not a day, as in 2026-11-23", page.Day)
@@ -149,18 +157,6 @@ func (c upkeepPages) spend(r *http.Request) (*shown, error) {
 func (c *site) spendSpan() (from, to string) {
 	today := c.Now().Local()
 	return today.AddDate(0, 0, 1-spendDays).Format(time.DateOnly), today.Format(time.DateOnly)
-}
-
-// allDays are the days up to today, with those on which nothing was used.
-func allDays(today time.Time, used []factrows.SpendRow) (all []factrows.SpendRow) {
-	for i := range spendDays {
-		day := factrows.SpendRow{Name: today.AddDate(0, 0, i+1-spendDays).Format(time.DateOnly)}
-		if i := slices.IndexFunc(used, func(u factrows.SpendRow) bool { return u.Name == day.Name }); i >= 0 {
-			day = used[i]
-		}
-		all = append(all, day)
-	}
-	return all
 }
 
 const maxAuditWhats = 100

@@ -49,7 +49,8 @@ func (p PollLine) Options() []PollOption {
 type Spend struct {
 	Day    string // the day that the groups and chats are of, "" for all that are shown
 	Folder string // the group that all is of, "" for all groups
-	Days   []factrows.SpendRow
+	Chart  Chart
+	Days   []factrows.SpendRow // on which something was used, the newest first
 	Groups []factrows.SpendRow
 	Chats  []factrows.SpendRow
 	Titles Titles // of Chats
@@ -74,51 +75,9 @@ func dollars(s factrows.Spend) string {
 	return "$0.00"
 }
 
-const (
-	dayWidth  = 12 // of a day in the chart
-	dayHeight = 60
-)
-
-// DayBar is a day in the chart.
-type DayBar struct {
-	X, Y, Height int
-}
-
-// Width is that of the chart.
-func (s Spend) Width() int { return dayWidth * len(s.Days) }
-
-// Height is that of the chart.
-func (s Spend) Height() int { return dayHeight }
-
-// Bars are the days of the chart. The highest one fills it.
-func (s Spend) Bars() (all []DayBar) {
-	most := 0.0
-	for _, d := range s.Days {
-		most = max(most, d.CostUSD)
-	}
-	for i, d := range s.Days {
-		height := 0
-		if d.CostUSD > 0 {
-			height = max(1, int(d.CostUSD/most*dayHeight))
-		}
-		all = append(all, DayBar{X: i * dayWidth, Y: dayHeight - height, Height: height})
-	}
-	return all
-}
-
-// Latest are the days on which something was used, the newest first.
-func (s Spend) Latest() (all []factrows.SpendRow) {
-	for i := range s.Days {
-		if d := s.Days[len(s.Days)-1-i]; d.Turns > 0 || d.CostUSD > 0 {
-			all = append(all, d)
-		}
-	}
-	return all
-}
-
-// spendLink is the page of a line's subject: its name is the end of a path. folder is the group of the list, "" for
+// SpendLink is the page of a line's subject: its name is the end of a path. folder is the group of the list, "" for
 // all.
-func spendLink(path, name, folder string) string {
+func SpendLink(path, name, folder string) string {
 	link := path + url.QueryEscape(name)
 	if folder != "" {
 		link += "&group=" + url.QueryEscape(folder)

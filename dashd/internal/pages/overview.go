@@ -1,11 +1,9 @@
 package pages
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/daemon"
 	daemonrows "arizuko/pkg/daemon/rows"
@@ -21,7 +19,7 @@ type Overview struct {
 	// Attention lists problems, then warnings; Unlisted is how many more there are.
 	Attention []facts.Fact
 	Unlisted  int
-	Minutes   Minutes
+	Minutes   Chart  // of the messages of the last hour
 	Titles    Titles // of the chats
 }
 
@@ -75,67 +73,4 @@ func lease(p status.Process) string {
 		return "not renewed for " + duration(p.Quiet)
 	}
 	return "renewed"
-}
-
-// Minutes are the messages of each minute, the oldest first; the last minute is not over.
-type Minutes struct {
-	Rows   []rows.Minute
-	Partly bool // there were more
-}
-
-// Bar is one minute in the chart, in the units of its view box.
-type Bar struct{ X, InY, InHeight, OutY, OutHeight int }
-
-// The view box of the chart.
-const (
-	barWidth    = 10
-	chartHeight = 80
-)
-
-// Width of the view box.
-func (m Minutes) Width() int { return barWidth * len(m.Rows) }
-
-// Height of the view box.
-func (m Minutes) Height() int { return chartHeight }
-
-// Most is the largest number of messages of a minute.
-func (m Minutes) Most() (most int) {
-	for _, n := range m.Rows {
-		most = max(most, n.In+n.Out)
-	}
-	return most
-}
-
-// Bars are those of the chart: inbound messages below, outbound ones above them.
-func (m Minutes) Bars() (all []Bar) {
-	most := m.Most()
-	if most == 0 {
-		return nil
-	}
-	height := func(n int) int { return (n*chartHeight + most - 1) / most }
-	for i, n := range m.Rows {
-		b := Bar{X: i * barWidth, InHeight: height(n.In), OutHeight: height(n.In+n.Out) - height(n.In)}
-		b.InY = chartHeight - b.InHeight
-		b.OutY = b.InY - b.OutHeight
-		if n.In+n.Out > 0 {
-			all = append(all, b)
-		}
-	}
-	return all
-}
-
-// Words describe the chart.
-func (m Minutes) Words() string {
-	in, out := 0, 0
-	for _, n := range m.Rows {
-		in, out = in+n.In, out+n.Out
-	}
-	if in+out == 0 {
-		return "No messages in the last hour."
-	}
-	least := ""
-	if m.Partly {
-		least = "at least "
-	}
-	return fmt.Sprintf("In the last hour %s%d came in and %d went out, at most %d a minute.", least, in, out, m.Most())
 }

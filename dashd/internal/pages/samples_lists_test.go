@@ -3,6 +3,7 @@ package pages_test
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
@@ -316,7 +317,8 @@ func spendSamples() []sample {
 	}
 	full := func(int64) any {
 		page := pages.Spend{Titles: pages.Titles{"telegram:-1001234": "Builds"}}
-		for i, usd := range []float64{0, 0.004, 1.2, 0, 8.125, 3.016} {
+		page.Chart = sampleChart("days", pages.Dollars, 30, "Jan 2", 24*time.Hour, "Dollars")
+		for i, usd := range []float64{0.004, 1.2, 8.125, 3.016} {
 			page.Days = append(page.Days, line(fmt.Sprintf("2026-11-1%d", i), int64(11*i), usd))
 		}
 		page.Groups = []factrows.SpendRow{line("acme/eng", 60, 12.3), line("main", 6, 0.045)}
@@ -325,6 +327,8 @@ func spendSamples() []sample {
 	}
 	return []sample{
 		{"spend", "spend.html", "/spend", full},
-		{"no-spend", "spend.html", "/spend", func(int64) any { return pages.Spend{Days: make([]factrows.SpendRow, 30)} }},
+		{"no-spend", "spend.html", "/spend", func(int64) any {
+			return pages.Spend{Chart: sampleChart("days", pages.Dollars, 30, "Jan 2", 24*time.Hour)}
+		}},
 	}
 }

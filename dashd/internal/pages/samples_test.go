@@ -72,7 +72,7 @@ func fill(v reflect.Value, text string) {
 // samples returns all samples.
 func samples() []sample {
 	return slices.Concat(overviewSamples(), connectSamples(), messagesSamples(), turnsSamples(), approvalsSamples(), reminderSamples(),
-		chatSamples(), groupSamples(), routesSamples(), spendSamples())
+		chatSamples(), groupSamples(), routesSamples(), spendSamples(), figuresSamples())
 }
 
 // view renders a sample with data, in the frame of a page.
@@ -178,11 +178,46 @@ func sampleMachines(now int64) pages.Overview {
 }
 
 // sampleMinutes has a quiet minute now and then.
-func sampleMinutes() (m pages.Minutes) {
-	for i := range 60 {
-		m.Rows = append(m.Rows, rows.Minute{In: i * i % 23, Out: i * 7 % 11})
+func sampleMinutes() pages.Chart {
+	c := sampleChart("minutes", 0, 60, "15:04", time.Minute, "received", "sent")
+	for i := range c.Values {
+		c.Values[i] = []float64{float64(i * i % 23), float64(i * 7 % 11)}
 	}
-	return m
+	return c
+}
+
+// sampleChart has a column without anything now and then.
+func sampleChart(id string, unit pages.Unit, n int, layout string, each time.Duration, names ...string) pages.Chart {
+	c := pages.Chart{ID: id, Title: "Chart of " + id, Unit: unit}
+	for j, name := range names {
+		c.Series = append(c.Series, pages.Series{Name: name, Fill: j % 6, Path: pages.RowsOf("/turns", "state", "done")})
+	}
+	start := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
+	for i := range n {
+		at, values := start.Add(time.Duration(i)*each), make([]float64, len(names))
+		for j := range values {
+			values[j] = float64(i * (j + 3) % 7 * 37)
+		}
+		c.Columns = append(c.Columns, pages.Column{Label: at.Format(layout), From: at.UnixMilli(), Until: at.Add(each).UnixMilli()})
+		c.Values = append(c.Values, values)
+	}
+	return c
+}
+
+func figuresSamples() []sample {
+	page := func(now int64) any {
+		waits := sampleChart("answer", pages.Milliseconds, 48, "Mon 15:00", time.Hour, "95 % within", "half within")
+		waits.Over, waits.About = true, "From a message until the end of its turn."
+		return pages.Figures{Now: now, At: now - 60_000, Zone: "CET", Choices: turnChoices(), Charts: []pages.Chart{
+			sampleChart("messages", 0, 48, "Mon 15:00", time.Hour, "received", "sent"), waits,
+			sampleChart("queue", 0, 26, "Jan 2", 7*24*time.Hour), sampleChart("spend", pages.Dollars, 30, "Jan 2", 24*time.Hour,
+				"acme/eng", "main", "acme/ops", "a group with a name that is far too long for a legend of a chart", "home", "others"),
+		}}
+	}
+	return []sample{
+		{name: "figures", template: "figures.html", section: "/figures", data: page},
+		{name: "no-figures", template: "figures.html", section: "/figures", data: func(now int64) any { return pages.Figures{Now: now, Choices: turnChoices()} }},
+	}
 }
 
 func messagesSamples() []sample {

@@ -59,8 +59,8 @@ func Section(path string) (found Link) {
 // navigation is all pages that have a link of their own.
 func navigation() []navGroup {
 	return []navGroup{
-		{"Now", []Link{{"/", "Overview"}, {"/search", "Search"}, {"/messages", "Messages"}, {"/turns", "Turns"}, {"/spend", "Spend"},
-			{"/lost", "Lost and found"}}},
+		{"Now", []Link{{"/", "Overview"}, {"/search", "Search"}, {"/messages", "Messages"}, {"/turns", "Turns"},
+			{"/figures", "Figures"}, {"/spend", "Spend"}, {"/lost", "Lost and found"}}},
 		{"Chats", []Link{{"/chat/", "Web chat"}, {"/chats", "Chats"}, {"/approvals", "Approvals"},
 			{"/engagement", "Engagement"}, {"/reminders", "Reminders"}, {"/polls", "Polls"}}},
 		{"Setup", []Link{{"/groups", "Groups"}, {"/routes", "Routes"}, {"/access", "Access"}, {"/egress", "Egress"},

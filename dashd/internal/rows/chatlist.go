@@ -284,30 +284,3 @@ func CountOpenTurns(ctx context.Context, r store.Reader, chatJID, threadID, plac
 func QueuedBefore(ctx context.Context, r store.Reader, turnID, now int64) (int, error) {
 	return store.Value[int](ctx, r, queryQueuedBefore, turnID, now)
 }
-
-// Minute counts the rows that were stored in a minute.
-type Minute struct{ In, Out int }
-
-// maxCounted is how many rows Minutes reads: 20,000 take about 10 ms.
-const maxCounted = 20_000
-
-// Minutes counts rows by minute, from since on, in unix ms, for n minutes. Of more than 20,000 rows it counts the
-// newest ones, and all is false.
-func Minutes(ctx context.Context, r store.Reader, since int64, n int) (minutes []Minute, all bool, err error) {
-	minutes = make([]Minute, n)
-	first, err := firstSince(ctx, r, since)
-	if err != nil {
-		return minutes, false, err
-	}
-	counted := 0
-	_, err = store.All(ctx, r, func(scan store.Scan) (struct{}, error) {
-		var at int
-		var m Minute
-		err := scan(&at, &m.In, &m.Out)
-		if counted += m.In + m.Out; at < n {
-			minutes[at] = m
-		}
-		return struct{}{}, err
-	}, queryMinutes, first, since, maxCounted)
-	return minutes, counted < maxCounted, err
-}

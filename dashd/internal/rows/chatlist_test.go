@@ -471,20 +471,6 @@ func TestQueuedBefore(t *testing.T) {
 	}
 }
 
-func TestMinutes_CountsRowsByMinute(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	const start = int64(1_700_000_040_000)
-	for _, at := range []int64{start - 1, start, start + 59_999, start + 60_000, start + 180_000} {
-		storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: "x", ReceivedAt: at})
-	}
-	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.Out, Content: "y", OutState: msg.OutQueued, ReceivedAt: start + 1})
-	got, all, err := rows.Minutes(t.Context(), s.Reader, start, 3)
-	if want := []rows.Minute{{In: 2, Out: 1}, {In: 1}, {}}; err != nil || !all || !slices.Equal(got, want) {
-		t.Errorf("%v, all %t, %v", got, all, err)
-	}
-}
-
 func textsOf(rows []*msg.Message) (all []string) {
 	for _, m := range rows {
 		all = append(all, m.Content)

@@ -179,35 +179,49 @@ func listed(ctx context.Context, r store.Reader, f *MessageFilter, chunk []candi
 		f.State, f.Since, until, limit, f.Class)
 }
 
-// idsBetween are the ids of the rows that were stored from since to before until, in unix ms. Rows are numbered in the
-// order in which they are stored.
+// idsBetween are the ids of the messages that were stored from since to before until, in unix ms, 0 for any time. Rows
+// are numbered in the order in which they are stored.
 func idsBetween(ctx context.Context, r store.Reader, since, until int64) (from, to int64, err error) {
-	to = math.MaxInt64
-	if since > 0 {
-		if from, err = firstSince(ctx, r, since); err != nil {
-			return 0, 0, err
-		}
+	last, err := r.LastMessageID(ctx)
+	if err != nil {
+		return 0, 0, err
 	}
-	if until > 0 {
-		to, err = firstSince(ctx, r, until)
-	}
-	return from, to, err
+	return search(ctx, r, queryIDAfter, last, since, until)
 }
 
-// firstSince is the id from which on rows were stored at or after a time.
-func firstSince(ctx context.Context, r store.Reader, at int64) (int64, error) {
-	last, err := r.LastMessageID(ctx)
-	low, high := int64(1), last+1 // the answer is between them
-	for err == nil && low < high {
-		middle := low + (high-low)/2
-		id, received := high, int64(math.MaxInt64) // if there is no row
-		if _, err = r.Get(ctx, []any{&id, &received}, queryIDAfter, middle); received < at {
-			low = id + 1
-		} else {
-			high = middle
-		}
+// TurnsBetween is idsBetween for turns, by when they were made.
+func TurnsBetween(ctx context.Context, r store.Reader, since, until int64) (from, to int64, err error) {
+	last, err := store.Value[int64](ctx, r, queryLastTurn)
+	if err != nil {
+		return 0, 0, err
 	}
-	return low, err
+	return search(ctx, r, queryTurnAfter, last, since, until)
+}
+
+// search finds the first row at or after each of two times by halves. last is the last row; query reads the id and the
+// time of the first row from an id on.
+func search(ctx context.Context, r store.Reader, query string, last int64, since, until int64) (int64, int64, error) {
+	found := [2]int64{0, math.MaxInt64}
+	for i, at := range []int64{since, until} {
+		if at <= 0 {
+			continue
+		}
+		low, high := int64(1), last+1 // the answer is between them
+		for low < high {
+			middle := low + (high-low)/2
+			id, stored := high, int64(math.MaxInt64) // if there is no row
+			if _, err := r.Get(ctx, []any{&id, &stored}, query, middle); err != nil {
+				return 0, 0, err
+			}
+			if stored < at {
+				low = id + 1
+			} else {
+				high = middle
+			}
+		}
+		found[i] = low
+	}
+	return found[0], found[1], nil
 }
 
 // Count counts the messages in the source of a filter, at most limit. It ignores the filter's other fields.

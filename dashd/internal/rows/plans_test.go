@@ -102,10 +102,13 @@ func TestQueryPlans(t *testing.T) {
 		// Of rows with several failed parts.
 		"queryListFailed": {queryListFailed, "SEARCH deliveries USING COVERING INDEX deliveries_failed (error_class=? AND message_id>? AND message_id<?)\n" +
 			"USE TEMP B-TREE FOR DISTINCT"},
-		"queryMinutes": {queryMinutes, "CO-ROUTINE n\n" +
-			"SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\n" +
-			"SCAN n\n" +
+		"queryMessageCounts": {queryMessageCounts, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\n" +
 			"USE TEMP B-TREE FOR GROUP BY"},
+		"queryTurnTimes": {queryTurnTimes, "SEARCH t USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\n" +
+			"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryTurnAfter":    {queryTurnAfter, "SEARCH turns USING INTEGER PRIMARY KEY (rowid>?)"},
+		"queryLastTurn":     {queryLastTurn, "SEARCH turns"},
+		"queryGroupDollars": {queryGroupDollars, "SEARCH spend USING PRIMARY KEY (day>?)"},
 		// Of the last 1,000 rows of a chat.
 		"queryHookTurns": {queryHookTurns, "CO-ROUTINE n\n" +
 			"SEARCH messages USING INDEX messages_chat (chat_jid=?)\n" +

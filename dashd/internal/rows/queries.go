@@ -159,9 +159,6 @@ const (
 	// The rows with a failed part of a class.
 	queryListFailed = `SELECT DISTINCT message_id, message_id FROM deliveries INDEXED BY deliveries_failed WHERE state = 'failed' AND error_class = ?1
 		AND message_id < ?2 AND message_id >= ?3 ORDER BY message_id DESC LIMIT ?4+0`
-	// Of the newest rows only: ?3 bounds them.
-	queryMinutes = `SELECT (received_at - ?2) / 60000, count(*) FILTER (WHERE direction = 'in'), count(*) FILTER (WHERE direction = 'out') FROM
-		(SELECT received_at, direction FROM messages WHERE id >= ?1 ORDER BY id DESC LIMIT ?3+0) n WHERE received_at >= ?2 GROUP BY 1`
 	queryIDAfter        = `SELECT id, received_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1`
 	queryDroppedReasons = `WITH RECURSIVE reasons(reason) AS (
 		SELECT min(reason) FROM messages INDEXED BY messages_dropped WHERE disposition = 'dropped'
@@ -173,6 +170,17 @@ const (
 const (
 	queryChatSpend = `SELECT ifnull(sum(turns), 0), ifnull(sum(input_tokens), 0), ifnull(sum(output_tokens), 0), ifnull(sum(cost_usd), 0.0)
 		FROM spend INDEXED BY spend_chat WHERE chat_jid = ? AND day >= ? AND day <= ?`
+)
+
+// The statements on figures. They read the rows of a range of ids.
+const (
+	queryMessageCounts = `SELECT received_at / ?3, count(*) FILTER (WHERE direction = 'in'), count(*) FILTER (WHERE direction = 'out'),
+		count(*) FILTER (WHERE out_state = 'failed') FROM messages WHERE id >= ?1 AND id < ?2 GROUP BY 1`
+	queryTurnTimes = `SELECT t.created_at, m.received_at, ifnull(t.started_at, 0), ifnull(t.ended_at, 0), t.state
+		FROM turns t JOIN messages m ON m.id = t.trigger_message_id WHERE t.id >= ?1 AND t.id < ?2 ORDER BY t.id`
+	queryTurnAfter    = `SELECT id, created_at FROM turns WHERE id >= ? ORDER BY id LIMIT 1`
+	queryLastTurn     = `SELECT ifnull(max(id), 0) FROM turns`
+	queryGroupDollars = `SELECT day, folder, sum(cost_usd) FROM spend WHERE day >= ? GROUP BY day, folder ORDER BY day, folder`
 )
 
 // The statements on turns, runs and sessions; see queries.go.
