@@ -75,21 +75,16 @@ func columns(by string, now time.Time) (all pages.Columns) {
 	return all
 }
 
-func series(name string, fill int, path string, filters ...string) pages.Series {
-	return pages.Series{Name: name, Fill: fill, Path: pages.RowsOf(path, filters...)}
-}
-
 // messageChart counts messages by spans of time, in ms. Of more than the limit it counts the newest.
 func (c *site) messageChart(ctx context.Context, cols pages.Columns, span time.Duration, limit int64) (pages.Chart, error) {
 	made := pages.Chart{ID: "messages", Title: "Messages", Columns: cols, Series: []pages.Series{
-		series("received", 0, "/messages", "direction", "in"), series("sent", 1, "/messages", "direction", "out"),
-		series("not delivered", 2, "/messages", "state", "failed")}}
-	counted, all, err := rows.CountMessages(ctx, c.Store, cols[0].From, span.Milliseconds(), limit)
-	for at, n := range counted {
-		for i, v := range []int{n.In, n.Out - n.Failed, n.Failed} {
-			made.Add(at*span.Milliseconds(), i, float64(v))
+		pages.NewSeries("received", 0, "/messages", "direction", "in"), pages.NewSeries("sent", 1, "/messages", "direction", "out"),
+		pages.NewSeries("not delivered", 2, "/messages", "state", "failed")}}
+	all, err := rows.CountMessages(ctx, c.Store, cols[0].From, span.Milliseconds(), limit, func(at int64, counts [3]int) {
+		for i, n := range counts {
+			made.Add(at, i, float64(n))
 		}
-	}
+	})
 	if !all {
 		made.About = "There were more messages: the newest are counted."
 	}
@@ -124,17 +119,18 @@ type turnCharts struct {
 }
 
 func newTurnCharts(cols pages.Columns) *turnCharts {
-	times := []pages.Series{series("95 % within", 3, "/turns"), series("half within", 0, "/turns")}
+	times := []pages.Series{pages.NewSeries("95 % within", 3, "/turns"), pages.NewSeries("half within", 0, "/turns")}
 	return &turnCharts{
 		results: pages.Chart{ID: "results", Title: "Turns by result", Columns: cols, Series: []pages.Series{
-			series("answered", 0, "/turns", "state", "done"), series("stopped", 3, "/turns", "state", "cancelled"),
-			series("failed", 2, "/turns", "state", "failed"), series("not ended", 1, "/turns")}},
+			pages.NewSeries("not ended", 1, "/turns"), pages.NewSeries("answered", 0, "/turns", "state", "done"),
+			pages.NewSeries("stopped", 3, "/turns", "state", "cancelled"),
+			pages.NewSeries("failed", 2, "/turns", "state", "failed")}},
 		sign: pages.Chart{ID: "sign", Title: "Time to the first sign", Unit: pages.Milliseconds, Over: true, Series: times,
 			Columns: cols, About: "From a message until the agent began to work on it: chats show that it is typing."},
 		answer: pages.Chart{ID: "answer", Title: "Time to the answer", Unit: pages.Milliseconds, Over: true, Series: times,
 			Columns: cols, About: "From a message until its turn had ended."},
 		queue: pages.Chart{ID: "queue", Title: "Queue", Columns: cols, About: "How many turns waited, on average.",
-			Series: []pages.Series{series("waiting", 4, "/turns")}},
+			Series: []pages.Series{pages.NewSeries("waiting", 4, "/turns")}},
 		signs: make([][]int64, len(cols)), answers: make([][]int64, len(cols)),
 	}
 }
@@ -147,22 +143,18 @@ func (c *turnCharts) add(t rows.TurnTimes, now int64) {
 			c.queue.Add(column.From, 0, float64(waited)/float64(column.Until-column.From))
 		}
 	}
-	i, result := c.results.Columns.Place(t.Made), 3
+	i := c.results.Columns.Place(t.Made)
 	if i < 0 {
 		return
 	}
 	if t.Started != 0 {
 		c.signs[i] = append(c.signs[i], t.Started-t.Asked)
 	}
-	switch t.State {
-	case msg.TurnDone:
-		c.answers[i], result = append(c.answers[i], t.Ended-t.Asked), 0
-	case msg.TurnCancelled:
-		result = 1
-	case msg.TurnFailed:
-		result = 2
+	if t.State == msg.TurnDone {
+		c.answers[i] = append(c.answers[i], t.Ended-t.Asked)
 	}
-	c.results.Add(t.Made, result, 1)
+	ends := []msg.TurnState{msg.TurnDone, msg.TurnCancelled, msg.TurnFailed}
+	c.results.Add(t.Made, 1+slices.Index(ends, t.State), 1)
 }
 
 // within is the time that a percentage of all does not exceed. It sorts them.
@@ -192,7 +184,7 @@ func (c *figurePages) spendCharts(ctx context.Context, days pages.Columns) (grou
 		}
 	}
 	for i := range spent {
-		spent[i].Name = cmp.Or(names[spent[i].Name], groupconfig.DefaultAgent)
+		spent[i].Name = groupconfig.AgentTitle(names[spent[i].Name])
 	}
 	return groups, spendChart("agent", days, spent), nil
 }
@@ -211,10 +203,10 @@ func spendChart(by string, days pages.Columns, spent []rows.DaySpend) pages.Char
 		if by == "group" {
 			filters = []string{by, name}
 		}
-		made.Series = append(made.Series, series(name, i, "/turns", filters...))
+		made.Series = append(made.Series, pages.NewSeries(name, i, "/turns", filters...))
 	}
 	if len(names) > topSpenders {
-		made.Series = append(made.Series, series("others", topSpenders, "/turns"))
+		made.Series = append(made.Series, pages.NewSeries("others", topSpenders, "/turns"))
 	}
 	for _, s := range spent {
 		made.Add(dayStart(s.Day), min(topSpenders, slices.Index(names, s.Name)), s.USD)

@@ -129,9 +129,7 @@ func (c upkeepPages) spend(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	page.Chart = pages.Chart{ID: "days", Unit: pages.Dollars, Columns: columns("day", c.Now()),
-		Series: []pages.Series{{Name: "Dollars", Path: func(day pages.Column) string {
-			return pages.SpendLink("/spend?day=", time.UnixMilli(day.From).Format(time.DateOnly), list.Folder)
-		}}}}
+		Series: []pages.Series{pages.NewSeries("dollars", 0, "/turns", "group", list.Folder)}}
 	for _, d := range days {
 		page.Chart.Add(dayStart(d.Name), 0, d.CostUSD)
 	}

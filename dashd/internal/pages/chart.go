@@ -30,11 +30,28 @@ type Chart struct {
 	Values           [][]float64 // by column and series; Add fills them
 }
 
-// Series is the bars of one colour and pattern: Fill is from 0 to 5. Path is the address of the rows behind a bar.
+// Series is the bars of one colour and pattern: Fill is from 0 to 5. List is the path of the list of the rows behind a
+// bar, and Filters are names and values in its address.
 type Series struct {
-	Name string
-	Fill int
-	Path func(Column) string
+	Name    string
+	Fill    int
+	List    string
+	Filters []string
+}
+
+// NewSeries makes a series.
+func NewSeries(name string, fill int, list string, filters ...string) Series {
+	return Series{name, fill, list, filters}
+}
+
+// path is the address of the rows of a column.
+func (s Series) path(c Column) string {
+	query := url.Values{"since": {time.UnixMilli(c.From).UTC().Format(TimeField)},
+		"until": {time.UnixMilli(c.Until).UTC().Format(TimeField)}}
+	for i := 0; i < len(s.Filters); i += 2 {
+		query.Set(s.Filters[i], s.Filters[i+1])
+	}
+	return s.List + "?" + query.Encode()
 }
 
 // Columns are spans of time that follow each other.
@@ -68,29 +85,12 @@ func (c *Chart) Add(at int64, series int, v float64) {
 // TimeField is how an address has a time, in UTC.
 const TimeField = "2006-01-02T15:04"
 
-// RowsOf leads to the rows of a column in a list. pairs are names and values of its filters.
-func RowsOf(path string, pairs ...string) func(Column) string {
-	return func(c Column) string {
-		query := url.Values{"since": {time.UnixMilli(c.From).UTC().Format(TimeField)},
-			"until": {time.UnixMilli(c.Until).UTC().Format(TimeField)}}
-		for i := 0; i < len(pairs); i += 2 {
-			query.Set(pairs[i], pairs[i+1])
-		}
-		return path + "?" + query.Encode()
-	}
-}
-
 // The view box of a chart, and the most lines of its scale.
 const (
 	chartWidth  = 1000
 	chartHeight = 200
 	maxSteps    = 5
 )
-
-// patterns are paths that fill the bars of series: they differ without their colours, too.
-func patterns() []string {
-	return []string{"M0 0h8v8h-8z", "M0 2h8v4h-8z", "M0 0L8 8M8 0L0 8", "M0 1h8v2h-8z", "M0 8L8 0", "M2 0v8h3v-8z"}
-}
 
 // ChartBar is a bar, in the units of the view box, and its number in words.
 type ChartBar struct {
@@ -138,12 +138,6 @@ func (c Chart) scale() (step float64, steps int) {
 	return step, int(math.Ceil(most / step))
 }
 
-// Empty reports whether there is nothing to show.
-func (c Chart) Empty() bool {
-	_, steps := c.scale()
-	return steps == 0
-}
-
 // words are those of a number.
 func (c Chart) words(v float64) string {
 	switch c.Unit {
@@ -161,11 +155,11 @@ type Tick struct {
 	Text string
 }
 
-// Ticks are the lines of the scale, the highest first.
+// Ticks are the lines of the scale of a chart that has rows, the highest first.
 func (c Chart) Ticks() (all []Tick) {
 	step, steps := c.scale()
 	for i := steps; i >= 0; i-- {
-		all = append(all, Tick{chartHeight - chartHeight*i/max(1, steps), c.words(step * float64(i))})
+		all = append(all, Tick{chartHeight - chartHeight*i/steps, c.words(step * float64(i))})
 	}
 	return all
 }
@@ -192,7 +186,7 @@ func (c Chart) Rows() (all []ChartRow) {
 			x, end := i*chartWidth/len(c.Columns), (i+1)*chartWidth/len(c.Columns)
 			b := ChartBar{Name: s.Name, Text: c.words(values[j]), Fill: s.Fill, X: x, Width: end - x - 3}
 			if v := values[j]; v > 0 {
-				b.Path, b.Y = s.Path(c.Columns[i]), min(y(base+v), y(base)-1)
+				b.Path, b.Y = s.path(c.Columns[i]), min(y(base+v), y(base)-1)
 				b.Height = y(base) - b.Y
 			}
 			if !c.Over {

@@ -75,9 +75,9 @@ func dollars(s factrows.Spend) string {
 	return "$0.00"
 }
 
-// SpendLink is the page of a line's subject: its name is the end of a path. folder is the group of the list, "" for
+// spendLink is the page of a line's subject: its name is the end of a path. folder is the group of the list, "" for
 // all.
-func SpendLink(path, name, folder string) string {
+func spendLink(path, name, folder string) string {
 	link := path + url.QueryEscape(name)
 	if folder != "" {
 		link += "&group=" + url.QueryEscape(folder)

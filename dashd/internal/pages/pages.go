@@ -71,7 +71,7 @@ func (p *Pages) functions() template.FuncMap {
 		"step":       func(s agentproto.StepStatus) string { return stepStates[s] },
 		"call":       func(s agentproto.ToolStatus) string { return callStates[s] },
 		"connection": connection, "does": does, "lease": lease,
-		"dollars": dollars, "spendLink": SpendLink, "patterns": patterns, "minus": func(a, b int) int { return a - b },
+		"dollars": dollars, "spendLink": spendLink, "minus": func(a, b int) int { return a - b },
 	}
 }
 

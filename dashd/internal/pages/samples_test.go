@@ -179,7 +179,7 @@ func sampleMachines(now int64) pages.Overview {
 
 // sampleMinutes has a quiet minute now and then.
 func sampleMinutes() pages.Chart {
-	c := sampleChart("minutes", 0, 60, "15:04", time.Minute, "received", "sent")
+	c := sampleChart("messages", 0, 60, "15:04", time.Minute, "received", "sent")
 	for i := range c.Values {
 		c.Values[i] = []float64{float64(i * i % 23), float64(i * 7 % 11)}
 	}
@@ -190,7 +190,7 @@ func sampleMinutes() pages.Chart {
 func sampleChart(id string, unit pages.Unit, n int, layout string, each time.Duration, names ...string) pages.Chart {
 	c := pages.Chart{ID: id, Title: "Chart of " + id, Unit: unit}
 	for j, name := range names {
-		c.Series = append(c.Series, pages.Series{Name: name, Fill: j % 6, Path: pages.RowsOf("/turns", "state", "done")})
+		c.Series = append(c.Series, pages.NewSeries(name, j%6, "/turns", "state", "done"))
 	}
 	start := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
 	for i := range n {

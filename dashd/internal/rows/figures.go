@@ -7,34 +7,39 @@ import (
 	"arizuko/pkg/store"
 )
 
-// MessageCount counts the messages that were stored in a span of time.
-type MessageCount struct{ In, Out, Failed int }
-
 // maxCounted is how many rows one statement reads: 20,000 take about 10 ms.
 const maxCounted = 20_000
 
-// CountMessages counts the messages that were stored since a time, in unix ms, by spans of so many ms since 1970. Of
-// more than the limit it counts the newest, and all is false. It reads page by page: 1,000,000 take half a second.
-func CountMessages(ctx context.Context, r store.Reader, since, span, limit int64) (counts map[int64]MessageCount,
+// eachPage reads the rows from an id to another by pages.
+func eachPage(ctx context.Context, r store.Reader, row func(store.Scan) error, query string, from, to int64,
+	args ...any) (err error) {
+	for ; err == nil && from <= to; from += maxCounted {
+		err = r.Each(ctx, func(scan store.Scan) (bool, error) { return true, row(scan) }, query,
+			append([]any{from, min(to+1, from+maxCounted)}, args...)...)
+	}
+	return err
+}
+
+// CountMessages counts the messages that were stored since a time, in unix ms, by spans of so many ms since 1970: those
+// that were received, sent, and not delivered. It calls add once or more often for a span. Of more messages than the
+// limit it counts the newest, and all is false. 1,000,000 take half a second.
+func CountMessages(ctx context.Context, r store.Reader, since, span, limit int64, add func(at int64, counts [3]int)) (
 	all bool, err error) {
-	counts = map[int64]MessageCount{}
 	first, _, err := idsBetween(ctx, r, since, 0)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	last, err := r.LastMessageID(ctx)
-	all = last-first < limit
-	for first = max(first, last-limit+1); err == nil && first <= last; first += maxCounted {
-		err = r.Each(ctx, func(scan store.Scan) (bool, error) {
-			var at int64
-			var n MessageCount
-			err := scan(&at, &n.In, &n.Out, &n.Failed)
-			sum := counts[at]
-			counts[at] = MessageCount{sum.In + n.In, sum.Out + n.Out, sum.Failed + n.Failed}
-			return true, err
-		}, queryMessageCounts, first, first+maxCounted, span)
+	if err != nil {
+		return false, err
 	}
-	return counts, all, err
+	return last-first < limit, eachPage(ctx, r, func(scan store.Scan) error {
+		var at int64
+		var counts [3]int
+		err := scan(&at, &counts[0], &counts[1], &counts[2])
+		add(at*span, counts)
+		return err
+	}, queryMessageCounts, max(first, last-limit+1), last, span)
 }
 
 // TurnTimes are the times of a turn, in unix ms, 0 for not yet.
@@ -43,25 +48,22 @@ type TurnTimes struct {
 	State                       msg.TurnState
 }
 
-// EachTurn calls do for each turn that was made since a time, in unix ms. It reads page by page, and takes half a second
-// for 100,000 turns.
+// EachTurn calls do for each turn that was made since a time, in unix ms. 100,000 take half a second.
 func EachTurn(ctx context.Context, r store.Reader, since int64, do func(TurnTimes)) error {
 	first, _, err := TurnsBetween(ctx, r, since, 0)
 	if err != nil {
 		return err
 	}
 	last, err := store.Value[int64](ctx, r, queryLastTurn)
-	for ; err == nil && first <= last; first += maxCounted {
-		err = r.Each(ctx, func(scan store.Scan) (bool, error) {
-			var t TurnTimes
-			err := scan(&t.Made, &t.Asked, &t.Started, &t.Ended, &t.State)
-			if err == nil {
-				do(t)
-			}
-			return true, err
-		}, queryTurnTimes, first, first+maxCounted)
+	if err != nil {
+		return err
 	}
-	return err
+	return eachPage(ctx, r, func(scan store.Scan) error {
+		var t TurnTimes
+		err := scan(&t.Made, &t.Asked, &t.Started, &t.Ended, &t.State)
+		do(t)
+		return err
+	}, queryTurnTimes, first, last)
 }
 
 // DaySpend is what the agents of a group, Name, spent on a day, YYYY-MM-DD.
