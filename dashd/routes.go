@@ -24,7 +24,7 @@ import (
 
 // routes mounts all endpoints. Those for health checks, which carry no chats, answer under any name.
 func (d *dashd) routes() {
-	r := d.Router.With(pages.Secure, d.hosts.Forwarded, d.pages.Refusals, d.hosts.Check)
+	r := d.Router.With(pages.Secure, pages.Compress, d.hosts.Forwarded, d.pages.Refusals, d.hosts.Check)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		httpx.Error(w, apierr.New(apierr.NotFound, "no such path: %s", r.URL.Path))
 	})
