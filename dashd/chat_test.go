@@ -82,7 +82,20 @@ func TestChats_ManyGroups_InPages(t *testing.T) {
 	if !slices.Equal(counts, []int{50, 50, 20}) {
 		t.Errorf("chats of each page: %v", counts)
 	}
-	contains(t, b.must(200, "GET", "/chat/?after=z", "").body, "No more chats")
+	contains(t, b.must(200, "GET", "/chat/?skip=120", "").body, "No more chats")
+	b.must(400, "GET", "/chat/?skip=-1", "")
+	if page := b.must(200, "GET", "/chat/?text=G11", "").body; strings.Count(page, `<span class="last">`) != 10 {
+		t.Errorf("filtered: %s", page)
+	}
+	contains(t, b.must(200, "GET", "/chat/?text=none+such", "").body, "No chats match")
+	b.must(202, "POST", "/chat/g077/messages", `{"text":"hi"}`)
+	for _, path := range []string{"/chat/", "/chat/main/"} {
+		page := b.must(200, "GET", path, "").body
+		newest := strings.Index(page, `href="/chat/g077/"`)
+		if other := strings.Index(page, `href="/chat/g001/"`); newest < 0 || newest > other {
+			t.Errorf("%s: the newest chat is not the first", path)
+		}
+	}
 }
 
 func TestChats_Listed_WithLastMessage(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"arizuko/dashd/internal/rows"
@@ -45,7 +45,8 @@ func (d *dashd) routes() {
 			}
 		})
 		r.Get("/chat/*", d.inChat(map[string]inGroup{"": d.chatPage, "messages": d.chat.History,
-			"topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File, "progress": d.chat.Progress}))
+			"topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File, "progress": d.chat.Progress,
+			"search": d.chat.Search}))
 		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote,
 			"answers": d.chat.Answer, "undo": d.chat.Undo}))
 	})
@@ -89,17 +90,22 @@ func splitChatPath(path string) (folder, part string) {
 	}
 	i := strings.LastIndexByte(path, '/')
 	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events", "file", "votes", "answers",
-		"progress", "undo"}, last) {
+		"progress", "undo", "search"}, last) {
 		return path[:i], last
 	}
 	return path, ""
 }
 
-// maxChatLines is how many chats a page lists.
-const maxChatLines = 50
+const (
+	maxChatLines = 50  // of a page that lists chats
+	maxPaneLines = 200 // beside a chat
+)
 
+// chatsPage lists the chats with the groups, the one with the newest message first.
 func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) error {
-	groups, err := d.Store.Groups(r.Context())
+	query := r.URL.Query()
+	page := pages.ChatsPage{Now: d.Now().UnixMilli(), Text: strings.TrimSpace(query.Get("text"))}
+	lines, err := d.chatLines(r.Context(), page.Text)
 	if err != nil {
 		return err
 	}
@@ -107,28 +113,42 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := pages.ChatsPage{Now: d.Now().UnixMilli(), Steps: !answered}
-	if after := r.URL.Query().Get("after"); after != "" {
-		page.Later = true
-		groups = slices.DeleteFunc(groups, func(g msg.Group) bool { return g.Folder <= after })
+	page.Steps = !answered
+	skip, err := strconv.Atoi(cmp.Or(query.Get("skip"), "0"))
+	if err != nil || skip < 0 {
+		return apierr.New(apierr.BadRequest, "skip: must be a number of chats")
 	}
-	if len(groups) > maxChatLines {
-		groups = groups[:maxChatLines]
-		page.Next = "/chat/?" + url.Values{"after": {groups[maxChatLines-1].Folder}}.Encode()
+	page.Later = skip > 0
+	page.Groups = lines[min(skip, len(lines)):]
+	if len(page.Groups) > maxChatLines {
+		page.Groups = page.Groups[:maxChatLines]
+		query.Set("skip", strconv.Itoa(skip+maxChatLines))
+		page.Next = "/chat/?" + query.Encode()
 	}
-	page.Groups = make([]pages.GroupLine, len(groups))
-	for i, g := range groups {
-		page.Groups[i] = pages.GroupLine{Folder: g.Folder, Name: g.Name}
-		last, err := rows.LastWebMessage(r.Context(), d.Store.Reader, webchat.JID(g.Folder))
+	for i := range page.Groups {
+		line := &page.Groups[i]
+		last, err := rows.LastWebMessage(r.Context(), d.Store.Reader, webchat.JID(line.Folder))
 		if err != nil {
 			return err
 		}
 		if last != nil {
-			page.Groups[i].Last, page.Groups[i].LastAt = pages.Excerpt(last.Content), last.ReceivedAt
+			line.Last, line.LastAt = pages.Excerpt(last.Content), last.ReceivedAt
 		}
 	}
 	d.pages.Chats(w, page)
 	return nil
+}
+
+// chatLines returns the chats whose title or folder has a text, whatever its case.
+func (d *dashd) chatLines(ctx context.Context, text string) (lines []pages.GroupLine, err error) {
+	chats, err := rows.WebChats(ctx, d.Store.Reader)
+	text = strings.ToLower(text)
+	for _, c := range chats {
+		if strings.Contains(strings.ToLower(c.Name+"\n"+c.Folder), text) {
+			lines = append(lines, pages.GroupLine{Folder: c.Folder, Name: c.Name, LastID: c.LastID})
+		}
+	}
+	return lines, err
 }
 
 func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
@@ -140,8 +160,12 @@ func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) e
 	if err != nil {
 		return err
 	}
+	chats, err := d.chatLines(r.Context(), "")
+	if err != nil {
+		return err
+	}
 	d.pages.Chat(w, pages.ChatPage{
-		Folder: g.Folder, Name: g.Name, Assistant: assistant, Demo: demo, LastID: last,
+		Chats: chats[:min(len(chats), maxPaneLines)], More: len(chats) > maxPaneLines, Folder: g.Folder, Name: g.Name, Assistant: assistant, Demo: demo, LastID: last,
 		MaxFile: d.cfg.MediaMax, MaxFiles: webchat.MaxFiles, Login: login.Sender(r.Context()),
 	})
 	return nil

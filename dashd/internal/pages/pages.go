@@ -98,17 +98,18 @@ func (p *Pages) Login(w http.ResponseWriter, status int, form login.Form) {
 // ChatsPage is the front page of the web chat.
 type ChatsPage struct {
 	Groups []GroupLine
+	Text   string // the filter, "" for none
 	Now    int64  // unix ms
 	Steps  bool   // no chat of a platform is connected: point to the first steps
 	Next   string // address of further groups, "" for none
 	Later  bool   // it is not the first page
 }
 
-// GroupLine is one group in the list. LastAt is when its last message came, in unix ms, 0 if
-// there is none.
+// GroupLine is one group in a list.
 type GroupLine struct {
 	Folder, Name, Last string
-	LastAt             int64
+	LastAt             int64 // when its last message came, in unix ms, 0 if there is none
+	LastID             int64 // of its newest row
 }
 
 // Chats writes the list of groups.
@@ -119,6 +120,8 @@ func (p *Pages) Chats(w http.ResponseWriter, page ChatsPage) {
 // ChatPage is the chat with one group.
 type ChatPage struct {
 	Folder, Name string
+	Chats        []GroupLine // beside this one, the newest first
+	More         bool        // there are more than these
 	Assistant    string // name of the agent
 	Demo         bool   // the agent is the demo agent
 	LastID       int64  // the newest row: the page asks for news after it

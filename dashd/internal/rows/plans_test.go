@@ -144,7 +144,13 @@ func TestQueryPlans(t *testing.T) {
 			"SEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=?)\n" +
 			"SCALAR SUBQUERY 2\n" +
 			"SEARCH messages USING COVERING INDEX messages_chat (chat_jid=?)"},
-		"queryNewRows": {queryNewRows, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)"},
+		// All groups, with one look-up each.
+		"queryWebChats": {queryWebChats, "SCAN g\n" +
+			"CORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH m USING COVERING INDEX messages_chat (chat_jid=?)\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+		"queryWebMoved": {queryWebMoved, "SEARCH m USING INDEX messages_derived (derived_from=?)"},
+		"queryNewRows":  {queryNewRows, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)"},
 		// Of one platform, in the order of the index: as many as are being delivered.
 		"queryWebUndelivered": {queryWebUndelivered, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
 		// One step per topic, not per row.

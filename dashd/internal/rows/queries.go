@@ -47,6 +47,11 @@ const (
 		SELECT m.topic, m.id, m.received_at FROM topics JOIN messages m ON m.id = (SELECT max(id) FROM messages INDEXED BY messages_web
 			WHERE platform = 'web' AND chat_jid = ?1 AND topic = topics.topic)
 		WHERE topics.topic IS NOT NULL`
+	// One look-up per group.
+	queryWebChats = `SELECT g.folder, g.name, ifnull((SELECT max(m.id) FROM messages m INDEXED BY messages_chat WHERE m.chat_jid = 'web:' || g.folder), 0) last
+		FROM registered_groups g ORDER BY last DESC, g.folder`
+	queryWebMoved = `SELECT m.topic FROM messages m INDEXED BY messages_derived
+		WHERE m.derived_from = ? AND m.chat_jid = ? AND m.direction = 'in' AND m.topic <> ? ORDER BY m.id DESC LIMIT 1`
 	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND id < ?1 AND not_before <= ?2`
 )
 

@@ -165,3 +165,22 @@ func LastWebMessage(ctx context.Context, r store.Reader, chatJID string) (*msg.M
 	const end = 1<<63 - 1
 	return store.First(r.Messages(ctx, queryWebBefore, chatJID, int64(end), 1))
 }
+
+// WebChat is the web chat with a group.
+type WebChat struct {
+	Folder, Name string
+	LastID       int64 // of its newest row, 0 for none
+}
+
+// WebChats returns the chats of all groups, the one with the newest row first.
+func WebChats(ctx context.Context, r store.Reader) ([]WebChat, error) {
+	return store.All(ctx, r, func(scan store.Scan) (c WebChat, err error) {
+		err = scan(&c.Folder, &c.Name, &c.LastID)
+		return c, err
+	}, queryWebChats)
+}
+
+// WebMoved returns the topic to which a user's message went, such as "#deploy ship it", "" if it stayed in its own.
+func WebMoved(ctx context.Context, r store.Reader, m *msg.Message) (topic string, err error) {
+	return store.Value[string](ctx, r, queryWebMoved, m.ID, m.ChatJID, m.Topic)
+}

@@ -3,6 +3,11 @@ package webchat
 import (
 	"cmp"
 	"fmt"
+	"image"
+	_ "image/gif"  // for pictureSize
+	_ "image/jpeg" // for pictureSize
+	_ "image/png"  // for pictureSize
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -25,20 +30,50 @@ type file struct {
 	Size  int64  `json:"size"`
 	URL   string `json:"url,omitempty"`   // its path, with a query
 	Image bool   `json:"image,omitempty"` // a browser may show it
+	// of an image, in pixels, 0 if they are not known
+	Width  int `json:"width,omitempty"`
+	Height int `json:"height,omitempty"`
+
 	Error string `json:"error,omitempty"`
 }
 
-func filesOf(m *msg.Message) (all []file) {
+func (c *Chat) filesOf(m *msg.Message) (all []file) {
 	for i, a := range m.Attachments {
 		f := file{Name: cmp.Or(a.Name, path.Base(a.Path)), MIME: a.MIME, Size: a.Size, Error: a.Error}
 		if a.Path != "" {
 			f.URL = "/chat/" + msg.AddressedFolder(m.ChatJID) + "/file?" +
 				url.Values{"message": {fmt.Sprint(m.ID)}, "n": {fmt.Sprint(i + 1)}}.Encode()
-			f.Image = msg.IsPicture(a.MIME)
+			if f.Image = msg.IsPicture(a.MIME); f.Image {
+				f.Width, f.Height = c.pictureSize(a.Path)
+			}
 		}
 		all = append(all, f)
 	}
 	return all
+}
+
+// maxPictureHead is how much of a picture is read for its size, in bytes: photos have a preview before it.
+const maxPictureHead = 256 << 10
+
+// pictureSize returns the size of a stored PNG, JPEG or GIF, zeros if it is not known. With it, a page keeps the room of
+// a picture that it has not loaded yet.
+func (c *Chat) pictureSize(stored string) (width, height int) {
+	if !strings.HasPrefix(path.Clean(stored), "media/") {
+		return 0, 0
+	}
+	f, err := os.OpenInRoot(c.Data, filepath.FromSlash(stored))
+	if err != nil {
+		return 0, 0
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return 0, 0
+	}
+	size, _, err := image.DecodeConfig(io.LimitReader(f, maxPictureHead))
+	if err != nil {
+		return 0, 0
+	}
+	return size.Width, size.Height
 }
 
 // File answers with an attachment of a message of the chat: shown by browsers if it is an image, else downloaded.

@@ -108,6 +108,7 @@ func routes(c *Chat, log *slog.Logger, config func() string) http.Handler {
 	router.Get("/{folder}/events", of(c.Events))
 	router.Get("/{folder}/file", of(c.File))
 	router.Get("/{folder}/progress", of(c.Progress))
+	router.Get("/{folder}/search", of(c.Search))
 	return router
 }
 

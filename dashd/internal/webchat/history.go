@@ -59,9 +59,11 @@ type message struct {
 	Timestamp  int64         `json:"timestamp"`
 	TurnID     *int64        `json:"turn_id"`
 	Edited     bool          `json:"edited,omitempty"`
-	Deleted    bool          `json:"deleted,omitempty"`   // without text then
-	Undone     bool          `json:"undone,omitempty"`    // a user's, whose turn was taken back
-	Reactions  []string      `json:"reactions,omitempty"` // of agents
+	Deleted    bool          `json:"deleted,omitempty"`    // without text then
+	Undone     bool          `json:"undone,omitempty"`     // a user's, whose turn was taken back
+	MovedTo    string        `json:"moved_to,omitempty"`   // a user's: the topic to which "#topic text" sent it
+	MovedFrom  int64         `json:"moved_from,omitempty"` // the row that was moved to this one
+	Reactions  []string      `json:"reactions,omitempty"`  // of agents
 	Files      []file        `json:"files,omitempty"`
 	Poll       *poll         `json:"poll,omitempty"`     // of a poll, to vote in it
 	Question   *question     `json:"question,omitempty"` // of an open question of an agent, to answer it
@@ -78,11 +80,15 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 	}
 	shown := message{
 		ID: m.ID, Direction: m.Direction, Topic: m.Topic, Sender: m.Sender, SenderName: m.SenderName,
-		Source: m.Source, Timestamp: m.Timestamp, Files: filesOf(m),
+		Source: m.Source, Timestamp: m.Timestamp, Files: c.filesOf(m),
 	}
 	if m.Direction == msg.In {
 		undone, err := factrows.TakenBack(ctx, c.Store.Reader, []*msg.Message{m})
 		if shown.Undone = undone[m.ID]; err != nil {
+			return message{}, err
+		}
+		shown.MovedFrom = m.DerivedFrom
+		if shown.MovedTo, err = rows.WebMoved(ctx, c.Store.Reader, m); err != nil {
 			return message{}, err
 		}
 	}

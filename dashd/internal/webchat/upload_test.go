@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	picture "image/png"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -411,5 +413,18 @@ func TestPost_Files_AreInTheHistory(t *testing.T) {
 		`{"name":"a.txt","mime":"text/plain","size":1,"url":"/chat/main/file?message=1\u0026n=2"}]`
 	if got := string(page.Messages[0].Files); got != want {
 		t.Errorf("%s", got)
+	}
+}
+
+func TestHistory_Pictures_HaveTheirSize(t *testing.T) {
+	r := newFixture(t)
+	var encoded bytes.Buffer
+	if err := picture.Encode(&encoded, image.NewGray(image.Rect(0, 0, 640, 480))); err != nil {
+		t.Fatal(err)
+	}
+	r.upload(t, sent("a.png", encoded.String()), sent("cut.png", png))
+	page := get[struct{ Messages []message }](t, r, "/main/messages")
+	if files := page.Messages[0].Files; files[0].Width != 640 || files[0].Height != 480 || files[1].Width != 0 {
+		t.Errorf("%+v", files)
 	}
 }
