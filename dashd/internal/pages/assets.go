@@ -26,18 +26,23 @@ type assets struct {
 }
 
 func loadAssets() (*assets, error) {
-	names, err := fs.Glob(assetFiles, "assets/*")
+	names, err := fs.Glob(assetFiles, "assets/*.*")
 	if err != nil {
 		return nil, fmt.Errorf("list the assets: %w", err)
 	}
+	libraries, err := fs.Glob(assetFiles, "assets/*/*.js")
+	if err != nil {
+		return nil, fmt.Errorf("list the libraries: %w", err)
+	}
+	names = append(names, libraries...)
 	a := &assets{files: make(map[string][]byte, len(names))}
 	hash := sha256.New()
-	for _, name := range names { // in lexical order
+	for _, name := range names { // in an order that stays
 		content, err := assetFiles.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("read the asset: %w", err)
 		}
-		a.files[path.Base(name)] = content
+		a.files[strings.TrimPrefix(name, "assets/")] = content
 		fmt.Fprintf(hash, "%s %d\n%s", name, len(content), content)
 	}
 	a.version = hex.EncodeToString(hash.Sum(nil))[:16]

@@ -9,8 +9,8 @@ export class Api {
   }
 
   // messages gets the newest ones of a topic, or those before a row.
-  async messages(topic, before) {
-    const query = new URLSearchParams({ topic, limit: 50, view: "page" });
+  async messages(topic, before, limit = 50) {
+    const query = new URLSearchParams({ topic, limit, view: "page" });
     if (before) query.set("before", before);
     return this.#get(`messages?${query}`);
   }
@@ -18,6 +18,11 @@ export class Api {
   // news gets what is new after a row: rows, and those that have changed.
   async news(after) {
     return this.#get(`messages?${new URLSearchParams({ after, limit: 50, view: "page" })}`);
+  }
+
+  // search gets the newest messages that have all words of a text.
+  async search(text) {
+    return this.#get(`search?${new URLSearchParams({ text })}`);
   }
 
   // progress gets what the agents say of their work.

@@ -1,5 +1,6 @@
 // The chat page: connects the tabs, their logs, the outbox, the composer and the news.
 
+import { takeBack } from "./again.js";
 import { Api } from "./api.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
@@ -8,14 +9,19 @@ import { Files } from "./files.js";
 import { Log } from "./log.js";
 import { News } from "./news.js";
 import { Outbox } from "./outbox.js";
+import { Pane } from "./pane.js";
 import { Progress } from "./progress.js";
+import { Search } from "./search.js";
+import { Seen } from "./seen.js";
 import { Tabs, isTopic, name, topicInAddress } from "./tabs.js";
 
 const page = document.getElementById("main");
 const { folder, assistant, maxFile, maxFiles } = page.dataset;
 const title = document.title;
 const api = new Api(`/chat/${folder}`);
-const topics = new Map(); // topic → {log, unread, working}
+const topics = new Map(); // topic → {log, unread, working, last}
+const own = document.getElementById("connection").dataset.login;
+const seen = new Seen();
 
 const files = new Files();
 const outbox = new Outbox(folder, {
@@ -32,7 +38,15 @@ const outbox = new Outbox(folder, {
 });
 
 const tabs = new Tabs(document.getElementById("tabs"), openTopic);
-const composer = new Composer(document.getElementById("composer"), folder, { files, maxFile: Number(maxFile), maxFiles: Number(maxFiles), send });
+const composer = new Composer(document.getElementById("composer"), folder, { files, maxFile: Number(maxFile), maxFiles: Number(maxFiles), send, last: (topic) => topicOf(topic).log.last(), takeBack: (topic, id) => takeBack(api, topic, id) });
+const pane = new Pane(folder, seen, (topic) => tabs.open(topic));
+new Search({
+  find: (text) => api.search(text),
+  open: async ({ id, topic }) => {
+    tabs.open(topic);
+    if (!await topicOf(topic).log.reveal(id)) location.assign(`/messages/${id}`); // too far up
+  },
+});
 
 const news = new News(Number(page.dataset.lastId), {
   load: (after) => api.news(after),
@@ -63,7 +77,10 @@ const connection = new Connection({
     loadTopics();
     topics.get(tabs.active)?.log.begin();
   },
-  changed: ({ chats }) => news.reach(chats[folder] ?? 0),
+  changed: ({ chats }) => {
+    pane.changed(chats);
+    news.reach(chats[folder] ?? 0);
+  },
   typing: ({ chats, stopped }) => {
     showWorking(chats[folder] ?? []);
     const paused = document.getElementById("paused");
@@ -85,7 +102,10 @@ function topicOf(topic) {
   panel.id = `panel-${topics.size}`;
   panel.hidden = true;
   const log = new Log(panel, {
-    load: async (before) => api.messages(topic, before),
+    own,
+    load: async (before, limit) => api.messages(topic, before, limit),
+    again: (last) => again(topic, last),
+    edit: (last) => composer.edit(last),
     retry,
     discard: (entry) => outbox.discard(entry),
     cancel: (entry) => outbox.cancel(entry),
@@ -94,10 +114,11 @@ function topicOf(topic) {
     vote: (id, options) => api.vote(id, options),
     answer: (id, option) => api.answer(id, option),
   });
-  const state = { log, unread: 0, working: false };
+  const state = { log, unread: 0, working: false, last: 0 };
   topics.set(topic, state);
   document.getElementById("panels").append(panel);
   tabs.add(topic, panel);
+  pane.topic(topic, state, tabs.active);
   return state;
 }
 
@@ -107,6 +128,7 @@ function openTopic(topic) {
   log.begin();
   composer.switchTo(topic);
   read(topic);
+  for (const [each, state] of topics) pane.topic(each, state, topic);
 }
 
 function receive(row) {
@@ -117,14 +139,25 @@ function receive(row) {
     showUnsent();
   }
   state.log.show(row);
+  state.last = Math.max(state.last, row.id);
+  if (row.moved_from) for (const { log } of topics.values()) log.moved(row.moved_from, row.topic);
+  if (row.topic === tabs.active && !document.hidden) read(row.topic);
+  else pane.topic(row.topic, state, tabs.active);
   if (!isNew || row.direction === "in" || row.topic === tabs.active && !document.hidden) return;
   state.unread++;
   updateTab(row.topic);
 }
 
 function read(topic) {
-  topicOf(topic).unread = 0;
+  const state = topicOf(topic);
+  state.unread = 0;
+  seen.reach(placeOf(topic), state.last);
   updateTab(topic);
+}
+
+// placeOf is the name of a topic for Seen.
+function placeOf(topic) {
+  return folder + (topic || "#");
 }
 
 function showWorking(working) {
@@ -137,8 +170,9 @@ function showWorking(working) {
 }
 
 function updateTab(topic) {
-  const { unread, working } = topics.get(topic);
-  tabs.note(topic, unread, working);
+  const state = topics.get(topic);
+  tabs.note(topic, state.unread, state.working);
+  pane.topic(topic, state, tabs.active);
   const all = [...topics.values()].reduce((sum, each) => sum + each.unread, 0);
   document.title = all ? `(${all}) ${title}` : title;
 }
@@ -157,6 +191,15 @@ function send(topic, text, chosen) {
   if (!chosen.length && isTopic(text)) return tabs.open(text);
   outbox.add(topic, text, chosen);
   topicOf(topic).log.toEnd();
+}
+
+// again sends the last message of one's own once more, and answers a problem.
+async function again(topic, { id, text }) {
+  const problem = await takeBack(api, topic, id);
+  if (problem) return problem;
+  outbox.add(topic, text, []);
+  topicOf(topic).log.toEnd();
+  return "";
 }
 
 // post sends an entry of the outbox, with its files if it has some.
@@ -182,7 +225,13 @@ function idsOf(chosen) {
 
 async function loadTopics() {
   try {
-    for (const { topic } of await api.topics()) topicOf(topic);
+    for (const { topic, last_id: last } of await api.topics()) {
+      const state = topicOf(topic);
+      state.last = Math.max(state.last, last);
+      if (topic === tabs.active && !document.hidden) read(topic);
+      else if (seen.isUnread(placeOf(topic), last) && !state.unread) state.unread = 1;
+      updateTab(topic);
+    }
   } catch {
     // Tried again with the next connection.
   }

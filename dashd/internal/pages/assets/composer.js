@@ -4,26 +4,30 @@ import { fill } from "./elements.js";
 import { sizeText } from "./files.js";
 
 export class Composer {
-  #form; #text; #chosen; #status; #spoken; #input; #key; #options;
+  #form; #text; #send; #edits; #chosen; #status; #spoken; #input; #key; #options;
   #topic = "";
   #files = []; // {id, name, size}, of the topic
   #dropTimer = 0;
+  #editing = 0; // the id of the message that is being edited, 0 for none
   // On a phone Enter is the only way to a new line, the button sends.
   #touch = matchMedia("(pointer: coarse)");
 
   // folder: the chat's group.
   // files: the Files.
   // maxFile, maxFiles: limits of one file in bytes, and of the files of a message.
+  // last: returns the newest message of one's own in a topic, as {id, text}, null for none.
+  // takeBack: takes back the turn of a message that was edited, and returns a problem, "" for none.
   // send: is called with the topic, a text and files, one of which is there.
   constructor(form, folder, options) {
     this.#form = form;
-    [this.#text, this.#chosen, this.#status, this.#spoken, this.#input] =
-      ["textarea", ".chosen", ".chosen-status", ".chosen-spoken", "input[type=file]"].map((part) => form.querySelector(part));
+    [this.#text, this.#send, this.#edits, this.#chosen, this.#status, this.#spoken, this.#input] =
+      ["textarea", ".send", ".edits", ".chosen", ".chosen-status", ".chosen-spoken", "input[type=file]"].map((part) => form.querySelector(part));
     this.#key = `arizuko.draft:${folder}:`;
     this.#options = options;
     form.addEventListener("submit", (event) => this.#submit(event));
     this.#text.addEventListener("input", () => this.#edited());
     this.#text.addEventListener("keydown", (event) => this.#pressed(event));
+    this.#edits.querySelector("button").addEventListener("click", () => this.#cancelEdit());
     form.querySelector(".attach").addEventListener("click", () => this.#input.click());
     this.#input.addEventListener("change", () => {
       this.#choose([...this.#input.files]);
@@ -37,6 +41,7 @@ export class Composer {
   // switchTo shows the draft of a topic.
   switchTo(topic) {
     this.#topic = topic;
+    this.#endEdit();
     this.#text.value = sessionStorage.getItem(this.#key + topic) ?? "";
     this.#grow();
     this.#say("");
@@ -58,7 +63,49 @@ export class Composer {
     this.#text.setSelectionRange(this.#text.value.length, this.#text.value.length);
   }
 
+  // edit puts a message into the box: sending it takes back the turn of the one before.
+  edit(last) {
+    if (!last) return;
+    this.#text.value = last.text;
+    this.#edited();
+    this.#editing = last.id;
+    this.#edits.hidden = false;
+    this.#say("");
+    this.#text.focus();
+    this.#text.setSelectionRange(last.text.length, last.text.length);
+  }
+
+  #endEdit() {
+    this.#editing = 0;
+    this.#edits.hidden = true;
+  }
+
+  #cancelEdit() {
+    this.#endEdit();
+    this.#text.value = "";
+    this.#edited();
+    this.#text.focus();
+  }
+
+  // #takeBack reports whether what is in the box can be sent in place of the message that it was.
+  async #takeBack() {
+    const id = this.#editing;
+    this.#send.disabled = true;
+    this.#spoken.textContent = "Taking the answer back…";
+    const problem = await this.#options.takeBack(this.#topic, id);
+    this.#send.disabled = false;
+    if (this.#editing !== id) return false; // cancelled meanwhile
+    this.#endEdit();
+    this.#say(problem && `Not taken back: ${problem}. You can send it as a new message.`);
+    return !problem;
+  }
+
   #pressed(event) {
+    if (event.key === "Escape" && this.#editing) return this.#cancelEdit();
+    if (event.key === "ArrowUp" && !this.#text.value && !event.isComposing) {
+      event.preventDefault();
+      return this.edit(this.#options.last(this.#topic));
+    }
     // While an input method composes, Enter picks a candidate. Safari shows that by keyCode alone.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     if (this.#touch.matches) return;
@@ -66,8 +113,9 @@ export class Composer {
     this.#form.requestSubmit();
   }
 
-  #submit(event) {
+  async #submit(event) {
     event.preventDefault();
+    if (this.#send.disabled || this.#editing && !await this.#takeBack()) return;
     const topic = this.#topic, text = this.#text.value.trim(), files = this.#files;
     if (!text && !files.length) return;
     this.#text.value = "";
@@ -138,6 +186,7 @@ export class Composer {
     this.#chosen.replaceChildren(...this.#files.map((file) => {
       const chip = fill("chip");
       chip.querySelector("bdi").textContent = file.name;
+      this.#preview(chip, file.id);
       chip.querySelector(".size").textContent = sizeText(file.size);
       const button = chip.querySelector("button");
       button.ariaLabel = `Remove ${file.name}`;
@@ -145,6 +194,17 @@ export class Composer {
       return chip;
     }));
     this.#chosen.hidden = !this.#files.length;
+  }
+
+  // #preview shows a picture that is to be sent.
+  async #preview(chip, id) {
+    const content = await this.#options.files.get(id);
+    if (!/^image\/(png|jpeg|gif|webp)$/.test(content?.type)) return;
+    const picture = document.createElement("img");
+    picture.alt = "";
+    picture.onload = picture.onerror = () => URL.revokeObjectURL(picture.src);
+    picture.src = URL.createObjectURL(content);
+    chip.prepend(picture);
   }
 
   #say(problem) {

@@ -1,16 +1,17 @@
 // The log: the messages of one topic in the order of their ids, the unsent ones, the answers that are being written, and
 // the typing indicator. Each row is shown once, even if it arrives repeatedly or out of order.
 
-import { fill, letScroll } from "./elements.js";
-import { sizeText } from "./files.js";
+import { offer } from "./again.js";
+import { fill } from "./elements.js";
+import { ballot, choices, fileLine, leadTo, message } from "./message.js";
 import { Preview } from "./progress.js";
 import { backoff } from "./stream.js";
-import { setTime } from "./time.js";
 
 const firstDelay = 500, maxDelay = 15_000; // ms between attempts to load
 const quietAfter = 60_000; // ms without a sign of the agent until users read that
 const nearEnd = 60; // px from the end that count as "at the end"
 const nearTop = 80; // px from the top at which earlier messages are fetched
+const maxSteps = 25, step = 200; // pages, and messages of each, that are loaded to show one that was searched for
 
 export class Log {
   #rows = new Map(); // id → element
@@ -19,6 +20,8 @@ export class Log {
   #previews = new Map(); // turn → Preview
   #log; #unsent; #progress; #typing; #spoken; #stop; #earlier; #newer; #empty;
   #shownUnsent = '[[],""]';
+  #again; // the buttons of the last message of one's own
+  #loading = null; // a promise while the history is being loaded
   #failures = 0;
   #timer = 0;
   #working = ""; // the agent that works, "" for none
@@ -30,6 +33,7 @@ export class Log {
 
   // panel: a filled template "panel".
   // load: returns {messages, more} before an id, or the newest for 0.
+  // own: the login whose messages are one's own; again sends the last of them again, and returns a problem; edit changes it.
   // stop: called by the button that stops the agent.
   // undo: takes a turn back, and returns a problem, "" for none.
   // retry, discard: called by the buttons of a refused message; cancel by that of one whose files are being sent.
@@ -41,6 +45,7 @@ export class Log {
     this.#earlier.addEventListener("click", () => this.#load());
     this.#newer.addEventListener("click", () => this.toEnd());
     this.#stop.addEventListener("click", () => options.stop());
+    this.#again = offer({ again: () => options.again(this.last()), edit: () => options.edit(this.last()) });
     panel.addEventListener("scroll", () => this.#scrolled());
     // The panel shrinks when the composer grows or a phone's keyboard opens, and the log grows when a picture has loaded.
     const sizes = new ResizeObserver(() => { if (this.#following) this.toEnd(); });
@@ -54,6 +59,45 @@ export class Log {
   // begin fetches the newest messages unless they are loaded.
   begin() {
     if (this.#state === "new" || this.#state === "failed") this.#load();
+  }
+
+  // last is the newest message of one's own, as {id, text}, null for none that can be sent again.
+  last() {
+    const element = [...this.#log.children].findLast((each) => each.dataset.own);
+    return element?.dataset.own === "text" && !this.#working ? { id: Number(element.dataset.id), text: element.querySelector(".body").textContent } : null;
+  }
+
+  // reveal scrolls to a message, and reports whether it is there.
+  async reveal(id) {
+    for (let i = 0; i < maxSteps && !this.has(id) && this.#state !== "whole"; i++) {
+      await this.#load(step);
+      if (this.#state === "failed") break;
+    }
+    const element = this.#rows.get(id);
+    if (!element) return false;
+    this.#following = false;
+    this.#log.querySelector(".found")?.classList.remove("found");
+    element.classList.add("found");
+    element.tabIndex = -1;
+    element.focus({ preventScroll: true });
+    element.scrollIntoView({ block: "center" });
+    return true;
+  }
+
+  // moved links a message that is shown to the topic that answers it.
+  moved(id, topic) {
+    const element = this.#rows.get(id);
+    if (element) this.#change(() => leadTo(element, topic));
+  }
+
+  // #offerAgain keeps the buttons under the last message of one's own.
+  #offerAgain() {
+    const last = this.last();
+    const at = last && this.#rows.get(last.id);
+    if (at === this.#again.parentElement) return;
+    if (this.#again.contains(document.activeElement)) this.panel.focus();
+    if (at) at.append(this.#again);
+    else this.#again.remove();
   }
 
   // show puts a row, new or known, in its place.
@@ -143,16 +187,20 @@ export class Log {
       this.#typing.textContent = text;
       if (!text && document.activeElement === this.#stop) this.panel.focus();
       this.#stop.hidden = !text;
+      this.#offerAgain();
     });
   }
 
-  async #load() {
-    if (this.#state === "loading") return;
+  #load(limit) {
+    return this.#loading ??= this.#fetch(limit).finally(() => { this.#loading = null; });
+  }
+
+  async #fetch(limit) {
     clearTimeout(this.#timer);
     this.#state = "loading";
     this.#log.ariaBusy = "true"; // a screen reader does not read the history out
     try {
-      const { messages, more } = await this.#options.load(Number(this.#log.firstElementChild?.dataset.id ?? 0));
+      const { messages, more } = await this.#options.load(Number(this.#log.firstElementChild?.dataset.id ?? 0), limit);
       // What is shown already is newer than this.
       const rows = messages.filter(({ id }) => !this.has(id)).map((row) => this.#late.get(row.id) ?? row);
       this.#keepPlace(() => rows.forEach((row) => this.#put(row)));
@@ -171,6 +219,7 @@ export class Log {
 
   #put(row) {
     const element = message(row);
+    if (row.direction === "in" && row.sender === this.#options.own) element.dataset.own = !row.content || row.content.startsWith("/") || row.files || row.moved_to ? "other" : "text";
     if (row.poll) element.append(ballot(row, this.#options.vote));
     if (row.question) element.append(choices("Answer", row.question.options, (i) => this.#options.answer(row.id, i + 1)));
     if (row.undo_ms) element.append(this.#undoButton(row));
@@ -222,6 +271,7 @@ export class Log {
   #change(alter) {
     const height = this.#log.scrollHeight;
     alter();
+    this.#offerAgain();
     this.#empty.hidden = this.#state !== "whole" || this.#rows.size + this.#unsent.childElementCount + this.#previews.size > 0;
     if (this.#following) this.toEnd();
     else if (this.#log.scrollHeight > height) this.#newer.hidden = false;
@@ -231,6 +281,7 @@ export class Log {
   #keepPlace(alter) {
     const below = this.panel.scrollHeight - this.panel.scrollTop;
     alter();
+    this.#offerAgain();
     if (this.#following) this.toEnd();
     else this.panel.scrollTop = this.panel.scrollHeight - below;
   }
@@ -252,136 +303,4 @@ export class Log {
     if (this.#following) this.#newer.hidden = true;
     if (scrollTop < nearTop && this.#state === "partial") this.#load();
   }
-}
-
-function message(row) {
-  const element = fill("message");
-  element.dataset.id = row.id;
-  element.classList.add(row.direction, row.source || "unknown");
-  element.querySelector(".sender").textContent = row.sender_name || row.sender;
-  setTime(element.querySelector("time"), row.timestamp);
-  const quote = element.querySelector(".quote");
-  if (row.quote) quote.textContent = row.quote;
-  else quote.remove();
-  const body = element.querySelector(".body");
-  if (row.direction === "out") {
-    body.innerHTML = row.html ?? ""; // rendered and sanitised by the server
-    letScroll(body);
-  } else {
-    body.textContent = row.content;
-  }
-  element.querySelector(".note").textContent = row.deleted ? "deleted" : row.undone ? "taken back" : row.edited ? "edited" : "";
-  element.classList.toggle("undone", !!row.undone);
-  if (row.deleted) body.remove();
-  element.querySelector(".files").append(...(row.files ?? []).map(attachment));
-  element.querySelector(".reactions").append(...(row.reactions ?? []).map(reaction));
-  return element;
-}
-
-// attachment is a link to a file, or a picture; the reason for a file that is not there.
-function attachment(file) {
-  const item = document.createElement("li");
-  if (!file.url) {
-    item.append(bdi(file.name), file.error ? `: ${file.error}` : " is not stored");
-    return item;
-  }
-  const link = document.createElement("a");
-  link.href = file.url;
-  if (file.image) {
-    const picture = document.createElement("img");
-    picture.src = file.url;
-    picture.alt = file.name;
-    picture.loading = "lazy";
-    link.append(picture);
-  } else {
-    link.download = file.name;
-    link.append(bdi(file.name));
-  }
-  item.append(link);
-  if (!file.image && file.size) item.append(sizeOf(file.size));
-  return item;
-}
-
-// fileLine is a file that is not sent yet.
-function fileLine(name, size) {
-  const item = document.createElement("li");
-  item.append(bdi(name), sizeOf(size));
-  return item;
-}
-
-function bdi(text) {
-  const element = document.createElement("bdi");
-  element.textContent = text;
-  return element;
-}
-
-function sizeOf(bytes) {
-  const element = document.createElement("span");
-  element.className = "size";
-  element.textContent = ` ${sizeText(bytes)}`;
-  return element;
-}
-
-// ballot is a form to vote in a poll. A vote replaces the one before.
-function ballot(row, vote) {
-  const form = document.createElement("form");
-  form.className = "ballot";
-  const options = row.poll.options.map((text, i) => {
-    const label = document.createElement("label");
-    const field = document.createElement("input");
-    field.type = row.poll.multiple ? "checkbox" : "radio";
-    field.name = "option";
-    field.value = i + 1;
-    field.checked = row.poll.chosen?.includes(i + 1) ?? false;
-    label.append(field, ` ${text}`);
-    return label;
-  });
-  const button = document.createElement("button");
-  button.textContent = "Vote";
-  const about = document.createElement("span");
-  about.role = "status";
-  form.append(...options, button, about);
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const chosen = new FormData(form).getAll("option").map(Number);
-    about.textContent = "";
-    about.textContent = await vote(row.id, chosen) || (chosen.length ? "Voted" : "Vote withdrawn");
-  });
-  return form;
-}
-
-// choices are buttons for options, of a question for example: they go away with it, by a change of its message.
-// choose takes the number of an option, and returns a problem, "" for none.
-function choices(label, options, choose) {
-  const group = document.createElement("div");
-  group.className = "choices";
-  group.role = "group";
-  group.ariaLabel = label;
-  const about = document.createElement("span");
-  about.role = "status";
-  const buttons = options.map((text, i) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = text;
-    button.addEventListener("click", async () => {
-      about.textContent = "";
-      group.focus(); // a button that is disabled loses it
-      buttons.forEach((each) => { each.disabled = true; });
-      const problem = await choose(i);
-      about.textContent = problem || "Sent";
-      if (!problem) return;
-      buttons.forEach((each) => { each.disabled = false; });
-      if (document.activeElement === group) button.focus();
-    });
-    return button;
-  });
-  group.tabIndex = -1;
-  group.append(...buttons, about);
-  return group;
-}
-
-function reaction(emoji) {
-  const item = document.createElement("li");
-  item.textContent = emoji;
-  return item;
 }

@@ -1,0 +1,95 @@
+// The list beside the conversation: the chats, and the topics of this one, the newest first.
+
+import { name } from "./tabs.js";
+
+export class Pane {
+  #chats = document.getElementById("pane-chats");
+  #filter = document.getElementById("pane-filter");
+  #items = new Map(); // folder → item
+  #links = new Map(); // topic → item
+  #topics = document.createElement("ul");
+  #folder; #seen; #open;
+
+  // open: is called with a topic that was chosen.
+  constructor(folder, seen, open) {
+    [this.#folder, this.#seen, this.#open] = [folder, seen, open];
+    for (const item of this.#chats.children) this.#items.set(item.dataset.folder, item);
+    this.#topics.ariaLabel = "Topics";
+    this.#items.get(folder)?.append(this.#topics);
+    this.#filter.addEventListener("input", () => this.#narrow());
+    seen.onChange(() => this.#mark());
+    this.#mark();
+  }
+
+  // changed takes in the newest rows of chats.
+  changed(chats) {
+    for (const [folder, id] of Object.entries(chats)) {
+      const item = this.#items.get(folder);
+      if (!item || id <= Number(item.dataset.last)) continue;
+      item.dataset.last = id;
+      place(item);
+    }
+    this.#mark();
+  }
+
+  // topic shows a topic, with whether it has something unread or an agent works in it; last is its newest row.
+  topic(topic, { last, unread, working }, active) {
+    let item = this.#links.get(topic);
+    if (!item) {
+      item = document.createElement("li");
+      const link = document.createElement("a");
+      link.href = `${location.pathname}${topic || "#"}`;
+      link.append(name(topic));
+      link.addEventListener("click", (event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        this.#open(topic);
+      });
+      item.append(link);
+      this.#links.set(topic, item);
+      this.#topics.append(item);
+    }
+    const isNewer = last > Number(item.dataset.last ?? -1);
+    item.dataset.last = last;
+    if (isNewer) place(item);
+    dot(item, [unread && "unread", working && "an agent is working"].filter(Boolean).join(", "));
+    item.classList.toggle("working", working);
+    item.firstChild.ariaCurrent = topic === active ? "true" : null;
+    this.#narrow();
+  }
+
+  #mark() {
+    for (const [folder, item] of this.#items) {
+      const id = Number(item.dataset.last);
+      if (folder === this.#folder) this.#seen.reach(folder, id);
+      else dot(item, this.#seen.isUnread(folder, id) ? "unread" : "");
+    }
+  }
+
+  #narrow() {
+    const text = this.#filter.value.trim().toLowerCase();
+    const fits = (item) => item.hidden = !item.textContent.toLowerCase().includes(text) && !item.dataset.folder?.toLowerCase().includes(text);
+    [...this.#chats.children].forEach(fits);
+    [...this.#topics.children].forEach(fits);
+  }
+}
+
+// dot shows an item as unread, with the words for a screen reader.
+function dot(item, words) {
+  item.classList.toggle("unread", words.startsWith("unread"));
+  let spoken = item.querySelector(":scope > a > .hidden");
+  if (!spoken) {
+    spoken = document.createElement("span");
+    spoken.className = "hidden";
+    item.querySelector(":scope > a").append(spoken);
+  }
+  const text = words && `, ${words}`;
+  if (spoken.textContent !== text) spoken.textContent = text;
+}
+
+// place moves an item before the older ones; one with the focus keeps its place.
+function place(item) {
+  if (item.contains(document.activeElement)) return;
+  const older = [...item.parentElement.children].find((each) => each !== item && Number(each.dataset.last) < Number(item.dataset.last));
+  item.parentElement.insertBefore(item, older ?? null);
+}

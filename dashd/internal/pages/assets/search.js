@@ -1,0 +1,74 @@
+// The search within the chat: the newest messages that have all words. A hit leads to its message.
+
+import { bdi } from "./message.js";
+import { name } from "./tabs.js";
+import { setTime } from "./time.js";
+
+export class Search {
+  #form = document.getElementById("search");
+  #field = this.#form.querySelector("input");
+  #status = this.#form.querySelector("[role=status]");
+  #hits = this.#form.querySelector("ol");
+  #opener = document.getElementById("open-search");
+  #options;
+
+  // find: returns {messages, next} for a text.
+  // open: is called with a hit that was chosen.
+  constructor(options) {
+    this.#options = options;
+    this.#opener.addEventListener("click", () => this.#unfold(this.#form.hidden));
+    this.#form.addEventListener("keydown", (event) => { if (event.key === "Escape") this.#unfold(false); });
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#find(this.#field.value.trim());
+    });
+  }
+
+  #unfold(open) {
+    this.#form.hidden = !open;
+    this.#opener.ariaExpanded = String(open);
+    (open ? this.#field : this.#opener).focus();
+  }
+
+  async #find(text) {
+    this.#status.textContent = "";
+    try {
+      const { messages, next } = await this.#options.find(text);
+      this.#hits.replaceChildren(...messages.map((hit) => this.#item(hit, text)));
+      this.#status.textContent = !messages.length ? "No messages found" : next ? `The newest ${messages.length} messages` : messages.length === 1 ? "1 message" : `${messages.length} messages`;
+    } catch (error) {
+      this.#hits.replaceChildren();
+      this.#status.textContent = error.status ? error.message : "The server cannot be reached. Try again.";
+    }
+  }
+
+  #item(hit, text) {
+    const item = document.createElement("li"), link = document.createElement("a"), time = document.createElement("time"), about = document.createElement("span");
+    link.href = `/messages/${hit.id}`;
+    setTime(time, hit.timestamp);
+    about.className = "about";
+    about.append(bdi(hit.sender_name), ` in ${name(hit.topic)}, `, time);
+    const excerpt = bdi("");
+    excerpt.append(...marked(hit.excerpt, text));
+    link.append(about, " ", excerpt);
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      this.#options.open(hit);
+    });
+    item.append(link);
+    return item;
+  }
+}
+
+// marked is a text in which the words are marked that were searched for.
+function marked(text, searched) {
+  const words = searched.match(/[\p{L}\p{N}]+/gu) ?? [];
+  if (!words.length) return [text];
+  return text.split(new RegExp(`(${words.join("|")})`, "giu")).map((part, i) => {
+    if (i % 2 === 0) return part;
+    const mark = document.createElement("mark");
+    mark.textContent = part;
+    return mark;
+  });
+}
