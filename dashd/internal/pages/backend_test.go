@@ -41,6 +41,8 @@ type row struct {
 	UndoMS     int64  `json:"undo_ms,omitempty"`
 	Change     int64  `json:"change,omitempty"`
 	Files      []file `json:"files,omitempty"`
+	MovedTo    string `json:"moved_to,omitempty"`
+	MovedFrom  int64  `json:"moved_from,omitempty"`
 }
 
 // file is a file of a message. content is what a page has sent.
@@ -50,6 +52,8 @@ type file struct {
 	Size    int64  `json:"size"`
 	URL     string `json:"url,omitempty"`
 	Image   bool   `json:"image,omitempty"`
+	Width   int    `json:"width,omitempty"`
+	Height  int    `json:"height,omitempty"`
 	Error   string `json:"error,omitempty"`
 	content string
 }
@@ -102,6 +106,8 @@ type backend struct {
 	work    []work        // what agents say of their work
 	shows   string        // how much of it the chat shows
 	undone  []int64       // turns that were to be taken back
+	undoes  bool          // such a turn is taken back at once
+	others  int64         // the newest row of the chat of acme/ops
 	facts   string        // what the page at / shows
 	posts   []post        // as they came, repeats included
 	fetched []int64       // after which row pages asked for what is new
@@ -159,6 +165,7 @@ func newBackend(t *testing.T) *backend {
 		}
 	})
 	mux.HandleFunc("GET /chat/acme/eng/messages", b.api(b.messages))
+	mux.HandleFunc("GET /chat/acme/eng/search", b.api(b.search))
 	mux.HandleFunc("GET /chat/acme/eng/topics", b.api(b.topics))
 	mux.HandleFunc("GET /chat/acme/eng/progress", b.api(b.progress))
 	mux.HandleFunc("POST /chat/acme/eng/undo", b.api(b.takeBack))
@@ -210,7 +217,21 @@ func (b *backend) add(r row) int64 {
 
 func (b *backend) page(w http.ResponseWriter, _ *http.Request) {
 	last := get(b, func() int64 { return int64(len(b.rows)) })
-	b.pages.Chat(w, pages.ChatPage{Folder: "acme/eng", Name: cmp.Or(b.name, "Engineering"), Assistant: "Ada", LastID: last, Demo: b.demo, MaxFile: 1 << 20, MaxFiles: 10, Login: operator})
+	b.pages.Chat(w, pages.ChatPage{Folder: "acme/eng", Name: cmp.Or(b.name, "Engineering"), Assistant: "Ada", LastID: last, Demo: b.demo, MaxFile: 1 << 20, MaxFiles: 10, Login: operator,
+		Chats: []pages.GroupLine{{Folder: "acme/eng", Name: "Engineering", LastID: last}, {Folder: "acme/ops", Name: "Operations", LastID: 5}, {Folder: "acme/new"}}})
+}
+
+// search finds messages that have a text, the newest first.
+func (b *backend) search(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	found := []map[string]any{}
+	for _, m := range slices.Backward(b.rows) {
+		if text := r.URL.Query().Get("text"); strings.Contains(strings.ToLower(m.Content), strings.ToLower(text)) {
+			found = append(found, map[string]any{"id": m.ID, "topic": m.Topic, "sender_name": m.SenderName, "excerpt": m.Content, "timestamp": m.Timestamp})
+		}
+	}
+	answer(w, http.StatusOK, map[string]any{"messages": found, "next": 0})
 }
 
 func (b *backend) api(next http.HandlerFunc) http.HandlerFunc {
@@ -277,7 +298,12 @@ func (b *backend) takeBack(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest)
 		return
 	}
-	b.set(func() { b.undone = append(b.undone, pressed.TurnID) })
+	b.set(func() {
+		b.undone = append(b.undone, pressed.TurnID)
+		for i := range b.rows {
+			b.rows[i].Undone = b.rows[i].Undone || b.undoes && b.rows[i].Direction == "in" && b.rows[i].TurnID != nil && *b.rows[i].TurnID == pressed.TurnID
+		}
+	})
 	if deny := get(b, func() int { return b.deny }); deny != 0 {
 		refuse(w, deny)
 		return
@@ -436,7 +462,7 @@ func (b *backend) events(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 		if !deaf {
-			send("changed", map[string]any{"chats": map[string]int{"acme/eng": last}})
+			send("changed", map[string]any{"chats": map[string]int64{"acme/eng": int64(last), "acme/ops": get(b, func() int64 { return b.others })}})
 		}
 		typed := map[string]any{"chats": map[string][]string{"acme/eng": append([]string{}, typing...)}, "stopped": get(b, func() bool { return b.stopped })}
 		if state := encode(typed); !deaf && state != shown {

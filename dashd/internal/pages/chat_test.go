@@ -66,6 +66,13 @@ func TestChatPage_InBrowser(t *testing.T) {
 		{"files, answer lost", filesAnswerLost},
 		{"files not kept", filesNotKept},
 		{"files with hostile names", filesHostileNames},
+		{"copies and colours", copiesAndColours},
+		{"search", searchInChat},
+		{"try again", tryAgain},
+		{"edit and resend", editAndResend},
+		{"chats beside", chatsBeside},
+		{"answered elsewhere", answeredElsewhere},
+		{"pictures keep their room", picturesKeepTheirRoom},
 		{"overview", liveOverview},
 		{"keys", keys},
 		{"approvals", liveApprovals},
@@ -447,7 +454,7 @@ func keyboardAlone(t *testing.T, b *backend, p *browser.Tab) {
 			break
 		}
 	}
-	want := []string{"Skip to the message box", "arizuko", "Menu", "Log out", "main", "New topic"}
+	want := []string{"Skip to the message box", "arizuko", "Menu", "Log out", "pane-filter", "Engineering", "#deploy", "main", "Operations", "acme/new", "Search", "main", "New topic"}
 	expect(t, "stops", stops[:min(len(stops), len(want))], want)
 	if !slices.Contains(stops, "text") {
 		t.Errorf("the message box is not reached: %v", stops)

@@ -32,6 +32,9 @@ func chips(p *browser.Tab) []string {
 	return browser.Eval[[]string](p, `[...document.querySelectorAll(".chosen li")].map((e) => e.textContent.trim().replace(/\s+/g, " "))`)
 }
 
+// nothingKept is a condition: the browser keeps no message that is to be sent.
+const nothingKept = `!Object.keys(localStorage).some((key) => key !== "arizuko.seen")`
+
 // noFilesKept waits until the browser keeps no file.
 func noFilesKept(p *browser.Tab) { p.Wait(keptFiles(0)) }
 
@@ -74,7 +77,7 @@ func filesSent(t *testing.T, b *backend, p *browser.Tab) {
 	p.Click("#composer .send")
 	p.Wait(countOf(".log .message.in", 2))
 	expect(t, "without a text", get(b, func() string { return b.rows[1].Content }), "")
-	p.Wait(`!localStorage.length && !sessionStorage.length`)
+	p.Wait(nothingKept + ` && !sessionStorage.length`)
 	noFilesKept(p)
 }
 
@@ -135,7 +138,7 @@ func filesKeptOverReload(t *testing.T, b *backend, p *browser.Tab) {
 	choose(p, "second.txt", "2")
 	p.SendMessage("second")
 	p.SendMessage("third")
-	p.Wait(countOf(".pending", 3) + ` && Object.keys(localStorage).length === 3`)
+	p.Wait(countOf(".pending", 3) + ` && Object.keys(localStorage).filter((key) => key !== "arizuko.seen").length === 3`)
 	p.Do(chromedp.Reload())
 	p.Wait(countOf(".pending", 3))
 	expect(t, "files of the pending one", p.Text(".pending .files"), "draft.txt 12 bytes")
@@ -188,7 +191,7 @@ func filesCancelled(t *testing.T, b *backend, p *browser.Tab) {
 	close(stall)
 	b.set(func() { b.stall = nil })
 	p.Click(".refused .retry")
-	p.Wait(countOf(".log .message.in", 2) + ` && !localStorage.length`)
+	p.Wait(countOf(".log .message.in", 2) + " && " + nothingKept)
 	p.Wait(countOf(".refused", 0))
 	b.set(func() { b.deny = 413 })
 	choose(p, "refused.txt", "x")
@@ -196,7 +199,7 @@ func filesCancelled(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(countOf(".refused", 1))
 	expect(t, "the reason", p.Text(".refused .about"), "Not sent: refused with 413")
 	p.Click(".refused .discard")
-	p.Wait(countOf(".refused", 0) + " && !localStorage.length")
+	p.Wait(countOf(".refused", 0) + " && " + nothingKept)
 	noFilesKept(p)
 }
 
@@ -208,7 +211,7 @@ func filesAnswerLost(t *testing.T, b *backend, p *browser.Tab) {
 	p.SendMessage("stored, but who knows")
 	p.Wait(countOf(".log .message.in", 1))
 	b.set(func() { b.forget = false })
-	p.Wait(`!localStorage.length`)
+	p.Wait(nothingKept)
 	expect(t, "shown", p.MessageBodies(".message"), []string{"stored, but who knows"})
 	expect(t, "rows", b.stored(), 1)
 }

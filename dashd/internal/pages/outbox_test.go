@@ -18,7 +18,7 @@ func rowBeforeAnswer(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(countOf(".message.in[data-id='1']", 1))
 	expect(t, "while the answer is out", p.MessageBodies(".message"), []string{"once"})
 	close(hold)
-	p.Wait(`!localStorage.length`)
+	p.Wait(nothingKept)
 	expect(t, "after the answer", p.MessageBodies(".message"), []string{"once"})
 }
 
@@ -59,7 +59,7 @@ func answerLost(t *testing.T, b *backend, p *browser.Tab) {
 	p.SendMessage("stored, but who knows")
 	p.Wait(countOf(".log .message.in", 1))
 	b.set(func() { b.forget = false })
-	p.Wait(`!localStorage.length`)
+	p.Wait(nothingKept)
 	expect(t, "shown", p.MessageBodies(".message"), []string{"stored, but who knows"})
 	expect(t, "rows", b.stored(), 1)
 	if posts := get(b, func() []post { return b.posts }); len(posts) < 2 || posts[0].ClientID != posts[len(posts)-1].ClientID || posts[0].Text != posts[len(posts)-1].Text {
@@ -86,7 +86,7 @@ func refused(t *testing.T, b *backend, p *browser.Tab) {
 	p.Do(chromedp.Reload())
 	p.Wait(countOf(".refused", 1))
 	p.Click(".refused .discard")
-	p.Wait(countOf(".refused", 0) + " && !localStorage.length")
+	p.Wait(countOf(".refused", 0) + " && " + nothingKept)
 	expect(t, "posts", b.posted(), 4) // a refused one is not tried again by itself
 }
 

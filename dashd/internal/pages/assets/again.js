@@ -32,7 +32,7 @@ async function settled(api, topic, id, last) {
 // offer makes the buttons under the message. again sends it again, and answers a problem; edit puts it into the box.
 export function offer({ again, edit }) {
   const group = document.createElement("div");
-  group.className = "undo again";
+  group.className = "again";
   group.role = "group";
   group.ariaLabel = "Your last message";
   group.tabIndex = -1;

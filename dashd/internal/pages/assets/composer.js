@@ -3,6 +3,8 @@
 import { fill } from "./elements.js";
 import { sizeText } from "./files.js";
 
+const previewSize = 80; // px of a picture that is to be sent
+
 export class Composer {
   #form; #text; #send; #edits; #chosen; #status; #spoken; #input; #key; #options;
   #topic = "";
@@ -200,11 +202,14 @@ export class Composer {
   async #preview(chip, id) {
     const content = await this.#options.files.get(id);
     if (!/^image\/(png|jpeg|gif|webp)$/.test(content?.type)) return;
-    const picture = document.createElement("img");
-    picture.alt = "";
-    picture.onload = picture.onerror = () => URL.revokeObjectURL(picture.src);
-    picture.src = URL.createObjectURL(content);
-    chip.prepend(picture);
+    const picture = await createImageBitmap(content).catch(() => null);
+    if (!picture) return;
+    const preview = document.createElement("canvas"), side = Math.min(picture.width, picture.height);
+    preview.width = preview.height = previewSize;
+    preview.ariaHidden = "true";
+    preview.getContext("2d").drawImage(picture, (picture.width - side) / 2, (picture.height - side) / 2, side, side, 0, 0, previewSize, previewSize);
+    picture.close();
+    chip.prepend(preview);
   }
 
   #say(problem) {
