@@ -75,13 +75,8 @@ func FormOf(m *msg.Message) string {
 	if m.Direction == msg.In {
 		form = m.Verb
 	}
-	switch form {
-	case string(msg.KindMessage):
+	if form == string(msg.KindMessage) || form == msg.VerbMessage {
 		return ""
-	case msg.VerbDelete:
-		return "deletion"
-	case msg.VerbAnswer:
-		return "answer to a question"
 	}
 	return Line(form)
 }

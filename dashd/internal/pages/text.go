@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/msg"
 )
 
@@ -125,21 +126,13 @@ func when(now, at int64) template.HTML {
 
 // duration words a time in ms. It is never negative: a clock that was set back makes it so.
 func duration(ms int64) string {
-	ms = max(ms, 0)
-	switch d := time.Duration(ms) * time.Millisecond; {
-	case d < time.Second:
+	switch ms = max(ms, 0); {
+	case ms < 1000:
 		return fmt.Sprintf("%d ms", ms)
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	default:
-		return fmt.Sprintf("%d d", d/(24*time.Hour))
+	case ms < 10_000:
+		return fmt.Sprintf("%.1f s", float64(ms)/1000)
 	}
+	return facts.Span(ms)
 }
 
 // ahead words how long after now a moment is, both in unix ms. assets/time.js words it the same way.
