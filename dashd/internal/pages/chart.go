@@ -98,10 +98,10 @@ type ChartBar struct {
 	X, Y, Width, Height, Fill int
 }
 
-// ChartRow is the bars of a column.
+// ChartRow is the bars of a column. Path is the address of the rows behind all of them.
 type ChartRow struct {
-	Label string
-	Bars  []ChartBar
+	Label, Path string
+	Bars        []ChartBar
 }
 
 // height is that of a column, in its unit.
@@ -180,7 +180,7 @@ func (c Chart) Rows() (all []ChartRow) {
 		if c.height(values) == 0 {
 			continue
 		}
-		row, base := ChartRow{Label: c.Columns[i].Label}, 0.0
+		row, base := ChartRow{c.Columns[i].Label, Series{List: c.Series[0].List}.path(c.Columns[i]), nil}, 0.0
 		y := func(v float64) int { return int(math.Round(chartHeight * (1 - v/(step*float64(steps))))) }
 		for j, s := range c.Series {
 			x, end := i*chartWidth/len(c.Columns), (i+1)*chartWidth/len(c.Columns)

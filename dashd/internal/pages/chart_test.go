@@ -48,13 +48,13 @@ func TestChart_Rows_BarsStandOnEachOtherOrInFront(t *testing.T) {
 	}}
 	x := pages.ChartBar{Name: "x", Text: "4", Path: "/turns?since=1970-01-01T00%3A01&state=done&until=1970-01-01T00%3A02", X: 500, Y: 40, Width: 497, Height: 160, Fill: 2}
 	y := pages.ChartBar{Name: "y", Text: "0", Path: "/turns?since=1970-01-01T00%3A01&until=1970-01-01T00%3A02", X: 500, Y: 39, Width: 497, Height: 1, Fill: 1}
-	if diff := cmp.Diff([]pages.ChartRow{{Label: "b", Bars: []pages.ChartBar{x, y}}}, c.Rows()); diff != "" {
+	if diff := cmp.Diff([]pages.ChartRow{{Label: "b", Path: y.Path, Bars: []pages.ChartBar{x, y}}}, c.Rows()); diff != "" {
 		t.Error(diff)
 	}
 	c.Over, c.Values[1] = true, []float64{4, 2}
 	x.Y, x.Height = 0, 200
 	y.Text, y.Y, y.Height = "2", 100, 100
-	if diff := cmp.Diff([]pages.ChartRow{{Label: "b", Bars: []pages.ChartBar{x, y}}}, c.Rows()); diff != "" {
+	if diff := cmp.Diff([]pages.ChartRow{{Label: "b", Path: y.Path, Bars: []pages.ChartBar{x, y}}}, c.Rows()); diff != "" {
 		t.Errorf("in front: %s", diff)
 	}
 }
