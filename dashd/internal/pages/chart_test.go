@@ -60,10 +60,10 @@ func TestChart_Rows_BarsStandOnEachOtherOrInFront(t *testing.T) {
 }
 
 func TestChart_Marks_LeaveRoom(t *testing.T) {
-	for n, want := range map[int]string{3: "xxx", 30: "x------x------x------x--------", 26: "x-----x-----x-----x-------"} {
+	for n, want := range map[int]string{3: "ooo", 30: "o------o------o------o--------", 26: "o-----o-----o-----o-------"} {
 		c, got := pages.Chart{}, ""
 		for range n {
-			c.Columns = append(c.Columns, pages.Column{Label: "x"})
+			c.Columns = append(c.Columns, pages.Column{Label: "o"})
 		}
 		for _, mark := range c.Marks() {
 			got += map[bool]string{true: "-", false: mark}[mark == ""]

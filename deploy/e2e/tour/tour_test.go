@@ -46,7 +46,7 @@ type page struct {
 func pagesOfTour() []page {
 	return []page{
 		{name: "chat", path: "/chat/main", ready: `document.querySelector(".out em, .out table")`},
-		{name: "overview", path: "/", ready: `document.querySelector(".minutes")`},
+		{name: "overview", path: "/", ready: `document.querySelector(".chart")`},
 		{name: "messages", path: "/messages"},
 		{name: "why", path: "/messages/%d", id: `SELECT max(id) FROM messages WHERE verb = 'mention' AND disposition = 'routed'`},
 		{name: "lost", path: "/lost", do: func(p *browser.Tab) {
