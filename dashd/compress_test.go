@@ -37,8 +37,7 @@ func TestChatPage_FirstLoad_IsSmall(t *testing.T) {
 	b := serve(t, dataFolder(t)).operator()
 	imported := regexp.MustCompile(`from "\./([a-z-]+\.js)"`)
 	sent, seen := 0, map[string]bool{}
-	var load func(address string) string
-	load = func(address string) string {
+	load := func(address string) string {
 		if seen[address] {
 			return ""
 		}

@@ -70,21 +70,25 @@ func columns(by string, now time.Time) (all pages.Columns) {
 		next = func(i int) time.Time { return start.AddDate(0, 0, days*i) }
 	}
 	for i := 1 - n; i <= 0; i++ {
-		all = append(all, pages.Column{Label: next(i).Format(layout), From: next(i).UnixMilli(), Until: next(i + 1).UnixMilli()})
+		from, until := next(i), next(i+1)
+		all = append(all, pages.Column{Label: from.Format(layout), From: from.UnixMilli(), Until: until.UnixMilli()})
 	}
 	return all
 }
 
 // messageChart counts messages by spans of time, in ms. Of more than the limit it counts the newest.
-func (c *site) messageChart(ctx context.Context, cols pages.Columns, span time.Duration, limit int64) (pages.Chart, error) {
+func (c *site) messageChart(ctx context.Context, cols pages.Columns, span time.Duration, limit int64) (pages.Chart,
+	error) {
 	made := pages.Chart{ID: "messages", Title: "Messages", Columns: cols, Series: []pages.Series{
-		pages.NewSeries("received", 0, "/messages", "direction", "in"), pages.NewSeries("sent", 1, "/messages", "direction", "out"),
+		pages.NewSeries("received", 0, "/messages", "direction", "in"),
+		pages.NewSeries("sent", 1, "/messages", "direction", "out"),
 		pages.NewSeries("not delivered", 2, "/messages", "state", "failed")}}
-	all, err := rows.CountMessages(ctx, c.Store, cols[0].From, span.Milliseconds(), limit, func(at int64, counts [3]int) {
+	add := func(at int64, counts [3]int) {
 		for i, n := range counts {
 			made.Add(at, i, float64(n))
 		}
-	})
+	}
+	all, err := rows.CountMessages(ctx, c.Store, cols[0].From, span.Milliseconds(), limit, add)
 	if !all {
 		made.About = "There were more messages: the newest are counted."
 	}
@@ -98,7 +102,8 @@ func (c *figurePages) count(ctx context.Context, cols, days pages.Columns) ([]pa
 		return nil, err
 	}
 	t, now := newTurnCharts(cols), c.Now().UnixMilli()
-	err = rows.EachTurn(ctx, c.Store, cols[0].From-queueFor.Milliseconds(), func(turn rows.TurnTimes) { t.add(turn, now) })
+	first := cols[0].From - queueFor.Milliseconds()
+	err = rows.EachTurn(ctx, c.Store, first, func(turn rows.TurnTimes) { t.add(turn, now) })
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +130,11 @@ func newTurnCharts(cols pages.Columns) *turnCharts {
 			pages.NewSeries("not ended", 1, "/turns"), pages.NewSeries("answered", 0, "/turns", "state", "done"),
 			pages.NewSeries("stopped", 3, "/turns", "state", "cancelled"),
 			pages.NewSeries("failed", 2, "/turns", "state", "failed")}},
-		sign: pages.Chart{ID: "sign", Title: "Time to the first sign", Unit: pages.Milliseconds, Over: true, Series: times,
-			Columns: cols, About: "From a message until the agent began to work on it: chats show that it is typing."},
-		answer: pages.Chart{ID: "answer", Title: "Time to the answer", Unit: pages.Milliseconds, Over: true, Series: times,
-			Columns: cols, About: "From a message until its turn had ended."},
+		sign: pages.Chart{ID: "sign", Title: "Time to the first sign", Unit: pages.Milliseconds, Over: true,
+			Series: times, Columns: cols,
+			About: "From a message until the agent began to work on it: chats show that it is typing."},
+		answer: pages.Chart{ID: "answer", Title: "Time to the answer", Unit: pages.Milliseconds, Over: true,
+			Series: times, Columns: cols, About: "From a message until its turn had ended."},
 		queue: pages.Chart{ID: "queue", Title: "Queue", Columns: cols, About: "How many turns waited, on average.",
 			Series: []pages.Series{pages.NewSeries("waiting", 4, "/turns")}},
 		signs: make([][]int64, len(cols)), answers: make([][]int64, len(cols)),
@@ -191,7 +197,8 @@ func (c *figurePages) spendCharts(ctx context.Context, days pages.Columns) (grou
 
 // spendChart is the spend of those that spent most, and of all others together.
 func spendChart(by string, days pages.Columns, spent []rows.DaySpend) pages.Chart {
-	made, whole := pages.Chart{ID: "by-" + by, Title: "Spend by " + by, Unit: pages.Dollars, Columns: days}, map[string]float64{}
+	made := pages.Chart{ID: "by-" + by, Title: "Spend by " + by, Unit: pages.Dollars, Columns: days}
+	whole := map[string]float64{}
 	for _, s := range spent {
 		whole[s.Name] += s.USD
 	}

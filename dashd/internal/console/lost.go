@@ -44,10 +44,11 @@ func (c lostPages) counts(ctx context.Context, key string) (data pages.Lost, err
 		return data, err
 	}
 	data = pages.Lost{Now: c.Now().UnixMilli(), Groups: []pages.LostGroup{
-		{Title: "Not delivered", Reasons: undeliveredReasons()}, {Title: "Not answered", Reasons: droppedReasons(dropped)},
+		{Title: "Not delivered", Reasons: undeliveredReasons()},
+		{Title: "Not answered", Reasons: droppedReasons(dropped)},
 		{Title: "Waiting for an operator", Reasons: []pages.LostReason{{
-			Key: "parked", Title: msg.Onboarding.Words(), Text: "its chat is not connected: approve or reject it under Approvals",
-			Filter: rows.MessageFilter{Disposition: msg.Onboarding},
+			Key: "parked", Title: msg.Onboarding.Words(), Filter: rows.MessageFilter{Disposition: msg.Onboarding},
+			Text: "its chat is not connected: approve or reject it under Approvals",
 		}}},
 	}}
 	for _, g := range data.Groups {

@@ -50,9 +50,15 @@ func messagesPath(name, value string) string {
 	return "/messages?" + url.Values{name: {value}}.Encode()
 }
 
+// number returns the id that a text is, or 0.
+func number(text string) (id int64) {
+	id, _ = strconv.ParseInt(text, 10, 64) // 0 after an error
+	return id
+}
+
 func (c messagePages) findNumber(ctx context.Context, page *pages.Search) error {
-	id, invalid := strconv.ParseInt(page.Query, 10, 64)
-	if invalid != nil {
+	id := number(page.Query)
+	if id == 0 {
 		return nil
 	}
 	s := pages.SearchSection{Title: "By number"}

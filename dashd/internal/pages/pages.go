@@ -122,12 +122,12 @@ type ChatPage struct {
 	Folder, Name string
 	Chats        []GroupLine // beside this one, the newest first
 	More         bool        // there are more than these
-	Assistant    string // name of the agent
-	Demo         bool   // the agent is the demo agent
-	LastID       int64  // the newest row: the page asks for news after it
-	MaxFile      int64  // largest file that can be sent, in bytes
-	MaxFiles     int    // of a message
-	Login        string // of the operator
+	Assistant    string      // name of the agent
+	Demo         bool        // the agent is the demo agent
+	LastID       int64       // the newest row: the page asks for news after it
+	MaxFile      int64       // largest file that can be sent, in bytes
+	MaxFiles     int         // of a message
+	Login        string      // of the operator
 }
 
 // title is a group's name, else its folder.
