@@ -1,3 +1,7 @@
+// The bar: its keys, and the menu.
+
+import "./keys.js";
+
 // The menu of narrow screens closes by Escape, which gives the focus back, and when the focus or a press goes elsewhere.
 
 const menu = document.getElementById("menu");
