@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"html/template"
 	"maps"
 	"math"
 	"net/http"
@@ -22,10 +23,10 @@ const (
 	topSpenders = 5
 )
 
-// figures are the charts of a span of time.
+// figures are the charts of a span of time, which take longer to render than others.
 type figures struct {
 	at     time.Time // when the rows were counted
-	charts []pages.Chart
+	charts template.HTML
 }
 
 // show shows the charts of two days by hour, of thirty days, or of half a year by week. The rows are counted again once
@@ -48,7 +49,11 @@ func (c *figurePages) show(r *http.Request) (*shown, error) {
 		return age >= 0 && age < (cols[0].Until-cols[0].From)/60
 	}, func(ctx context.Context) (*figures, error) {
 		charts, err := c.count(ctx, cols, days)
-		return &figures{now, charts}, err
+		if err != nil {
+			return nil, err
+		}
+		html, err := c.Pages.Fragment("charts", charts)
+		return &figures{now, html}, err
 	})
 	if last != nil {
 		page.At, page.Charts = last.at.UnixMilli(), last.charts
@@ -70,8 +75,7 @@ func columns(by string, now time.Time) (all pages.Columns) {
 		next = func(i int) time.Time { return start.AddDate(0, 0, days*i) }
 	}
 	for i := 1 - n; i <= 0; i++ {
-		from, until := next(i), next(i+1)
-		all = append(all, pages.Column{Label: from.Format(layout), From: from.UnixMilli(), Until: until.UnixMilli()})
+		all = append(all, pages.NewColumn(next(i), next(i+1), layout))
 	}
 	return all
 }
@@ -102,9 +106,8 @@ func (c *figurePages) count(ctx context.Context, cols, days pages.Columns) ([]pa
 		return nil, err
 	}
 	t, now := newTurnCharts(cols), c.Now().UnixMilli()
-	first := cols[0].From - queueFor.Milliseconds()
-	err = rows.EachTurn(ctx, c.Store, first, func(turn rows.TurnTimes) { t.add(turn, now) })
-	if err != nil {
+	since := cols[0].From - queueFor.Milliseconds()
+	if err := rows.EachTurn(ctx, c.Store, since, func(turn rows.TurnTimes) { t.add(turn, now) }); err != nil {
 		return nil, err
 	}
 	for i, column := range cols {

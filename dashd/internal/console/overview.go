@@ -74,8 +74,7 @@ func (c *overviewPages) countMinutes(ctx context.Context) (pages.Chart, error) {
 	var cols pages.Columns
 	for i := 1 - shownMinutes; i <= 0; i++ {
 		at := c.Now().Local().Truncate(time.Minute).Add(time.Duration(i) * time.Minute)
-		until := at.Add(time.Minute).UnixMilli()
-		cols = append(cols, pages.Column{Label: at.Format("15:04"), From: at.UnixMilli(), Until: until})
+		cols = append(cols, pages.NewColumn(at, at.Add(time.Minute), "15:04"))
 	}
 	return c.messageChart(ctx, cols, time.Minute, maxMinutes)
 }

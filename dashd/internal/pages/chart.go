@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"html/template"
 	"math"
 	"net/url"
 	"slices"
@@ -61,6 +62,11 @@ type Columns []Column
 type Column struct {
 	Label       string
 	From, Until int64
+}
+
+// NewColumn makes a column.
+func NewColumn(from, until time.Time, layout string) Column {
+	return Column{from.Format(layout), from.UnixMilli(), until.UnixMilli()}
 }
 
 // Place is the column that a time is in, -1 for none.
@@ -204,5 +210,5 @@ type Figures struct {
 	Choices []Choice
 	Zone    string // of its hours and days
 	At, Now int64  // At is when the rows were counted, 0 for not yet
-	Charts  []Chart
+	Charts  template.HTML // from the fragment charts of a list of Chart
 }

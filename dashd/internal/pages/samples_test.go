@@ -205,17 +205,20 @@ func sampleChart(id string, unit pages.Unit, n int, layout string, each time.Dur
 }
 
 func figuresSamples() []sample {
-	page := func(now int64) any {
+	charts := func(int64) any {
 		waits := sampleChart("answer", pages.Milliseconds, 48, "Mon 15:00", time.Hour, "95 % within", "half within")
 		waits.Over, waits.About = true, "From a message until the end of its turn."
-		return pages.Figures{Now: now, At: now - 60_000, Zone: "CET", Choices: turnChoices(), Charts: []pages.Chart{
+		return []pages.Chart{
 			sampleChart("messages", 0, 48, "Mon 15:00", time.Hour, "received", "sent"), waits,
 			sampleChart("queue", 0, 26, "Jan 2", 7*24*time.Hour), sampleChart("spend", pages.Dollars, 30, "Jan 2", 24*time.Hour,
 				"acme/eng", "main", "acme/ops", "a group with a name that is far too long for a legend of a chart", "home", "others"),
-		}}
+		}
 	}
 	return []sample{
-		{name: "figures", template: "figures.html", section: "/figures", data: page},
+		{name: "figures", template: "charts", section: "/figures", data: charts},
+		{name: "figures-about", template: "figures.html", section: "/figures", data: func(now int64) any {
+			return pages.Figures{Now: now, At: now - 60_000, Zone: "CET", Choices: turnChoices()}
+		}},
 		{name: "no-figures", template: "figures.html", section: "/figures", data: func(now int64) any { return pages.Figures{Now: now, Choices: turnChoices()} }},
 	}
 }

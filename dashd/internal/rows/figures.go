@@ -10,12 +10,12 @@ import (
 // maxCounted is how many rows one statement reads: 20,000 take about 10 ms.
 const maxCounted = 20_000
 
-// eachPage reads the rows from an id to another by pages.
+// eachPage reads the rows from an id to before another by pages.
 func eachPage(ctx context.Context, r store.Reader, row func(store.Scan) error, query string, from, to int64,
 	args ...any) (err error) {
-	for ; err == nil && from <= to; from += maxCounted {
+	for ; err == nil && from < to; from += maxCounted {
 		err = r.Each(ctx, func(scan store.Scan) (bool, error) { return true, row(scan) }, query,
-			append([]any{from, min(to+1, from+maxCounted)}, args...)...)
+			append([]any{from, min(to, from+maxCounted)}, args...)...)
 	}
 	return err
 }
@@ -25,21 +25,17 @@ func eachPage(ctx context.Context, r store.Reader, row func(store.Scan) error, q
 // limit it counts the newest, and all is false. 1,000,000 take half a second.
 func CountMessages(ctx context.Context, r store.Reader, since, span, limit int64, add func(at int64, counts [3]int)) (
 	all bool, err error) {
-	first, _, err := idsBetween(ctx, r, since, 0)
+	from, to, err := idsBetween(ctx, r, since, 0)
 	if err != nil {
 		return false, err
 	}
-	last, err := r.LastMessageID(ctx)
-	if err != nil {
-		return false, err
-	}
-	return last-first < limit, eachPage(ctx, r, func(scan store.Scan) error {
+	return to-from <= limit, eachPage(ctx, r, func(scan store.Scan) error {
 		var at int64
 		var counts [3]int
 		err := scan(&at, &counts[0], &counts[1], &counts[2])
 		add(at*span, counts)
 		return err
-	}, queryMessageCounts, max(first, last-limit+1), last, span)
+	}, queryMessageCounts, max(from, to-limit), to, span)
 }
 
 // TurnTimes are the times of a turn, in unix ms, 0 for not yet.
@@ -50,11 +46,7 @@ type TurnTimes struct {
 
 // EachTurn calls do for each turn that was made since a time, in unix ms. 100,000 take half a second.
 func EachTurn(ctx context.Context, r store.Reader, since int64, do func(TurnTimes)) error {
-	first, _, err := TurnsBetween(ctx, r, since, 0)
-	if err != nil {
-		return err
-	}
-	last, err := store.Value[int64](ctx, r, queryLastTurn)
+	from, to, err := TurnsBetween(ctx, r, since, 0)
 	if err != nil {
 		return err
 	}
@@ -63,7 +55,7 @@ func EachTurn(ctx context.Context, r store.Reader, since int64, do func(TurnTime
 		err := scan(&t.Made, &t.Asked, &t.Started, &t.Ended, &t.State)
 		do(t)
 		return err
-	}, queryTurnTimes, first, last)
+	}, queryTurnTimes, from, to)
 }
 
 // DaySpend is what the agents of a group, Name, spent on a day, YYYY-MM-DD.

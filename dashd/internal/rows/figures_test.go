@@ -36,3 +36,40 @@ func TestCountMessages_BySpan_TheNewestUpToTheLimit(t *testing.T) {
 		}
 	}
 }
+
+func TestEachTurn_SinceATime_WithWhenItsMessageCame(t *testing.T) {
+	t.Parallel()
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	for i, at := range []int64{1000, 2000, 3000} {
+		id := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: "x", ReceivedAt: at - 100}).ID
+		storetest.Exec(t, path, `INSERT INTO turns (kind, folder, chat_jid, topic, trigger_message_id, surface, ceiling, state, created_at, started_at, ended_at)
+			VALUES ('conversation', 'main', 'telegram:-1', '', ?, '', 1, ?, ?, ?, ?)`, id, []string{"done", "done", "queued"}[i], at, []any{at, at + 5, nil}[i], []any{at + 9, at + 50, nil}[i])
+	}
+	var got []rows.TurnTimes
+	if err := rows.EachTurn(t.Context(), s.Reader, 1001, func(turn rows.TurnTimes) { got = append(got, turn) }); err != nil {
+		t.Fatal(err)
+	}
+	want := []rows.TurnTimes{{Made: 2000, Asked: 1900, Started: 2005, Ended: 2050, State: msg.TurnDone}, {Made: 3000, Asked: 2900, State: msg.TurnQueued}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, tt := range []struct{ since, until, from, to int64 }{{0, 0, 1, 4}, {1000, 3000, 1, 3}, {1001, 3001, 2, 4}, {4000, 0, 4, 4}, {0, 500, 1, 1}} {
+		from, to, err := rows.TurnsBetween(t.Context(), s.Reader, tt.since, tt.until)
+		if err != nil || from != tt.from || to != tt.to {
+			t.Errorf("from %d to %d: %d to %d, %v", tt.since, tt.until, from, to, err)
+		}
+	}
+}
+
+func TestDollarsSince_OfDaysAndGroups(t *testing.T) {
+	t.Parallel()
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	storetest.Exec(t, path, `INSERT INTO spend (day, folder, chat_jid, cost_usd) VALUES ('2026-11-01', 'a', 'web:a', 8), ('2026-11-02', 'a', 'web:a', 1),
+		('2026-11-02', 'a', 'web:b', 2.5), ('2026-11-02', 'b', 'web:b', 4)`)
+	got := storetest.Must(rows.DollarsSince(t.Context(), s.Reader, "2026-11-02"))(t)
+	if diff := cmp.Diff([]rows.DaySpend{{Day: "2026-11-02", Name: "a", USD: 3.5}, {Day: "2026-11-02", Name: "b", USD: 4}}, got); diff != "" {
+		t.Error(diff)
+	}
+}

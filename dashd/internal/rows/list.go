@@ -179,8 +179,8 @@ func listed(ctx context.Context, r store.Reader, f *MessageFilter, chunk []candi
 		f.State, f.Since, until, limit, f.Class)
 }
 
-// idsBetween are the ids of the messages that were stored from since to before until, in unix ms, 0 for any time. Rows
-// are numbered in the order in which they are stored.
+// idsBetween are the ids of the messages that were stored from since to before until, in unix ms, 0 for any time: the
+// first of them, and the first after them. Rows are numbered in the order in which they are stored.
 func idsBetween(ctx context.Context, r store.Reader, since, until int64) (from, to int64, err error) {
 	last, err := r.LastMessageID(ctx)
 	if err != nil {
@@ -201,7 +201,7 @@ func TurnsBetween(ctx context.Context, r store.Reader, since, until int64) (from
 // search finds the first row at or after each of two times by halves. last is the last row; query reads the id and the
 // time of the first row from an id on.
 func search(ctx context.Context, r store.Reader, query string, last int64, since, until int64) (int64, int64, error) {
-	found := [2]int64{0, math.MaxInt64}
+	found := [2]int64{1, last + 1}
 	for i, at := range []int64{since, until} {
 		if at <= 0 {
 			continue
