@@ -208,7 +208,7 @@ func (c Chart) Rows() (all []ChartRow) {
 // Figures is the page of charts. Times are unix ms.
 type Figures struct {
 	Choices []Choice
-	Zone    string // of its hours and days
-	At, Now int64  // At is when the rows were counted, 0 for not yet
+	Zone    string        // of its hours and days
+	At, Now int64         // At is when the rows were counted, 0 for not yet
 	Charts  template.HTML // from the fragment charts of a list of Chart
 }
