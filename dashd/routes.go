@@ -165,8 +165,8 @@ func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) e
 		return err
 	}
 	d.pages.Chat(w, pages.ChatPage{
-		Chats: chats[:min(len(chats), maxPaneLines)], More: len(chats) > maxPaneLines, Folder: g.Folder, Name: g.Name,
-		Assistant: assistant, Demo: demo, LastID: last,
+		Chats: chats[:min(len(chats), maxPaneLines)], More: len(chats) > maxPaneLines,
+		Folder: g.Folder, Name: g.Name, Assistant: assistant, Demo: demo, LastID: last,
 		MaxFile: d.cfg.MediaMax, MaxFiles: webchat.MaxFiles, Login: login.Sender(r.Context()),
 	})
 	return nil

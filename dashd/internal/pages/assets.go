@@ -71,8 +71,8 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Compress compresses pages, fragments and scripts. It leaves out streams, which would hold a compressor each, and
-// files of messages. The length of a compressed answer may reveal a secret next to text that an attacker chooses, so
-// it also leaves out the login and answers to forms, which may show a secret once.
+// files of messages. The length of a compressed answer may reveal a secret that stands beside a text that an attacker
+// chooses: that is why it leaves out the login, and answers to forms, which may show a secret once.
 func Compress(next http.Handler) http.Handler {
 	compressed := middleware.Compress(compression, "text/html", "text/css", "text/javascript", "application/json",
 		"image/svg+xml", "application/manifest+json")(next)

@@ -129,7 +129,7 @@ func editAndResend(t *testing.T, b *backend, p *browser.Tab) {
 	})
 	p.Click(".again button:nth-of-type(2)")
 	p.PressEnter()
-	p.Wait(`document.querySelector(".chosen-spoken").textContent.startsWith("Taking")`)
+	p.Wait(`document.querySelector(".send").disabled`)
 	b.set(func() { b.add(row{Direction: "out", SenderName: "arizuko", Source: "notice", HTML: "<p>too late</p>"}) })
 	p.Wait(`document.querySelector(".chosen-status").textContent === "Not taken back: the answer below says why. You can send it as a new message."`)
 	expect(t, "kept", browser.Eval[string](p, value), "deploy")

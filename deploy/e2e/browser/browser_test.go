@@ -26,6 +26,7 @@ func TestWebChat_InBrowser(t *testing.T) {
 		{"daemons are killed around the answer to a question", questionWhileKilled, verify},
 		{"a reload during a turn", reloadDuringTurn, gate},
 		{"a turn is taken back, and done again", turnTakenBack, gate},
+		{"a message is sent again", messageSentAgain, gate},
 		{"commands are answered", commandsAreAnswered, gate},
 		{"files reach the agent", filesReachAgent, gate},
 		{"each daemon is killed", daemonsKilled, gate},

@@ -16,6 +16,23 @@ func (p *page) answeredWith(words string) {
 	p.Wait(`[...document.querySelectorAll(".panel:not([hidden]) .out .body")].some((e) => e.innerText.startsWith(` + quoted(words) + `))`)
 }
 
+// messageSentAgain: the turn of one's last message is taken back, and the message sent once more, as it was and edited.
+func messageSentAgain(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	p.SendMessage("hello")
+	p.shows("> hello", "< hello")
+	p.Wait(`document.querySelector(".message:has(.again)")?.dataset.id === "1"`)
+	p.Click(".again button")
+	p.Wait(`[...document.querySelectorAll(".in .body")].map((e) => e.textContent).join() === "hello,hello" && ` + notes + `.startsWith("taken back|deleted")`)
+	p.Wait(`document.querySelector(".message:has(.again)")?.nextElementSibling?.classList.contains("agent")`)
+	p.Click(".again button:nth-of-type(2)")
+	p.TypeKeys(" there")
+	p.PressEnter()
+	p.answeredWith("You said: hello there")
+	equal(t, "the undos", fmt.Sprint(i.Query(`SELECT redo, state FROM undos ORDER BY id`)), "[0 done 0 done]")
+}
+
 // turnTakenBack: a turn is taken back by the button under its answer, done again by a command, and taken back on its page.
 func turnTakenBack(t *testing.T, b *browser.Browser) {
 	i := start(t)

@@ -96,6 +96,7 @@ export class Composer {
     this.#spoken.textContent = "Taking the answer back…";
     const problem = await this.#options.takeBack(this.#topic, id);
     this.#send.disabled = false;
+    this.#spoken.textContent = "";
     if (this.#editing !== id) return false; // cancelled meanwhile
     this.#endEdit();
     this.#say(problem && `Not taken back: ${problem}. You can send it as a new message.`);

@@ -39,7 +39,7 @@ export function leadTo(element, topic) {
   if (element.querySelector(".moved")) return;
   const link = document.createElement("a");
   link.className = "moved";
-  link.href = topic;
+  link.href = `#${encodeURIComponent(topic.slice(1))}`;
   link.textContent = `answered in ${topic}`;
   element.querySelector(".about").append(" ", link);
 }
