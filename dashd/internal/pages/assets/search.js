@@ -5,7 +5,7 @@ import { name } from "./tabs.js";
 import { setTime } from "./time.js";
 
 export class Search {
-  #form = document.getElementById("search");
+  #form = document.getElementById("find");
   #field = this.#form.querySelector("input");
   #status = this.#form.querySelector("[role=status]");
   #hits = this.#form.querySelector("ol");
