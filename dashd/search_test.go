@@ -14,7 +14,7 @@ func TestSearch_Everything_IsFoundByWordsAndNumber(t *testing.T) {
 	find := func(q string) string { t.Helper(); return b.must(200, "GET", "/search?q="+q, "").body }
 	contains(t, find(""), "Finds groups, chats, senders", `<form method="get" action="/search"`)
 	contains(t, find("nosuchword"), "Nothing has these words.")
-	contains(t, find("OPERAT"), `<a href="/groups/acme/ops"><span class="platform other" title="Group">`, "<mark>Operat</mark>ions &lt;b&gt;")
+	contains(t, find("OPERAT"), `<a href="/groups/acme/ops"><span class="platform other" title="Group">`, "<mark>Operations</mark> &lt;b&gt;")
 	contains(t, find("ops"), `<mark>Ops</mark> &lt;b&gt;</a>`, `href="/messages?chat=telegram%3A-7"`, `title="Telegram"`)
 	contains(t, find("ada"), `<a href="/messages?sender=telegram%3A42"><span class="platform telegram"`, "</span><mark>Ada</mark></a>")
 	contains(t, find("1"), `<a href="/turns/1">`, "</span>Turn <mark>1</mark></a>", `<a href="/messages/1">`, "</span>Message <mark>1</mark></a>")

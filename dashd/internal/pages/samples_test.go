@@ -283,7 +283,7 @@ func sampleSearch(now int64) any {
 		{Title: "By number", Hits: []pages.Hit{{Path: "/turns/7", JID: "web:main", Text: "Turn 7", Detail: "main, answered"}}},
 		{Title: "Groups", Hits: []pages.Hit{{Path: "/groups/acme/build", JID: "group:acme/build", Text: "acme/build", Detail: "Builds & releases"}}},
 		{Title: "Chats", All: "/chats?text=build", Hits: []pages.Hit{{Path: "/messages?chat=x", JID: "slack:C0ABC", Text: "builds", Detail: "slack:C0ABC"}, {Path: "/messages?chat=y", JID: "discord+work:1", Text: "build-log", Detail: "discord+work:1"},
-			{Path: "/messages?chat=z", JID: "telegram:-1001234567890", Text: "Engineering: builds, releases and everything that breaks at night", Detail: "telegram:-1001234567890"}}},
+			{Path: "/messages?chat=telegram%3a-1001234567890", JID: "telegram:-1001234567890", Text: "Engineering: builds, releases and everything that breaks at night", Detail: "telegram:-1001234567890"}}},
 		{Title: "Senders"},
 	}}
 }

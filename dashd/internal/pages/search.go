@@ -36,13 +36,13 @@ const beforeHit = 40
 
 func (p *Pages) pieces(text, find string) []Piece { return piecesOf(p.Hide(text), find) }
 
-// piecesOf is a text on one line, around the first of its words that begins with a word of find.
+// piecesOf is a text on one line, around the first of its words that begin with a word of find: those are the hits.
 func piecesOf(text, find string) (all []Piece) {
 	words := strings.FieldsFunc(find, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
 	if len(words) == 0 {
 		return []Piece{{Text: Line(text)}}
 	}
-	hit := regexp.MustCompile(`(?i)(?:^|[^\pL\pN\pM])(` + strings.Join(words, "|") + `)`)
+	hit := regexp.MustCompile(`(?i)(?:^|[^\pL\pN\pM])((?:` + strings.Join(words, "|") + `)[\pL\pN\pM]*)`)
 	line := plaintext.Line(text)
 	if at := hit.FindStringSubmatchIndex(line); at != nil && at[2] > maxExcerpt {
 		start := at[2] - beforeHit

@@ -12,7 +12,7 @@ func TestPieces_Hits_AreMarkedAndNear(t *testing.T) {
 		{"nothing here", "", "nothing here"},
 		{"the Build is red", "build RED", "the [Build] is [red]"},
 		{"rebuild", "build", "rebuild"},
-		{"builds", "build*", "[build]s"},
+		{"builds", "build*", "[builds]"},
 		{"a\nb\u202ec", "b", "a [b]c"},
 		{"Ärger", "ärger", "[Ärger]"},
 		{"<b>x</b>", "b x", "<[b]>[x]</[b]>"},
