@@ -27,7 +27,7 @@ func TestChart_Scale_IsRoundAndHoldsTheHighestColumn(t *testing.T) {
 		{pages.Milliseconds, 61_000, "80 s|60 s|40 s|20 s|0 ms"},
 		{pages.Milliseconds, 200_000, "4 min|3 min|2 min|60 s|0 ms"},
 		{pages.Milliseconds, 8 * 3_600_000, "8 h|6 h|4 h|2 h|0 ms"},
-		{pages.Milliseconds, 100 * 3_600_000, "5 d|4 d|3 d|2 d|24 h|0 ms"},
+		{pages.Milliseconds, 100 * 3_600_000, "5 days|4 days|3 days|2 days|24 h|0 ms"},
 	} {
 		c := pages.Chart{Unit: tt.unit, Series: make([]pages.Series, 1), Columns: make([]pages.Column, 1), Values: [][]float64{{tt.most}}}
 		var got []string
