@@ -60,13 +60,14 @@ type Columns []Column
 
 // Column is a span of time, in unix ms.
 type Column struct {
-	Label       string
 	From, Until int64
+
+	label string
 }
 
 // NewColumn makes a column.
 func NewColumn(from, until time.Time, layout string) Column {
-	return Column{from.Format(layout), from.UnixMilli(), until.UnixMilli()}
+	return Column{from.UnixMilli(), until.UnixMilli(), from.Format(layout)}
 }
 
 // Place is the column that a time is in, -1 for none.
@@ -174,7 +175,7 @@ func (c Chart) Ticks() (all []Tick) {
 func (c Chart) Marks() []string {
 	all, every := make([]string, len(c.Columns)), max(1, len(c.Columns)/4)
 	for i := 0; i+every/2 < len(all); i += every {
-		all[i] = c.Columns[i].Label
+		all[i] = c.Columns[i].label
 	}
 	return all
 }
@@ -186,7 +187,7 @@ func (c Chart) Rows() (all []ChartRow) {
 		if c.height(values) == 0 {
 			continue
 		}
-		row, base := ChartRow{c.Columns[i].Label, Series{List: c.Series[0].List}.path(c.Columns[i]), nil}, 0.0
+		row, base := ChartRow{c.Columns[i].label, Series{List: c.Series[0].List}.path(c.Columns[i]), nil}, 0.0
 		y := func(v float64) int { return int(math.Round(chartHeight * (1 - v/(step*float64(steps))))) }
 		for j, s := range c.Series {
 			x, end := i*chartWidth/len(c.Columns), (i+1)*chartWidth/len(c.Columns)

@@ -3,6 +3,7 @@ package pages_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,7 +43,7 @@ func TestChart_Scale_IsRoundAndHoldsTheHighestColumn(t *testing.T) {
 }
 
 func TestChart_Rows_BarsStandOnEachOtherOrInFront(t *testing.T) {
-	cols := []pages.Column{{Label: "a", From: 0, Until: 60_000}, {Label: "b", From: 60_000, Until: 120_000}}
+	cols := []pages.Column{pages.NewColumn(time.UnixMilli(0), time.UnixMilli(60_000), "a"), pages.NewColumn(time.UnixMilli(60_000), time.UnixMilli(120_000), "b")}
 	c := pages.Chart{Columns: cols, Values: [][]float64{{0, 0}, {4, 0.001}}, Series: []pages.Series{
 		pages.NewSeries("x", 2, "/turns", "state", "done"), pages.NewSeries("y", 1, "/turns"),
 	}}
@@ -63,7 +64,7 @@ func TestChart_Marks_LeaveRoom(t *testing.T) {
 	for n, want := range map[int]string{3: "ooo", 30: "o------o------o------o--------", 26: "o-----o-----o-----o-------"} {
 		c, got := pages.Chart{}, ""
 		for range n {
-			c.Columns = append(c.Columns, pages.Column{Label: "o"})
+			c.Columns = append(c.Columns, pages.NewColumn(time.Time{}, time.Time{}, "o"))
 		}
 		for _, mark := range c.Marks() {
 			got += map[bool]string{true: "-", false: mark}[mark == ""]

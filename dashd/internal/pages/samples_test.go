@@ -198,7 +198,7 @@ func sampleChart(id string, unit pages.Unit, n int, layout string, each time.Dur
 		for j := range values {
 			values[j] = float64(i * (j + 3) % 7 * 37)
 		}
-		c.Columns = append(c.Columns, pages.Column{Label: at.Format(layout), From: at.UnixMilli(), Until: at.Add(each).UnixMilli()})
+		c.Columns = append(c.Columns, pages.NewColumn(at, at.Add(each), layout))
 		c.Values = append(c.Values, values)
 	}
 	return c
