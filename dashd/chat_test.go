@@ -83,7 +83,7 @@ func TestChats_ManyGroups_InPages(t *testing.T) {
 		t.Errorf("chats of each page: %v", counts)
 	}
 	contains(t, b.must(200, "GET", "/chat/?skip=120", "").body, "No more chats")
-	b.must(400, "GET", "/chat/?skip=-1", "")
+	b.must(200, "GET", "/chat/?skip=-1", "")
 	if page := b.must(200, "GET", "/chat/?text=G11", "").body; strings.Count(page, `<span class="last">`) != 10 {
 		t.Errorf("filtered: %s", page)
 	}

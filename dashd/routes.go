@@ -114,12 +114,9 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	page.Steps = !answered
-	skip, err := strconv.Atoi(cmp.Or(query.Get("skip"), "0"))
-	if err != nil || skip < 0 {
-		return apierr.New(apierr.BadRequest, "skip: must be a number of chats")
-	}
+	skip, _ := strconv.Atoi(query.Get("skip")) // else from the beginning
 	page.Later = skip > 0
-	page.Groups = lines[min(skip, len(lines)):]
+	page.Groups = lines[max(0, min(skip, len(lines))):]
 	if len(page.Groups) > maxChatLines {
 		page.Groups = page.Groups[:maxChatLines]
 		query.Set("skip", strconv.Itoa(skip+maxChatLines))

@@ -228,10 +228,10 @@ func (b *backend) search(w http.ResponseWriter, r *http.Request) {
 	found := []map[string]any{}
 	for _, m := range slices.Backward(b.rows) {
 		if text := r.URL.Query().Get("text"); strings.Contains(strings.ToLower(m.Content), strings.ToLower(text)) {
-			found = append(found, map[string]any{"id": m.ID, "topic": m.Topic, "sender_name": m.SenderName, "excerpt": m.Content, "timestamp": m.Timestamp})
+			found = append(found, map[string]any{"id": m.ID, "topic": m.Topic, "sender_name": m.SenderName, "content": m.Content, "timestamp": m.Timestamp})
 		}
 	}
-	answer(w, http.StatusOK, map[string]any{"messages": found, "next": 0})
+	answer(w, http.StatusOK, map[string]any{"messages": found, "more": false})
 }
 
 func (b *backend) api(next http.HandlerFunc) http.HandlerFunc {

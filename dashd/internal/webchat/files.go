@@ -25,16 +25,14 @@ import (
 
 // file is an attachment as pages see it.
 type file struct {
-	Name  string `json:"name"`
-	MIME  string `json:"mime"`
-	Size  int64  `json:"size"`
-	URL   string `json:"url,omitempty"`   // its path, with a query
-	Image bool   `json:"image,omitempty"` // a browser may show it
-	// of an image, in pixels, 0 if they are not known
-	Width  int `json:"width,omitempty"`
-	Height int `json:"height,omitempty"`
-
-	Error string `json:"error,omitempty"`
+	Name   string `json:"name"`
+	MIME   string `json:"mime"`
+	Size   int64  `json:"size"`
+	URL    string `json:"url,omitempty"`   // its path, with a query
+	Image  bool   `json:"image,omitempty"` // a browser may show it
+	Width  int    `json:"width,omitempty"` // of an image, in pixels, 0 if it is not known
+	Height int    `json:"height,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 func (c *Chat) filesOf(m *msg.Message) (all []file) {
@@ -58,22 +56,30 @@ const maxPictureHead = 256 << 10
 // pictureSize returns the size of a stored PNG, JPEG or GIF, zeros if it is not known. With it, a page keeps the room
 // of a picture that it has not loaded yet.
 func (c *Chat) pictureSize(stored string) (width, height int) {
-	if !strings.HasPrefix(path.Clean(stored), "media/") {
-		return 0, 0
-	}
-	f, err := os.OpenInRoot(c.Data, filepath.FromSlash(stored))
+	f, _, err := c.open(stored)
 	if err != nil {
 		return 0, 0
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return 0, 0
-	}
-	size, _, err := image.DecodeConfig(io.LimitReader(f, maxPictureHead))
-	if err != nil {
-		return 0, 0
-	}
+	size, _, _ := image.DecodeConfig(io.LimitReader(f, maxPictureHead)) // zeros for another format, or none
 	return size.Width, size.Height
+}
+
+// open opens a stored file, which must be a regular one among the attachments.
+func (c *Chat) open(stored string) (f *os.File, info os.FileInfo, err error) {
+	if !strings.HasPrefix(path.Clean(stored), "media/") {
+		return nil, nil, os.ErrNotExist
+	}
+	if f, err = os.OpenInRoot(c.Data, filepath.FromSlash(stored)); err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = os.ErrNotExist
+	}
+	if err != nil {
+		f.Close()
+	}
+	return f, info, err
 }
 
 // File answers with an attachment of a message of the chat: shown by browsers if it is an image, else downloaded.
@@ -82,16 +88,11 @@ func (c *Chat) File(w http.ResponseWriter, r *http.Request, g *msg.Group) error 
 	if err != nil {
 		return err
 	}
-	gone := apierr.New(apierr.NotFound, "the file is not stored any more")
-	f, err := os.OpenInRoot(c.Data, filepath.FromSlash(a.Path))
+	f, info, err := c.open(a.Path)
 	if err != nil {
-		return gone
+		return apierr.New(apierr.NotFound, "the file is not stored any more")
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return gone
-	}
 	kind, how := "application/octet-stream", "attachment"
 	if msg.IsPicture(a.MIME) {
 		kind, how = a.MIME, "inline"
@@ -132,7 +133,7 @@ func (c *Chat) attachment(r *http.Request, g *msg.Group) (a msg.Attachment, err 
 		return a, err
 	}
 	deleted := slices.ContainsFunc(changes, func(change *msg.Message) bool { return change.Kind == msg.KindDelete })
-	if a = m.Attachments[n-1]; a.Path == "" || deleted || !strings.HasPrefix(path.Clean(a.Path), "media/") {
+	if a = m.Attachments[n-1]; a.Path == "" || deleted {
 		return a, none
 	}
 	return a, nil

@@ -11,16 +11,16 @@ import (
 	"arizuko/pkg/store"
 )
 
-// found searches the chat of main once all rows are in the index, and returns the excerpts.
-func found(t *testing.T, r *fixture, text string) (excerpts []string) {
+// found searches the chat of main once all rows are in the index, and returns the messages.
+func found(t *testing.T, r *fixture, text string) (texts []string) {
 	t.Helper()
 	for more := true; more; {
 		r.write(t, func(tx *store.Tx) (err error) { _, more, err = tx.IndexMessages(); return err })
 	}
-	for _, m := range get[struct{ Messages []hit }](t, r, "/main/search?text="+url.QueryEscape(text)).Messages {
-		excerpts = append(excerpts, m.SenderName+": "+m.Excerpt)
+	for _, m := range get[struct{ Messages []message }](t, r, "/main/search?text="+url.QueryEscape(text)).Messages {
+		texts = append(texts, m.SenderName+": "+*m.Content)
 	}
-	return excerpts
+	return texts
 }
 
 func TestSearch_FindsWhatTheChatShows(t *testing.T) {
@@ -29,10 +29,10 @@ func TestSearch_FindsWhatTheChatShows(t *testing.T) {
 	r.put(t, row{folder: "main", direction: "in", content: "a copy, red", derived: first})
 	r.put(t, row{folder: "other", direction: "in", content: "red elsewhere"})
 	r.answered(t, "not sent, red", msg.OutFailed)
-	r.answered(t, strings.Repeat("ÄÖ ", 200)+"the RED\n\nend", msg.OutSent)
+	r.answered(t, "the RED\n\nend", msg.OutSent)
 	r.sql(t, `UPDATE messages SET sender_name = '' WHERE direction = 'out'`)
 	for text, want := range map[string][]string{
-		"red":       {"Robot: …" + strings.Repeat("ÄÖ ", 11) + "the RED end", "main: Deploy the <b>red</b> build"},
+		"red":       {"Robot: the RED\n\nend", "main: Deploy the <b>red</b> build"},
 		`"red b"`:   {"main: Deploy the <b>red</b> build"},
 		"build re*": {"main: Deploy the <b>red</b> build"},
 		"green":     nil,
@@ -41,7 +41,7 @@ func TestSearch_FindsWhatTheChatShows(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
-	for _, text := range []string{"", "!?", "x&before=y"} {
+	for _, text := range []string{"", "!?"} {
 		if status, body := r.ask(t, "GET", "/main/search?text="+text, ""); status != 400 || !strings.Contains(body, "a word to search for") {
 			t.Errorf("%q: %d %s", text, status, body)
 		}

@@ -4,6 +4,8 @@ import { bdi } from "./message.js";
 import { name } from "./tabs.js";
 import { setTime } from "./time.js";
 
+const maxExcerpt = 240, before = 60; // characters; before the first word
+
 export class Search {
   #form = document.getElementById("find");
   #field = this.#form.querySelector("input");
@@ -12,7 +14,7 @@ export class Search {
   #opener = document.getElementById("open-search");
   #options;
 
-  // find: returns {messages, next} for a text.
+  // find: returns {messages, more} for a text.
   // open: is called with a hit that was chosen.
   constructor(options) {
     this.#options = options;
@@ -33,9 +35,9 @@ export class Search {
   async #find(text) {
     this.#status.textContent = "";
     try {
-      const { messages, next } = await this.#options.find(text);
+      const { messages, more } = await this.#options.find(text);
       this.#hits.replaceChildren(...messages.map((hit) => this.#item(hit, text)));
-      this.#status.textContent = !messages.length ? "No messages found" : next ? `The newest ${messages.length} messages` : messages.length === 1 ? "1 message" : `${messages.length} messages`;
+      this.#status.textContent = !messages.length ? "No messages found" : more ? `The newest ${messages.length} messages` : messages.length === 1 ? "1 message" : `${messages.length} messages`;
     } catch (error) {
       this.#hits.replaceChildren();
       this.#status.textContent = error.status ? error.message : "The server cannot be reached. Try again.";
@@ -49,7 +51,7 @@ export class Search {
     about.className = "about";
     about.append(bdi(hit.sender_name), ` in ${name(hit.topic)}, `, time);
     const excerpt = bdi("");
-    excerpt.append(...marked(hit.excerpt, text));
+    excerpt.append(...marked(hit.content, text));
     link.append(about, " ", excerpt);
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -61,11 +63,13 @@ export class Search {
   }
 }
 
-// marked is a text in which the words are marked that were searched for.
+// marked is the part of a text around the first of the words that were searched for, in which they are marked.
 function marked(text, searched) {
-  const words = searched.match(/[\p{L}\p{N}]+/gu) ?? [];
-  if (!words.length) return [text];
-  return text.split(new RegExp(`(${words.join("|")})`, "giu")).map((part, i) => {
+  const words = searched.match(/[\p{L}\p{N}]+/gu) ?? [], line = text.replace(/\s+/g, " ");
+  const any = new RegExp(`(${words.join("|") || "$^"})`, "giu");
+  const at = Math.max(0, line.search(any) - before);
+  const cut = (at ? "…" : "") + line.slice(at, at + maxExcerpt) + (line.length > at + maxExcerpt ? "…" : "");
+  return cut.split(any).map((part, i) => {
     if (i % 2 === 0) return part;
     const mark = document.createElement("mark");
     mark.textContent = part;
