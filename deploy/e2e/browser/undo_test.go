@@ -25,7 +25,7 @@ func messageSentAgain(t *testing.T, b *browser.Browser) {
 	p.Wait(`document.querySelector(".message:has(.again)")?.dataset.id === "1"`)
 	p.Click(".again button")
 	p.Wait(`[...document.querySelectorAll(".in .body")].map((e) => e.textContent).join() === "hello,hello" && ` + notes + `.startsWith("taken back|deleted")`)
-	p.Wait(`document.querySelector(".message:has(.again)")?.nextElementSibling?.classList.contains("agent")`)
+	p.Wait(`[...document.querySelectorAll(".in")].at(-1).matches(":has(.again)") && !!document.querySelector(".message:has(.again) + .agent")`)
 	p.Click(".again button:nth-of-type(2)")
 	p.TypeKeys(" there")
 	p.PressEnter()
