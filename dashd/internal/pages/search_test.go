@@ -13,7 +13,7 @@ func TestPieces_Hits_AreMarkedAndNear(t *testing.T) {
 		{"the Build is red", "build RED", "the [Build] is [red]"},
 		{"rebuild", "build", "rebuild"},
 		{"builds", "build*", "[builds]"},
-		{"a\nb\u202ec", "b", "a [b]c"},
+		{"a\nb\u202ec", "b", "a [bc]"},
 		{"Ärger", "ärger", "[Ärger]"},
 		{"<b>x</b>", "b x", "<[b]>[x]</[b]>"},
 		{long + "end", "end", "…" + strings.Repeat("word ", 8) + "[end]"},
