@@ -363,12 +363,7 @@ func noteMerged(tx *store.Tx, from, to string, now int64) error {
 	if err != nil || jid == "" || msg.AddressedFolder(jid) != "" {
 		return err
 	}
-	_, _, err = tx.PutMessage(&msg.Message{
-		ChatJID: jid, Direction: msg.Out, IsBot: true, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice,
-		OutState: msg.OutStateOf(jid),
-		Content: fmt.Sprintf("Request %s, which you approved, ended: its chat moved, and request %s of its "+
-			"present address is being approved into the group %s.",
-			ends.Code, stays.Code, stays.Folder),
-	})
+	_, err = tx.PutNotice(jid, "", fmt.Sprintf("Request %s, which you approved, ended: its chat moved, and request %s of "+
+		"its present address is being approved into the group %s.", ends.Code, stays.Code, stays.Folder), now)
 	return err
 }

@@ -206,6 +206,15 @@ func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 	return m.ID, fresh, nil
 }
 
+// PutNotice stores a message of the gateway to a chat, or to a thread of it.
+func (tx *Tx) PutNotice(jid, threadID, text string, now int64) (id int64, err error) {
+	id, _, err = tx.PutMessage(&msg.Message{
+		ChatJID: jid, Direction: msg.Out, IsBot: true, Content: text, Topic: threadID, ThreadID: threadID,
+		Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: msg.OutStateOf(jid),
+	})
+	return id, err
+}
+
 // insertMessage inserts a row and sets its id. It reports false if the chat has a row
 // with its platform id.
 func (tx *Tx) insertMessage(m *msg.Message) (inserted bool, err error) {

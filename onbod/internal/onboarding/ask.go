@@ -186,11 +186,7 @@ func (o *Onboarding) freeCode(ctx context.Context, tx *store.Tx) (string, error)
 
 // notify stores a notice to a chat.
 func (o *Onboarding) notify(tx *store.Tx, jid, threadID, text string) error {
-	now := o.now()
-	_, _, err := tx.PutMessage(&msg.Message{
-		ChatJID: jid, Direction: msg.Out, IsBot: true, Content: text, Topic: threadID, ThreadID: threadID,
-		Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: msg.OutStateOf(jid),
-	})
+	_, err := tx.PutNotice(jid, threadID, text, o.now())
 	if err != nil {
 		return fmt.Errorf("notice to %s: %w", jid, err)
 	}
