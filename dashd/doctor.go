@@ -20,9 +20,10 @@ import (
 // examine is the subcommand doctor. Its error has the exit code: 78 if the configuration is wrong, 1 if there
 // is another problem.
 func examine(ctx context.Context, args []string, out io.Writer) error {
-	line := cli.Daemon{Name: name}.Line("doctor [--json] [--deep]", out)
+	line := cli.Daemon{Name: name}.Line("doctor [--json] [--deep] [--fix]", out)
 	asJSON := line.Bool("json", false, "print the findings as JSON")
 	deep := line.Bool("deep", false, "read the whole database and check it: minutes if it is large")
+	fix := line.Bool("fix", false, "first repair what is safe to repair")
 	if _, err := line.Read(args, 0); err != nil {
 		return err
 	}
@@ -33,6 +34,12 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 	}
 	examination.Bin, examination.Deep = programs(), *deep
 	report := doctor.Examine(ctx, examination)
+	if *fix {
+		if err := repair(ctx, cfg, report, out, *asJSON); err != nil {
+			return err
+		}
+		report = doctor.Examine(ctx, examination)
+	}
 	show := report.Print
 	if *asJSON {
 		show = report.PrintJSON
@@ -44,6 +51,18 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 		return &daemon.ExitError{Code: code, Err: errors.New(report.Summary())}
 	}
 	return nil
+}
+
+// repair repairs what is safe. What it does is not printed among JSON.
+func repair(ctx context.Context, cfg Config, report doctor.Report, out io.Writer, asJSON bool) error {
+	if asJSON {
+		out = io.Discard
+	}
+	gated, err := daemon.ClientOf(cfg.Base, "gated", cfg.GatedURL)
+	if err != nil {
+		return err
+	}
+	return doctor.Fix(ctx, cfg.Base, gated, report.Findings, out)
 }
 
 // programs is the folder with the programs of all daemons, "" where that is not known.
@@ -61,6 +80,7 @@ func doctorConfig(cfg Config, environ []string) doctor.Config {
 	peers, _ := config.Load[doctor.Peers](environ) // invalid ones are reported by doctor
 	return doctor.Config{
 		Base: cfg.Base, Environ: environ, Now: time.Now, Disk: disk.Of, Carry: disk.CheckCarry, Proc: "/proc",
+		Media:   &disk.Usage{Folder: cfg.MediaDir(), Quota: cfg.MediaQuota, Now: time.Now},
 		Daemons: append(peers.Endpoints(environ), doctor.Endpoint{Name: name, URL: cfg.URL}),
 	}
 }
@@ -68,6 +88,6 @@ func doctorConfig(cfg Config, environ []string) doctor.Config {
 // examineRows finds the problems that an open dashboard shows by itself.
 func (d *dashd) examineRows(ctx context.Context) ([]facts.Fact, error) {
 	cfg := doctorConfig(d.cfg, environ())
-	cfg.Now = d.Now
+	cfg.Now, cfg.Media = d.Now, d.media
 	return doctor.Rows(ctx, cfg, d.Store.Reader)
 }

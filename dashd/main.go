@@ -6,7 +6,7 @@
 //	dashd status [CHAT_JID] [--thread ID] [--topic TOPIC] [--json]
 //	                       the state of the instance, or of a chat
 //	dashd login            prints a link that logs a browser in, once
-//	dashd doctor [--json] [--deep]
+//	dashd doctor [--json] [--deep] [--fix]
 //	                       what is wrong with the instance, and what to do about it
 //	dashd backup FILE      writes the instance into one file, while it runs
 //	dashd restore FILE     makes the data folder from such a file
@@ -36,6 +36,7 @@ import (
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -86,6 +87,7 @@ type dashd struct {
 	chat    *webchat.Chat
 	console *console.Console
 	news    *news.News
+	media   *disk.Usage   // of the files of messages
 	outbox  chan struct{} // wakes the shell
 }
 
@@ -102,7 +104,8 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*dashd, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dashd{Process: p, cfg: cfg, pages: all, outbox: make(chan struct{}, 1)}
+	d := &dashd{Process: p, cfg: cfg, pages: all, outbox: make(chan struct{}, 1),
+		media: &disk.Usage{Folder: cfg.MediaDir(), Quota: cfg.MediaQuota, Now: p.Now}}
 	if err := d.open(); err != nil {
 		p.Close()
 		return nil, err

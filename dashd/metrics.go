@@ -37,6 +37,12 @@ func (d *dashd) measure() {
 		Name: "arizuko_backup_timestamp_seconds", Help: "When the last backup was completed, as unix time; " +
 			"0: none was.",
 	})
+	failed := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "arizuko_backup_failed", Help: "1: the last backup failed.",
+	})
+	media := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "arizuko_media_used_ratio", Help: "Share of MEDIA_QUOTA that the files of messages take.",
+	})
 	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
 		rows, err := daemonrows.Daemons(ctx, d.Store.Reader)
 		if err != nil {
@@ -50,9 +56,14 @@ func (d *dashd) measure() {
 			}
 			start.WithLabelValues(row.Name).Set(float64(row.StartedAt) / 1000)
 		}
-		saved.Set(0)
-		if done, _ := backup.Last(d.cfg.Data); !done.IsZero() {
-			saved.Set(float64(done.Unix()))
+		done, fell := backup.Last(d.cfg.Data)
+		saved.Set(max(0, float64(done.Unix()))) // of the zero time far below
+		failed.Set(0)
+		if fell.After(done) {
+			failed.Set(1)
+		}
+		if used, err := d.media.Used(); err == nil {
+			media.Set(float64(used) / float64(d.cfg.MediaQuota))
 		}
 		platforms, err := factrows.UnsentByPlatform(ctx, d.Store.Reader)
 		oldest := 0.0
@@ -63,5 +74,5 @@ func (d *dashd) measure() {
 		}
 		unserved.Set(oldest)
 		return err
-	}, age, start, unserved, saved)
+	}, age, start, unserved, saved, failed, media)
 }

@@ -44,6 +44,14 @@ func (u *Usage) Reserve(size int64) (bool, error) {
 	return false, nil
 }
 
+// Used is about what the files take, in bytes.
+func (u *Usage) Used() (int64, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	err := u.measure(usageEvery)
+	return u.used, err
+}
+
 // measure reads the folder unless it did within an interval. The caller has locked.
 func (u *Usage) measure(interval time.Duration) error {
 	now := u.Now()

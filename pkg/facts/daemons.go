@@ -253,7 +253,7 @@ func places(all []string) string {
 func (d *Daemon) Platform(now int64) []Fact {
 	var l List
 	if ahead := d.HeartbeatAt - now; ahead > maxAhead.Milliseconds() {
-		l.Problem("clock-heartbeat", fmt.Sprintf("%s's heartbeat is %s in the future", d.Name, Span(ahead)), clockFix)
+		l.Problem("clock-heartbeat", fmt.Sprintf("%s's heartbeat is %s in the future", d.Name, Span(ahead)), clockFix).About(d.Name)
 	}
 	program, account := msg.SplitAccount(d.Name)
 	isAdapter := slices.ContainsFunc(daemon.Adapters(), func(a daemon.Adapter) bool { return a.Name == program })
@@ -263,7 +263,7 @@ func (d *Daemon) Platform(now int64) []Fact {
 	}
 	switch state := d.State(); {
 	case state == daemon.BadCredentials:
-		f := l.Problem("credentials", d.Name+" "+refusedWords+detail, credentialsFix(d.Name))
+		f := l.Problem("credentials", d.Name+" "+refusedWords+detail, credentialsFix(d.Name)).About(d.Name)
 		if isAdapter && account == "" {
 			f.on("/connect/"+program, "Connect", "try the current token there, and set it on the server")
 		}
@@ -271,18 +271,19 @@ func (d *Daemon) Platform(now int64) []Fact {
 		d.noAgents(&l)
 	case state == daemon.Degraded:
 		kind, fix := connectionFix(d.Name, detail)
-		l.Problem(kind, d.Name+" "+degradedWords+": "+detail, fix)
+		l.Problem(kind, d.Name+" "+degradedWords+": "+detail, fix).About(d.Name)
 	case state == daemon.Connected && d.Detail != "" && isAdapter:
 		f := l.Problem("competing", d.Name+" is not alone: "+detail,
 			"one token, one program: look for an old container, another instance or a test that has this token "+
-				"and stop it, or give this instance an app or bot of its own")
+				"and stop it, or give this instance an app or bot of its own").About(d.Name)
 		if program == "discd" { // Discord sends every event to each
 			f.Level = Warning
 		}
 	case state == daemon.Connecting && d.StartedAt < now-maxConnecting.Milliseconds():
 		l.Problem("connecting", fmt.Sprintf("%s started %s and has not connected to its platform yet", d.Name,
 			Ago(now, d.StartedAt)),
-			"run "+CheckCommand(d.Name)+" in its environment: it says whether the platform can be reached")
+			"run "+CheckCommand(d.Name)+" in its environment: it says whether the platform can be reached").
+			About(d.Name)
 	}
 	return l.Found
 }

@@ -26,6 +26,23 @@ type Fact struct {
 	Fix    string `json:"fix"`  // one line, for a reader at a shell
 	Config bool   `json:"config"`
 	Page   Page   `json:"-"` // for a reader of the dashboard
+
+	// Subject is what it is about, where there may be several of a kind: the text changes while the problem lasts.
+	Subject string `json:"-"`
+}
+
+// Key names the problem as long as it lasts.
+func (f *Fact) Key() string { return f.Kind + " " + f.Subject }
+
+// Alerts reports whether operators are told of it: of problems, and of the warnings that users do not report.
+func (f *Fact) Alerts() bool {
+	return f.Level == Problem || slices.Contains([]string{"backup-old", "refused"}, f.Kind)
+}
+
+// About sets what a fact is about.
+func (f *Fact) About(subject string) *Fact {
+	f.Subject = subject
+	return f
 }
 
 // Page is the page of the dashboard that shows or fixes something. Without a path there is none.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"arizuko/pkg/config"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routecheck"
@@ -46,6 +47,22 @@ func Operators(ctx context.Context, rows store.Reader, environment []string) (se
 		senders = append(senders, o.Sender)
 	}
 	return senders, err
+}
+
+// OperatorChats are the direct chats of the operators who have one, by their ids.
+func OperatorChats(ctx context.Context, rows store.Reader, environment []string) (map[string]string, error) {
+	operators, err := Operators(ctx, rows, environment)
+	chats := map[string]string{}
+	for _, operator := range operators {
+		jid, err := factrows.DirectChat(ctx, rows, operator)
+		if err != nil {
+			return nil, err
+		}
+		if jid != "" && msg.AddressedFolder(jid) == "" {
+			chats[operator] = jid
+		}
+	}
+	return chats, err
 }
 
 // InvalidOperators adds the entries of OPERATORS that are no user's id.

@@ -30,7 +30,8 @@ func checkDaemons(e *examination) {
 		case e.alive(name):
 			if problem := socketProblem(e.Base, name); problem != "" {
 				e.Problem("socket-missing",
-					"pokes do not reach "+name+", which finds new rows by polling only: "+problem, "restart "+name)
+					"pokes do not reach "+name+", which finds new rows by polling only: "+problem, "restart "+name).
+					About(name)
 			}
 			e.Add(row.Platform(e.now)...)
 		case row != nil || e.answers.of(name).status == 0:
@@ -110,10 +111,10 @@ func reportGone(e *examination, name string) {
 			facts.Span(e.now-row.HeartbeatAt)),
 			fmt.Sprintf("look at its log; if it is stopped (state T in `ps`), kill -CONT %d; else kill it: "+
 				"nothing is lost",
-				pid))
+				pid)).About(name)
 		return
 	}
-	f := e.Problem("daemon-gone", name+" "+row.Trouble(e.now), e.in.Daemons.Start(name))
+	f := e.Problem("daemon-gone", name+" "+row.Trouble(e.now), e.in.Daemons.Start(name)).About(name)
 	if row != nil && row.State() == daemon.Stopped && !slices.Contains(daemon.Core(), name) && !e.env.hasToken(name) {
 		f.Level = facts.Warning // on purpose, perhaps
 	}

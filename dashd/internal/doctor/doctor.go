@@ -65,6 +65,7 @@ type Config struct {
 	Disk  func(folder string) (disk.Space, error)
 	Carry func(path string) error
 	Proc  string
+	Media *disk.Usage // the files of messages
 }
 
 // Endpoint is where a daemon answers: at a URL, or at its socket in the data folder.
@@ -195,6 +196,7 @@ func Rows(ctx context.Context, cfg Config, st store.Reader) ([]facts.Fact, error
 		return nil, err
 	}
 	_, _ = fullDisk(e) // a disk that cannot be measured is no finding
+	checkFiles(e)
 	return e.result().Findings, nil
 }
 

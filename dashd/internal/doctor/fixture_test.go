@@ -70,6 +70,7 @@ func newInstance(t *testing.T) *instance {
 		Base: config.Base{Data: data}, Bin: t.TempDir(), Environ: []string{"PATH=" + os.Getenv("PATH")},
 		Now:   func() time.Time { return time.UnixMilli(now) },
 		Proc:  proc,
+		Media: &disk.Usage{Folder: filepath.Join(data, "media"), Quota: 1000, Now: time.Now},
 		Carry: func(string) error { return nil },
 		Disk: func(string) (disk.Space, error) {
 			return disk.Space{Free: 50 << 30, Size: 100 << 30, FreeFiles: 900, Files: 1000}, nil

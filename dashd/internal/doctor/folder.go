@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -59,23 +58,16 @@ func checkFolder(e *examination) bool {
 		e.Warn("folder-linked", line, "mount the folder that it leads to at this path, as with `mount --bind`")
 	}
 	checkSocketPath(e)
-	checkBackups(e)
+	checkFiles(e)
 	return true
 }
 
-// maxBackupAge is for instances with a backup each night.
-const maxBackupAge = 3 * 24 * time.Hour
-
-// checkBackups checks the last one, if any was made.
-func checkBackups(e *examination) {
-	const fix = "run `dashd backup FILE` by hand, which says why it fails; with systemd look at " +
-		"`journalctl -u arizuko-backup`"
+// checkFiles checks the backups and the files of messages.
+func checkFiles(e *examination) {
 	done, failed := backup.Last(e.Base.Data)
-	switch {
-	case failed.After(done):
-		e.Problem("backup-failed", "the last backup failed "+facts.Ago(e.now, failed.UnixMilli()), fix)
-	case !done.IsZero() && e.now-done.UnixMilli() > maxBackupAge.Milliseconds():
-		e.Warn("backup-old", "the last backup was made "+facts.Ago(e.now, done.UnixMilli()), fix)
+	e.Backups(done, failed, e.now)
+	if used, err := e.Media.Used(); err == nil { // what cannot be measured is no finding
+		e.MediaFull(used, e.Media.Quota)
 	}
 }
 

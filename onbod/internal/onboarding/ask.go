@@ -9,8 +9,8 @@ import (
 
 	"arizuko/onbod/internal/rows"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
-	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -105,20 +105,8 @@ func (o *Onboarding) counted(a onboardapi.Asked) onboardapi.Asked {
 
 // operatorChats are the chats in which operators are reached, without repetition.
 func (o *Onboarding) operatorChats(ctx context.Context) (chats []string, err error) {
-	operators, err := o.st.Operators(ctx, o.cfg.Operators)
-	if err != nil {
-		return nil, err
-	}
-	for _, operator := range slices.Sorted(maps.Keys(operators)) {
-		jid, err := factrows.DirectChat(ctx, o.st.Reader, operator)
-		if err != nil {
-			return nil, err
-		}
-		if jid != "" && msg.AddressedFolder(jid) == "" && !slices.Contains(chats, jid) {
-			chats = append(chats, jid)
-		}
-	}
-	return chats, nil
+	all, err := facts.OperatorChats(ctx, o.st.Reader, slices.Collect(maps.Keys(o.cfg.Operators)))
+	return slices.Compact(slices.Sorted(maps.Values(all))), err
 }
 
 // create stores a request and its notices.
