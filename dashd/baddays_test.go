@@ -80,7 +80,7 @@ func badDayActions() map[string]string {
 		"/access/roles":   "routd /access/roles?folder=main&ask=everyone",
 		"/operators/code": "gated /operators/code", "/operators/remove": "gated /operators/remove?sender=telegram:42",
 		"/egress/rules": "gated /egress/rules?host=x", "/egress/rules/{id}/remove": "gated /egress/rules/1/remove",
-		"/login": "", "/logout": "", "/v1/login-link": "", "/chat/*": "", "/assets/*": "", "/connect/{daemon}": "",
+		"/login": "", "/logout": "", "/v1/login-link": "", "/v1/alerts": "", "/chat/*": "", "/assets/*": "", "/connect/{daemon}": "",
 	}
 }
 

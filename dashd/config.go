@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,13 +41,27 @@ type Config struct {
 	MediaMax      int64           `env:"MEDIA_MAX" envDefault:"20971520" doc:"largest file of a message, in bytes"`
 	MediaQuota    int64           `env:"MEDIA_QUOTA" envDefault:"2147483648" doc:"what all files of messages may take on the disk, in bytes: gated removes the oldest that no open turn needs"`
 	MediaDaily    int64           `env:"MEDIA_DAILY" envDefault:"209715200" doc:"files of one chat that may be stored in a day, received and sent, in bytes"`
+	Alerts        string          `env:"ALERTS" envDefault:"on" doc:"on, or off: no operator gets messages about problems"`
+	AlertQuiet    string          `env:"ALERT_QUIET" doc:"when operators get no messages about problems, by TZ, as in 22:00-07:00; what still lasts follows afterwards"`
+	HeartbeatURL  string          `env:"HEARTBEAT_URL" secret:"true" doc:"a URL that is called once a minute while no problem is open, such as that of a push monitor of Uptime Kuma or a check of healthchecks.io"`
 }
+
+var hours = regexp.MustCompile(`^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$`)
 
 // Validate checks the settings that the types cannot check.
 func (c *Config) Validate() []error {
 	_, err := daemon.Accounts([]string{daemon.AccountsVariable + "=" + c.Accounts})
 	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval), err}
 	errs = append(errs, c.checkPassword(), c.checkPublicURL())
+	if c.Alerts != "on" && c.Alerts != "off" {
+		errs = append(errs, errors.New("ALERTS: want on or off"))
+	}
+	if c.AlertQuiet != "" && !hours.MatchString(c.AlertQuiet) {
+		errs = append(errs, errors.New("ALERT_QUIET: want two times of a day, as in 22:00-07:00"))
+	}
+	if u, err := url.Parse(c.HeartbeatURL); err != nil || c.HeartbeatURL != "" && !strings.HasPrefix(u.Scheme, "http") {
+		errs = append(errs, errors.New("HEARTBEAT_URL: want http:// or https:// and a host"))
+	}
 	for name, size := range map[string]int64{"MEDIA_MAX": c.MediaMax, "MEDIA_QUOTA": c.MediaQuota,
 		"MEDIA_DAILY": c.MediaDaily} {
 		if size <= 0 {

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/dashd/internal/alerts"
 	"arizuko/dashd/internal/console"
 	"arizuko/dashd/internal/hooks"
 	"arizuko/dashd/internal/hosts"
@@ -87,6 +88,7 @@ type dashd struct {
 	chat    *webchat.Chat
 	console *console.Console
 	news    *news.News
+	alerts  *alerts.Alerts
 	media   *disk.Usage   // of the files of messages
 	outbox  chan struct{} // wakes the shell
 }
@@ -163,6 +165,10 @@ func (d *dashd) open() (err error) {
 		Login: func(r *http.Request) string { return login.Sender(r.Context()) }, Log: d.Log,
 		Runs: func(ctx context.Context) (bool, error) { return d.status.Runs(ctx, "gated") },
 	}
+	d.alerts = &alerts.Alerts{
+		Store: d.Store, Examine: d.examineRows, Operators: d.cfg.Operators, Off: d.cfg.Alerts == "off",
+		Quiet: d.cfg.AlertQuiet, Heartbeat: d.cfg.HeartbeatURL, Dashboard: string(d.cfg.PublicURL), Now: d.Now, Log: d.Log,
+	}
 	d.measure()
 	d.routes()
 	return nil
@@ -194,7 +200,7 @@ func (d *dashd) run(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "log in: %s\n", d.login.Link())
 	}
 	index := &indexer.Indexer{Store: d.Store, Log: d.Log}
-	return d.Run(ctx, d.chat.Shell.Run, d.notifyChanges, index.Run)
+	return d.Run(ctx, d.chat.Shell.Run, d.notifyChanges, index.Run, d.alerts.Run)
 }
 
 // notifyChanges notifies the outbox and, if rows have changed, the open pages.

@@ -21,9 +21,10 @@ func TestEnvironment_PageMatchesConfig(t *testing.T) {
 func TestConfig_InvalidValues_AllReported(t *testing.T) {
 	_, err := config.Load[Config]([]string{
 		"DASHD_ADDR=8083", "DASHD_URL=localhost", "DASH_PUBLIC_URL=https://x?y", "POLL_INTERVAL=2ns", "MEDIA_MAX=0", "MEDIA_DAILY=-1",
+		"ALERTS=no", "ALERT_QUIET=7:00-08:00", "HEARTBEAT_URL=ftp://x",
 	})
 	problems, ok := err.(config.Problems)
-	if !ok || len(problems) != 6 {
+	if !ok || len(problems) != 9 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -89,7 +90,7 @@ func TestProgram_Failures_GiveExitCodes(t *testing.T) {
 		"doctor":               {nil, "doctor", 1, "problem: gated has never run with this data folder\n  fix: start it"},
 		"doctor, bad values":   {[]string{"POLL_INTERVAL=soon"}, "doctor --json", 78, `"text": "POLL_INTERVAL`},
 		"doctor, no data":      {[]string{"ARIZUKO_DATA=" + t.TempDir() + "/none"}, "doctor", 78, "fix: set ARIZUKO_DATA"},
-		"doctor, usage":        {nil, "doctor now", 78, "usage: dashd doctor [--json] [--deep]"},
+		"doctor, usage":        {nil, "doctor now", 78, "usage: dashd doctor [--json] [--deep] [--fix]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("ARIZUKO_DATA", p.data)

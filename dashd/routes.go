@@ -37,6 +37,7 @@ func (d *dashd) routes() {
 		r.Use(d.login.Require, d.login.SameOrigin)
 		d.console.Mount(r)
 		d.status.Mount(r)
+		r.Post("/v1/alerts", d.alerts.Serve)
 		r.Get("/events", d.news.Events)
 		r.Method(http.MethodGet, "/chat", http.RedirectHandler("/chat/", http.StatusSeeOther))
 		r.Get("/chat/", func(w http.ResponseWriter, r *http.Request) {

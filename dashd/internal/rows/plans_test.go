@@ -127,6 +127,24 @@ func TestQueryPlans(t *testing.T) {
 			"CORRELATED SCALAR SUBQUERY 2\n" +
 			"SEARCH messages USING COVERING INDEX messages_dropped (reason>?)\n" +
 			"SCAN reasons"},
+		// All of a partial index: as many as there are problems.
+		"queryOpenAlerts": {queryOpenAlerts, "SCAN alerts USING INDEX alerts_open\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+		"queryPendingAlerts": {queryPendingAlerts, "MERGE (UNION ALL)\n" +
+			"LEFT\n" +
+			"SCAN a USING INDEX alerts_open\n" +
+			"CORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH n USING PRIMARY KEY (operator=? AND alert_id=? AND ended=?)\n" +
+			"USE TEMP B-TREE FOR ORDER BY\n" +
+			"RIGHT\n" +
+			"SEARCH a USING INDEX alerts_ended (ended_at>?)\n" +
+			"CORRELATED SCALAR SUBQUERY 4\n" +
+			"SEARCH n USING PRIMARY KEY (operator=? AND alert_id=? AND ended=?)\n" +
+			"SEARCH n EXISTS USING PRIMARY KEY (operator=? AND alert_id=? AND ended=?)\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+		// As many as an operator got within an hour.
+		"queryAlertMessages": {queryAlertMessages, "USE TEMP B-TREE FOR count(DISTINCT)\n" +
+			"SEARCH alert_notices USING INDEX alert_notices_at (operator=? AND at>?)"},
 		"queryChatSpend": {queryChatSpend, "SEARCH spend USING INDEX spend_chat (chat_jid=? AND day>? AND day<?)"},
 		"queryWebBefore": {queryWebBefore, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id<?)\n" +
 			"CORRELATED SCALAR SUBQUERY 1\n" +

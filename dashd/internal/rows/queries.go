@@ -214,3 +214,17 @@ const (
 	queryLastHookDelivery = `SELECT received_at FROM messages INDEXED BY messages_chat
 		WHERE chat_jid = ? AND source = 'dashd' AND direction = 'in' ORDER BY id DESC LIMIT 1`
 )
+
+// The statements on problems that operators are told of.
+const (
+	queryOpenAlerts = `SELECT id, text, fix, since, 0 FROM alerts INDEXED BY alerts_open
+		WHERE ended_at IS NULL AND since < seen_at ORDER BY id`
+	queryPendingAlerts = `SELECT a.id, a.text, a.fix, a.since, 0 FROM alerts a INDEXED BY alerts_open
+		WHERE a.ended_at IS NULL AND a.since < a.seen_at AND a.seen_at = ?2
+		AND NOT EXISTS (SELECT 1 FROM alert_notices n WHERE n.operator = ?1 AND n.alert_id = a.id AND n.ended = 0)
+		UNION ALL SELECT a.id, a.text, a.fix, a.since, a.ended_at FROM alerts a INDEXED BY alerts_ended WHERE a.ended_at > ?3
+		AND EXISTS (SELECT 1 FROM alert_notices n WHERE n.operator = ?1 AND n.alert_id = a.id AND n.ended = 0)
+		AND NOT EXISTS (SELECT 1 FROM alert_notices n WHERE n.operator = ?1 AND n.alert_id = a.id AND n.ended = 1) ORDER BY 1`
+	queryAlertMessages = `SELECT count(DISTINCT message_id) FROM alert_notices INDEXED BY alert_notices_at
+		WHERE operator = ? AND at > ?`
+)

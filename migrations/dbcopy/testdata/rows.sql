@@ -64,3 +64,5 @@ INSERT INTO search_deleted (id, content) VALUES (99, 'x');
 INSERT INTO processes (daemon, place, addr, since, until) VALUES ('gated', 'h:/d', '', 1, 2);
 INSERT INTO leases (name, process, since) VALUES ('gated', 1, 1);
 UPDATE search_state SET indexed = 0;
+INSERT INTO alerts (key, text, fix, since, seen_at, missed_at, ended_at) VALUES ('daemon-gone teled', 'gone', 'start it', 1, 2, 3, 3);
+INSERT INTO alert_notices (operator, alert_id, ended, message_id, at) VALUES ('telegram:1', 1, 0, 7, 2);

@@ -1,0 +1,2 @@
+DROP TABLE alert_notices;
+DROP TABLE alerts;
