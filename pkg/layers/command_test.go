@@ -32,6 +32,7 @@ func TestParseCommand(t *testing.T) {
 		{"/reject ABCD-1234 not now,\nlater", "telegram", plain("reject", msg.ForOperators, "ABCD-1234 not now,\nlater")},
 		{"/operator ABCD-EFGH-2345", "telegram", plain("operator", msg.ForAnyone, "ABCD-EFGH-2345")},
 		{"!why 812", "slack", plain("why", msg.ForOperators, "812")},
+		{"/alerts off", "telegram", plain("alerts", msg.ForOperators, "off")},
 		{" \n/PiNg \t", "telegram", plain("ping", msg.ForAnyone, "")},
 		{"/ping #deploy x", "telegram", plain("ping", msg.ForAnyone, "#deploy x")},
 		{"/new", "web", newTopic("", "", "")},
@@ -110,7 +111,8 @@ func TestHelpText(t *testing.T) {
 	operator := `
 /approve CODE [folder]: connect a chat (operators)
 /reject CODE [reason]: reject a chat (operators)
-/why [MESSAGE]: as a reply: what happened to that message (operators)`
+/why [MESSAGE]: as a reply: what happened to that message (operators)
+/alerts [on|off]: show open problems; get messages about new ones, or not (operators)`
 	for who, want := range map[bool]string{false: member, true: member + operator} {
 		direct := want
 		if !who {

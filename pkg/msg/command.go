@@ -28,6 +28,7 @@ const (
 	CommandModel    = "model"
 	CommandHooks    = "hooks"
 	CommandOperator = "operator"
+	CommandAlerts   = "alerts"
 	CommandUndo     = "undo"
 	CommandRedo     = "redo"
 )
@@ -60,6 +61,7 @@ func GatewayCommands() []GatewayCommand {
 		{CommandApprove, "CODE [folder]", "connect a chat", ForOperators},
 		{CommandReject, "CODE [reason]", "reject a chat", ForOperators},
 		{CommandWhy, "[MESSAGE]", "as a reply: what happened to that message", ForOperators},
+		{CommandAlerts, "[on|off]", "show open problems; get messages about new ones, or not", ForOperators},
 	}
 }
 

@@ -168,7 +168,7 @@ const (
 
 func serviceOf(command string) string {
 	switch command {
-	case msg.CommandStatus:
+	case msg.CommandStatus, msg.CommandAlerts:
 		return Dashd
 	case msg.CommandWhy, msg.CommandWho, msg.CommandAgent, msg.CommandModel, msg.CommandHooks:
 		return Gated

@@ -161,8 +161,15 @@ func (s *Services) askDashd(ctx context.Context, p decide.AskService, m *msg.Mes
 	if p.Operator && m.Sender != msg.WebOperator { // the cost of agents is not for everyone in a chat
 		query.Set("spend", "true")
 	}
+	method, path := http.MethodGet, "/status?"+query.Encode()
+	// It was found to be a command of ours when it was decided.
+	cmd, _ := layers.ParseCommand(m.Content, msg.FamilyOf(m.ChatJID), func(string) bool { return true })
+	if cmd.Name == msg.CommandAlerts {
+		method = http.MethodPost
+		path = "/v1/alerts?" + url.Values{"by": {m.Sender}, "set": {strings.TrimSpace(cmd.Args)}}.Encode()
+	}
 	var answer serviceText
-	err := Do(ctx, s.Dashd, http.MethodGet, "/status?"+query.Encode(), nil, &answer)
+	err := Do(ctx, s.Dashd, method, path, nil, &answer)
 	return serviceReply(answer.Text, err, dashdDown)
 }
 
