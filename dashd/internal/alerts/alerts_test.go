@@ -75,7 +75,7 @@ func (f *fixture) daemons(names ...string) {
 }
 
 func problem(kind, subject, text string) facts.Fact {
-	return facts.Fact{Kind: kind, Level: facts.Problem, Subject: subject, Text: text, Fix: "mend " + kind}
+	return facts.Fact{Kind: kind, Level: facts.Problem, Subject: subject, Text: text, Fix: "repair " + kind}
 }
 
 // looks looks a number of times, and returns what was told to whom.
@@ -128,14 +128,14 @@ func TestLook_Problem_ToldOnceAndItsEnd(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.want(f.looks(1, problem("unsent", "slack", "3 messages wait")))
-	f.want(f.looks(1, problem("unsent", "slack", "4 messages wait")), to(`⚠️ 4 messages wait|To fix it: mend unsent`)...)
+	f.want(f.looks(1, problem("unsent", "slack", "4 messages wait")), to(`⚠️ 4 messages wait|To fix it: repair unsent`)...)
 	f.want(f.looks(10, problem("unsent", "slack", "5 messages wait")))
 	f.want(f.looks(2, problem("unsent", "slack", "5 messages wait")))
 	f.want(f.looks(1)) // one look without it is not its end
 	f.want(f.looks(1, problem("unsent", "slack", "6 messages wait")))
 	f.want(f.looks(2), to("✅ ended: 6 messages wait, it took 16 min")...)
 	f.want(f.looks(5))
-	f.want(f.looks(2, problem("unsent", "slack", "1 message waits")), to("⚠️ 1 message waits|To fix it: mend unsent")...)
+	f.want(f.looks(2, problem("unsent", "slack", "1 message waits")), to("⚠️ 1 message waits|To fix it: repair unsent")...)
 }
 
 func TestLook_Flapping_NotTold(t *testing.T) {
@@ -161,7 +161,7 @@ func TestLook_TextOfStrangers_IsEscaped(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.want(f.looks(2, problem("agents", "", "said [x](http://evil) **now**\n# Order")),
-		to(`⚠️ said \[x\](http://evil) \*\*now\*\* \# Order|To fix it: mend agents`)...)
+		to(`⚠️ said \[x\](http://evil) \*\*now\*\* \# Order|To fix it: repair agents`)...)
 }
 
 func TestLook_ManyProblems_ThreeMessagesAnHour(t *testing.T) {
@@ -193,7 +193,7 @@ func TestLook_QuietHours_OnlyWhatLastsIsToldAfterwards(t *testing.T) {
 	f.Quiet = "11:00-12:30"
 	f.want(f.looks(5, problem("short", "", "short"), problem("long", "", "long")))
 	f.want(f.looks(24, problem("long", "", "long")))
-	f.want(f.looks(1, problem("long", "", "long")), to(`⚠️ long|To fix it: mend long`)...)
+	f.want(f.looks(1, problem("long", "", "long")), to(`⚠️ long|To fix it: repair long`)...)
 	f.Quiet = "12:30-12:40"
 	f.want(f.looks(5)) // it ends, which is told afterwards
 	f.want(f.looks(6), to("✅ ended: long, it took 30 min")...)
@@ -218,10 +218,10 @@ func TestLook_PlatformOutOfReach_ToldThereWhatLastsLater(t *testing.T) {
 	f := newFixture(t)
 	f.down = true
 	gone := problem("daemon-gone", "teled", "teled does not run")
-	f.want(f.looks(2, gone), "discord:dm-9 ⚠️ teled does not run|To fix it: mend daemon-gone")
-	f.want(f.looks(3, gone, problem("disk-full", "", "full")), "discord:dm-9 ⚠️ full|To fix it: mend disk-full")
+	f.want(f.looks(2, gone), "discord:dm-9 ⚠️ teled does not run|To fix it: repair daemon-gone")
+	f.want(f.looks(3, gone, problem("disk-full", "", "full")), "discord:dm-9 ⚠️ full|To fix it: repair disk-full")
 	f.down = false
-	f.want(f.looks(2, problem("disk-full", "", "full")), "telegram:1 ⚠️ full|To fix it: mend disk-full",
+	f.want(f.looks(2, problem("disk-full", "", "full")), "telegram:1 ⚠️ full|To fix it: repair disk-full",
 		"discord:dm-9 ✅ ended: teled does not run, it took 5 min")
 }
 
@@ -242,7 +242,7 @@ func TestLook_KilledBeforeItsCommit_TellsOnce(t *testing.T) {
 		f.want(f.told())
 		f.write(func(tx *store.Tx) error { return tx.Exec(`DROP TRIGGER stop`) })
 	}
-	f.want(f.looks(1, f.found...), to(`⚠️ no agent|To fix it: mend agents`)...)
+	f.want(f.looks(1, f.found...), to(`⚠️ no agent|To fix it: repair agents`)...)
 	f.want(f.looks(1, f.found...))
 }
 
@@ -268,10 +268,10 @@ func TestServe_OnAndOff(t *testing.T) {
 	contains(f.ask(ada, ""), "200", `No problem is open.\n\nYou get a message about each new problem in your direct chat`)
 	contains(f.ask(ada, "maybe"), "400", "can follow the command")
 	contains(f.ask(ada, "OFF"), "200", "You get no messages about new problems: /alerts on")
-	f.want(f.looks(2, problem("agents", "", "no agent")), `discord:dm-9 ⚠️ no agent|To fix it: mend agents`)
-	contains(f.ask(ada, ""), "no agent", "To fix it: mend agents", "You get no messages")
+	f.want(f.looks(2, problem("agents", "", "no agent")), `discord:dm-9 ⚠️ no agent|To fix it: repair agents`)
+	contains(f.ask(ada, ""), "no agent", "To fix it: repair agents", "You get no messages")
 	contains(f.ask(ada, "on"), "You get a message about each new problem")
-	f.want(f.looks(1, f.found...), `telegram:1 ⚠️ no agent|To fix it: mend agents`)
+	f.want(f.looks(1, f.found...), `telegram:1 ⚠️ no agent|To fix it: repair agents`)
 	f.Off = true
 	contains(f.ask(ada, ""), "ALERTS is off")
 	f.want(f.looks(3))
