@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 umask 077
 mkdir -p secrets
 uid=${ARIZUKO_UID:-$(sed -n 's/^ARIZUKO_UID=\([0-9][0-9]*\).*/\1/p' .env 2>/dev/null | tail -n 1)} # as Compose reads it
-for name in telegram_bot_token discord_bot_token slack_bot_token slack_app_token slack_signing_secret dash_password database_url; do
+for name in telegram_bot_token discord_bot_token slack_bot_token slack_app_token slack_signing_secret dash_password heartbeat_url database_url; do
   [ -e "secrets/$name" ] && continue
   if [ "$name" = database_url ]; then
     printf 'postgres://arizuko:%s@postgres/arizuko\n' "$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" >secrets/database_url

@@ -30,7 +30,7 @@ var (
 	oneShots = []string{"first-group", "migrate", "prepare"}
 	// overrides are files to be used with docker-compose.yml.
 	overrides = []string{"deploy/compose/agents.yml", "deploy/compose/password.yml", "deploy/compose/slack-events.yml", "deploy/compose/account.yml",
-		"deploy/compose/postgres.yml"}
+		"deploy/compose/postgres.yml", "deploy/compose/heartbeat.yml"}
 )
 
 // repository is the top folder. Its path is not cleaned: else Go's test cache does not notice when a
@@ -195,6 +195,7 @@ var setElsewhere = map[string]string{
 	"ARIZUKO_SECRET":       "migrate makes the file secret in the data folder",
 	"DASH_PRINT_LINK":      "the log is where the link is looked for",
 	"DASH_PASSWORD":        "deploy/compose/password.yml",
+	"HEARTBEAT_URL":        "deploy/compose/heartbeat.yml",
 	"SLACK_SIGNING_SECRET": "deploy/compose/slack-events.yml",
 }
 
