@@ -35,9 +35,15 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 	examination.Bin, examination.Deep = programs(), *deep
 	report := doctor.Examine(ctx, examination)
 	if *fix {
-		if err := repair(ctx, cfg, report, out, *asJSON); err != nil {
+		lines := out
+		if *asJSON {
+			lines = io.Discard
+		}
+		gated, err := daemon.ClientOf(cfg.Base, "gated", cfg.GatedURL)
+		if err != nil {
 			return err
 		}
+		doctor.Fix(ctx, cfg.Base, gated, report.Findings, lines)
 		report = doctor.Examine(ctx, examination)
 	}
 	show := report.Print
@@ -51,18 +57,6 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 		return &daemon.ExitError{Code: code, Err: errors.New(report.Summary())}
 	}
 	return nil
-}
-
-// repair repairs what is safe. What it does is not printed among JSON.
-func repair(ctx context.Context, cfg Config, report doctor.Report, out io.Writer, asJSON bool) error {
-	if asJSON {
-		out = io.Discard
-	}
-	gated, err := daemon.ClientOf(cfg.Base, "gated", cfg.GatedURL)
-	if err != nil {
-		return err
-	}
-	return doctor.Fix(ctx, cfg.Base, gated, report.Findings, out)
 }
 
 // programs is the folder with the programs of all daemons, "" where that is not known.

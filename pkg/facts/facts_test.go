@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -127,6 +128,53 @@ func TestFacts_WithAPageThatFixes_NameNoCommandThere(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"/turns/7", "/connect/teled"}, pages); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestFiles_BackupsAndMedia(t *testing.T) {
+	t.Parallel()
+	at := func(age time.Duration) time.Time { return time.UnixMilli(now).Add(-age) }
+	const hour = time.Hour
+	for _, tt := range []struct {
+		done, failed time.Time
+		used, quota  int64
+		want         string
+	}{
+		{want: ""}, // none was ever made
+		{done: at(70 * hour), want: ""},
+		{done: at(73 * hour), want: "warning backup-old"},
+		{done: at(hour), failed: at(2 * hour), want: ""},
+		{done: at(2 * hour), failed: at(hour), want: "problem backup-failed"},
+		{failed: at(hour), want: "problem backup-failed"},
+		{used: 950, quota: 1000, want: ""},
+		{used: 951, quota: 1000, want: "problem media-full"},
+		{used: 951, want: ""},
+	} {
+		var l List
+		l.Backups(tt.done, tt.failed, now)
+		l.MediaFull(tt.used, tt.quota)
+		got := ""
+		for _, f := range l.Found {
+			got += string(f.Level) + " " + f.Kind
+			if !f.Alerts() {
+				t.Errorf("operators are not told of %s", f.Kind)
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}
+
+// A problem has the same key while its text changes, and another one of its kind has another.
+func TestKey_TextChanges_StaysTheSame(t *testing.T) {
+	t.Parallel()
+	key := func(name string, ago int64) string {
+		found := row(name, daemon.BadCredentials, ago).Platform(now)
+		return found[0].Key()
+	}
+	if key("teled", 1) != key("teled", 2) || key("teled", 1) == key("slakd", 1) {
+		t.Error(key("teled", 1), key("teled", 2), key("slakd", 1))
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	maxEnded  = 12 * time.Hour
 	keepEnded = 30 * 24 * time.Hour
 
-	cursorOwner, offPrefix = "dashd", "alerts-off:" // and the operator
+	cursorOwner, setPrefix = "dashd", "alerts:" // and the operator; "on" or "off"
 )
 
 // Alerts tells operators of problems. All fields but the strings are needed.
@@ -74,15 +74,13 @@ func (a *Alerts) look(ctx context.Context) error {
 		return err
 	}
 	err = a.Store.Write(ctx, func(tx *store.Tx) error {
-		if err := rows.LookAlerts(tx, found, now.UnixMilli(), now.Add(-keepEnded).UnixMilli()); err != nil {
-			return err
-		}
+		err := rows.LookAlerts(tx, found, now.UnixMilli(), now.Add(-keepEnded).UnixMilli())
 		for _, operator := range slices.Sorted(maps.Keys(chats)) {
-			if err := a.tell(tx, operator, chats[operator], now); err != nil {
-				return err
+			if err == nil {
+				err = a.tell(tx, operator, chats[operator], now)
 			}
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return err
@@ -108,10 +106,10 @@ func (a *Alerts) chats(ctx context.Context, now time.Time) (map[string]string, e
 	if err != nil {
 		return nil, err
 	}
-	off, err := a.Store.DaemonCursors(ctx, cursorOwner, offPrefix)
+	set, err := a.Store.DaemonCursors(ctx, cursorOwner, setPrefix)
 	maps.DeleteFunc(all, func(operator, jid string) bool {
 		name := msg.DaemonOf(jid)
-		return off[offPrefix+operator] != "" || name != "" && daemons[name].Trouble(now.UnixMilli()) != ""
+		return set[setPrefix+operator] == "off" || name != "" && daemons[name].Trouble(now.UnixMilli()) != ""
 	})
 	return all, err
 }
@@ -181,17 +179,13 @@ func (a *Alerts) Serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Alerts) command(ctx context.Context, by, set string) (text string, err error) {
-	err = a.Store.Write(ctx, func(tx *store.Tx) error {
-		switch set {
-		case "":
-			return nil
-		case "on":
-			return tx.DeleteCursor(cursorOwner, offPrefix+by)
-		case "off":
-			return tx.PutCursor(cursorOwner, offPrefix+by, "off")
-		}
-		return apierr.New(apierr.BadRequest, "Only %q or %q can follow the command.", "on", "off")
-	})
+	switch set {
+	case "":
+	case "on", "off":
+		err = a.Store.Write(ctx, func(tx *store.Tx) error { return tx.PutCursor(cursorOwner, setPrefix+by, set) })
+	default:
+		err = apierr.New(apierr.BadRequest, "Only %q or %q can follow the command.", "on", "off")
+	}
 	if err != nil {
 		return "", err
 	}
@@ -199,12 +193,12 @@ func (a *Alerts) command(ctx context.Context, by, set string) (text string, err 
 	if err != nil {
 		return "", err
 	}
-	off, err := a.Store.DaemonCursor(ctx, cursorOwner, offPrefix+by)
+	is, err := a.Store.DaemonCursor(ctx, cursorOwner, setPrefix+by)
 	told := "You get a message about each new problem in your direct chat with the bot: " +
 		msg.CommandAnywhere("alerts off") + " ends that."
 	if a.Off {
 		told = "No operator gets messages about new problems: ALERTS is off."
-	} else if off != "" {
+	} else if is == "off" {
 		told = "You get no messages about new problems: " + msg.CommandAnywhere("alerts on") + " changes that."
 	}
 	return cmp.Or(a.text(open), "No problem is open.") + "\n\n" + told, err

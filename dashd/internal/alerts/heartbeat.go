@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -19,14 +18,10 @@ func (a *Alerts) beat(ctx context.Context) {
 	if a.Heartbeat == "" {
 		return
 	}
-	switch err := call(ctx, a.Heartbeat); {
-	case ctx.Err() != nil:
-	case err != nil && !a.silent:
-		a.silent = true
-		a.Log.Warn("HEARTBEAT_URL cannot be called", "err", err)
-	case err == nil && a.silent:
-		a.silent = false
-		a.Log.Info("HEARTBEAT_URL can be called again")
+	err := call(ctx, a.Heartbeat)
+	if fails := err != nil; fails != a.silent && ctx.Err() == nil {
+		a.silent = fails
+		a.Log.Warn("HEARTBEAT_URL was called", "fails", fails, "err", err)
 	}
 }
 
@@ -40,11 +35,8 @@ func call(ctx context.Context, to string) error {
 	}
 	req.Close = true // once a minute
 	res, err := http.DefaultClient.Do(req)
-	if failed := new(url.Error); errors.As(err, &failed) {
-		return failed.Err
-	}
 	if err != nil {
-		return err
+		return errors.Unwrap(err) // of *url.Error
 	}
 	defer res.Body.Close()
 	if res.StatusCode >= http.StatusBadRequest {

@@ -18,7 +18,7 @@ import (
 
 // Fix repairs what can be repaired safely: modes of files that other users can read, and turns that wait since the clock
 // was ahead. It prints a line for each. It deletes nothing and starts no turn again.
-func Fix(ctx context.Context, base config.Base, gated *httpx.Client, found []facts.Fact, out io.Writer) error {
+func Fix(ctx context.Context, base config.Base, gated *httpx.Client, found []facts.Fact, out io.Writer) {
 	modes := map[string]struct {
 		path string
 		mode fs.FileMode
@@ -36,11 +36,8 @@ func Fix(ctx context.Context, base config.Base, gated *httpx.Client, found []fac
 		if err != nil {
 			result = "could not: " + cli.PrintableLine(err.Error())
 		}
-		if _, err := fmt.Fprintf(out, "%s: %s (%s)\n", result, f.Fix, f.Text); err != nil {
-			return err
-		}
+		fmt.Fprintf(out, "%s: %s (%s)\n", result, f.Fix, f.Text)
 	}
-	return nil
 }
 
 // chmod changes the mode of a file or folder. It follows no link.

@@ -15,7 +15,6 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/facts"
-	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routecheck"
@@ -100,11 +99,8 @@ func checkOperators(ctx context.Context, e *examination) error {
 		e.NoOperators()
 		return nil
 	}
-	for _, operator := range all {
-		jid, err := factrows.DirectChat(ctx, e.st.Reader, operator)
-		if err != nil || jid != "" && msg.AddressedFolder(jid) == "" {
-			return err
-		}
+	if chats, err := facts.OperatorChats(ctx, e.st.Reader, e.env.Operators); err != nil || len(chats) > 0 {
+		return err
 	}
 	e.Warn("operators-unreached", "no operator has a direct chat with the bot: none is notified of requests",
 		"each operator writes to the bot in a direct chat once, on a platform whose adapter runs")

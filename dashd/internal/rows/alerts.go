@@ -18,27 +18,22 @@ type Alert struct {
 // LookAlerts stores what a look has found. A problem counts as open once two looks in a row have found it, and ends once
 // two have not. Those that ended before a time are deleted.
 func LookAlerts(tx *store.Tx, found []facts.Fact, now, keep int64) error {
-	for i := range found {
-		f := &found[i]
-		if err := tx.Exec(`INSERT INTO alerts (key, text, fix, since, seen_at) VALUES (?1, ?2, ?3, ?4, ?4)
+	var err error
+	do := func(statement string, args ...any) {
+		if err == nil {
+			err = tx.Exec(statement, args...)
+		}
+	}
+	for _, f := range found {
+		do(`INSERT INTO alerts (key, text, fix, since, seen_at) VALUES (?1, ?2, ?3, ?4, ?4)
 			ON CONFLICT (key) WHERE ended_at IS NULL DO UPDATE SET text = excluded.text, fix = excluded.fix,
-			seen_at = excluded.seen_at, missed_at = NULL`, f.Key(), f.Text, f.Fix, now); err != nil {
-			return err
-		}
+			seen_at = excluded.seen_at, missed_at = NULL`, f.Key(), f.Text, f.Fix, now)
 	}
-	for _, statement := range []string{
-		`DELETE FROM alerts WHERE ended_at IS NULL AND seen_at <> ? AND since = seen_at`,
-		`UPDATE alerts SET ended_at = missed_at WHERE ended_at IS NULL AND seen_at <> ? AND missed_at IS NOT NULL`,
-		`UPDATE alerts SET missed_at = ?1 WHERE ended_at IS NULL AND seen_at <> ?1`,
-	} {
-		if err := tx.Exec(statement, now); err != nil {
-			return err
-		}
-	}
-	err := tx.Exec(`DELETE FROM alert_notices WHERE alert_id IN (SELECT id FROM alerts WHERE ended_at < ?)`, keep)
-	if err == nil {
-		err = tx.Exec(`DELETE FROM alerts WHERE ended_at < ?`, keep)
-	}
+	do(`DELETE FROM alerts WHERE ended_at IS NULL AND seen_at <> ? AND since = seen_at`, now)
+	do(`UPDATE alerts SET ended_at = missed_at WHERE ended_at IS NULL AND seen_at <> ? AND missed_at IS NOT NULL`, now)
+	do(`UPDATE alerts SET missed_at = ?1 WHERE ended_at IS NULL AND seen_at <> ?1`, now)
+	do(`DELETE FROM alert_notices WHERE alert_id IN (SELECT id FROM alerts WHERE ended_at < ?)`, keep)
+	do(`DELETE FROM alerts WHERE ended_at < ?`, keep)
 	return err
 }
 

@@ -60,6 +60,8 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"ping of an ignored sender", facts(row(2, "/ping", command, ignored)), "2 dropped/builtin_drop"},
 		{"for operators", facts(row(2, "/approve X", command)), "2 command/command; Reply{Row:2 Source:command Text:Only operators can do that.}"},
 		{"status", facts(row(2, "/status", command)), "AskService{Row:2 Service:dashd RouteID:0 Folder:main Operator:false}"},
+		{"alerts of a user", facts(row(2, "/alerts off", command)), "2 command/command; Reply{Row:2 Source:command Text:Only operators can do that.}"},
+		{"alerts", facts(row(2, "/alerts off", command, operator)), "AskService{Row:2 Service:dashd RouteID:0 Folder:main Operator:true}"},
 		{"status where the group is not known yet", func() *Facts { f := facts(row(2, "/status", command, unanswered)); f.Routd = RoutdSlow; return f }(), "Wait{Row:2 For:routd}"},
 		{"status without an answer", facts(row(2, "/status", command, unanswered)), "AskService{Row:2 Service:dashd RouteID:0 Folder: Operator:false}"},
 		{"new without an answer", facts(row(2, "/new", command, unanswered)), "Wait{Row:2 For:routd}"},

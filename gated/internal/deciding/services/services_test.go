@@ -119,3 +119,18 @@ func (h *harness) asks(text, replyTo string, change ...func(*msg.Message)) strin
 	}
 	return o.Reply
 }
+
+func TestAlerts_AreAnsweredByDashd(t *testing.T) {
+	h := parallel(t)
+	h.Dashd = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		httpx.JSON(w, http.StatusOK, map[string]string{"text": r.Method + " " + r.URL.String()})
+	})
+	for text, want := range map[string]string{
+		"/alerts": "POST /v1/alerts?by=telegram%3A9&set=", "/alerts off ": "POST /v1/alerts?by=telegram%3A9&set=off",
+	} {
+		m := &msg.Message{ID: 1, ChatJID: "telegram:1", Sender: "telegram:9", Verb: msg.VerbMessage, Content: text}
+		if o := h.Decide(t.Context(), decide.AskService{Row: 1, Service: decide.Dashd, Operator: true}, m); o.Reply != want {
+			t.Errorf("%s: %q, want %q", text, o.Reply, want)
+		}
+	}
+}
