@@ -1,5 +1,5 @@
 // Package doctor examines an instance from outside, whether its daemons run or not, and reports each problem with its
-// remedy. It changes nothing.
+// remedy. It changes nothing but what Fix repairs.
 package doctor
 
 import (

@@ -111,7 +111,7 @@ func settings(i *harness.Instance) []string {
 	return []string{
 		"POLL_INTERVAL=200ms", "ENGAGEMENT_TTL=" + engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s",
 		"ASK_TIMEOUT=" + askTimeout,
-		"LOG_LEVEL=warn", "REQUESTS_PER_SENDER=10000", "REQUESTS_PER_HOUR=10000",
+		"LOG_LEVEL=warn", "ALERTS=off", "REQUESTS_PER_SENDER=10000", "REQUESTS_PER_HOUR=10000",
 		"AGENT_COMMAND=exec " + i.Program("demo"),
 	}
 }

@@ -98,7 +98,8 @@ func NewFixture(t testing.TB, p *Programs, o Options) *Fixture {
 	if o.MaxWait == 0 {
 		o.MaxWait = maxWait
 	}
-	i.Env = append(append(i.Env, "POLL_INTERVAL="+daemonPollInterval,
+	// A test that stops daemons for minutes reads no messages about that.
+	i.Env = append(append(i.Env, "ALERTS=off", "POLL_INTERVAL="+daemonPollInterval,
 		"AGENT_COMMAND="+o.Agent), o.Env...)
 	paths := strings.NewReplacer("%demo", i.Program("demo"), "%caller", i.Program("caller"), "%acp", i.Program("acp"),
 		"%fakeagent", i.Program("fakeagent"))

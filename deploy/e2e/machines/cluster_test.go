@@ -85,7 +85,7 @@ func start(t *testing.T, machines, chats int) *cluster {
 		}
 		m.Env = slices.Concat(m.Env, shared, []string{
 			"ARIZUKO_DB=" + c.server.URL(), fmt.Sprintf("ARIZUKO_HOST=machine%d", n+1), "ARIZUKO_SECRET=" + secret,
-			"POLL_INTERVAL=200ms", "AGENT_COMMAND=exec " + m.Program("demo"), "AGENT_IDLE=1s", "MAX_AGENTS=2", "LOG_LEVEL=info",
+			"POLL_INTERVAL=200ms", "AGENT_COMMAND=exec " + m.Program("demo"), "AGENT_IDLE=1s", "MAX_AGENTS=2", "LOG_LEVEL=info", "ALERTS=off",
 		})
 		c.machines = append(c.machines, m)
 	}

@@ -20,7 +20,7 @@ func TestCommands_EachOne_IsAnsweredOnEachPlatform(t *testing.T) {
 		msg.CommandChatID: {"", ":"}, msg.CommandHelp: {"", "start a new session"}, msg.CommandOperator: {" ", "you are an operator"},
 		msg.CommandApprove: {" ABCD-1234", "ABCD-1234"}, msg.CommandReject: {" ABCD-1234 no", "ABCD-1234"}, msg.CommandWhy: {"", "routed"},
 		msg.CommandUndo: {"", "taken back: turn"}, msg.CommandRedo: {"", "done again: turn"},
-		msg.CommandAlerts: {" off", "You get no messages about new problems"},
+		msg.CommandAlerts: {" off", "No operator gets messages about new problems"},
 	}
 	onEachPlatform(t, func(f *fixture) {
 		f.Restart(harness.Onbod)
