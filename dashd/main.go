@@ -167,7 +167,8 @@ func (d *dashd) open() (err error) {
 	}
 	d.alerts = &alerts.Alerts{
 		Store: d.Store, Examine: d.examineRows, Operators: d.cfg.Operators, Off: d.cfg.Alerts == "off",
-		Quiet: d.cfg.AlertQuiet, Heartbeat: d.cfg.HeartbeatURL, Dashboard: string(d.cfg.PublicURL), Now: d.Now, Log: d.Log,
+		Quiet: d.cfg.AlertQuiet, Heartbeat: d.cfg.HeartbeatURL, Dashboard: string(d.cfg.PublicURL),
+		Now: d.Now, Log: d.Log,
 	}
 	d.measure()
 	d.routes()

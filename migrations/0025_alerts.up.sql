@@ -1,5 +1,5 @@
--- Problems that operators are told of. One that was seen once has since = seen_at; missed_at is when a look first found
--- it gone. A notice is what one operator was told of one, ended or not: several may be in one message.
+-- Problems that operators are notified of. One that was seen once has since = seen_at; missed_at is when a look first found
+-- it gone. A notice is what one operator was notified of one, ended or not: several may be in one message.
 CREATE TABLE alerts (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   key       TEXT NOT NULL,

@@ -34,7 +34,7 @@ type Fact struct {
 // Key names the problem as long as it lasts.
 func (f *Fact) Key() string { return f.Kind + " " + f.Subject }
 
-// Alerts reports whether operators are told of it: of problems, and of the warnings that users do not report.
+// Alerts reports whether operators are notified of it: of problems, and of the warnings that users do not report.
 func (f *Fact) Alerts() bool {
 	return f.Level == Problem || slices.Contains([]string{"backup-old", "refused"}, f.Kind)
 }

@@ -157,7 +157,7 @@ func TestFiles_BackupsAndMedia(t *testing.T) {
 		for _, f := range l.Found {
 			got += string(f.Level) + " " + f.Kind
 			if !f.Alerts() {
-				t.Errorf("operators are not told of %s", f.Kind)
+				t.Errorf("operators are not notified of %s", f.Kind)
 			}
 		}
 		if got != tt.want {

@@ -31,8 +31,8 @@ func (l *List) Backups(done, failed time.Time, now int64) {
 // MediaFull checks whether the files of messages fill their quota, both in bytes.
 func (l *List) MediaFull(used, quota int64) {
 	if quota > 0 && used > quota/100*maxMedia {
-		l.Problem("media-full", fmt.Sprintf("the files of messages take %s of the %s that MEDIA_QUOTA allows: new ones "+
-			"are refused", disk.Bytes(used), disk.Bytes(quota)),
+		l.Problem("media-full", fmt.Sprintf("the files of messages take %s of the %s that MEDIA_QUOTA allows: "+
+			"new ones are refused", disk.Bytes(used), disk.Bytes(quota)),
 			"raise MEDIA_QUOTA for all daemons; gated removes the oldest files, but none that an open turn needs")
 	}
 }

@@ -36,7 +36,7 @@ type Alerts struct {
 	Examine   func(context.Context) ([]facts.Fact, error)
 	Operators []string // OPERATORS
 	Off       bool
-	Quiet     string // when operators are not told, as in 22:00-07:00 by the local clock
+	Quiet     string // when operators are not notified, as in 22:00-07:00 by the local clock
 	Heartbeat string // a URL that is called while no problem is open
 	Dashboard string // its address for browsers
 	Now       func() time.Time
@@ -61,7 +61,7 @@ func (a *Alerts) Run(ctx context.Context) error {
 	}
 }
 
-// look stores what is wrong now and who is told of it, in one commit.
+// look stores what is wrong now and who is notified of it, in one commit.
 func (a *Alerts) look(ctx context.Context) error {
 	found, err := a.Examine(ctx)
 	if err != nil {
@@ -92,8 +92,8 @@ func (a *Alerts) look(ctx context.Context) error {
 	return err
 }
 
-// chats are the direct chats of the operators that may be told now. One on a platform that is out of reach waits: it is
-// told of what still lasts then.
+// chats are the direct chats of the operators that may be notified now. One on a platform that is out of reach waits,
+// and gets what still lasts then.
 func (a *Alerts) chats(ctx context.Context, now time.Time) (map[string]string, error) {
 	if a.Off || within(a.Quiet, now) {
 		return nil, nil
@@ -194,12 +194,12 @@ func (a *Alerts) command(ctx context.Context, by, set string) (text string, err 
 		return "", err
 	}
 	is, err := a.Store.DaemonCursor(ctx, cursorOwner, setPrefix+by)
-	told := "You get a message about each new problem in your direct chat with the bot: " +
+	status := "You get a message about each new problem in your direct chat with the bot: " +
 		msg.CommandAnywhere("alerts off") + " ends that."
 	if a.Off {
-		told = "No operator gets messages about new problems: ALERTS is off."
+		status = "No operator gets messages about new problems: ALERTS is off."
 	} else if is == "off" {
-		told = "You get no messages about new problems: " + msg.CommandAnywhere("alerts on") + " changes that."
+		status = "You get no messages about new problems: " + msg.CommandAnywhere("alerts on") + " changes that."
 	}
-	return cmp.Or(a.text(open), "No problem is open.") + "\n\n" + told, err
+	return cmp.Or(a.text(open), "No problem is open.") + "\n\n" + status, err
 }

@@ -31,7 +31,7 @@ type fixture struct {
 	found []facts.Fact
 	log   bytes.Buffer
 	down  bool  // teled does not run
-	read  int64 // messages up to this id have been returned by told
+	read  int64 // messages up to this id have been returned by sent
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -78,8 +78,8 @@ func problem(kind, subject, text string) facts.Fact {
 	return facts.Fact{Kind: kind, Level: facts.Problem, Subject: subject, Text: text, Fix: "repair " + kind}
 }
 
-// looks looks a number of times, and returns what was told to whom.
-func (f *fixture) looks(n int, found ...facts.Fact) (told []string) {
+// looks looks a number of times, and returns what was sent to whom.
+func (f *fixture) looks(n int, found ...facts.Fact) (sent []string) {
 	f.t.Helper()
 	f.found = found
 	for range n {
@@ -92,10 +92,10 @@ func (f *fixture) looks(n int, found ...facts.Fact) (told []string) {
 			f.t.Fatal(err)
 		}
 	}
-	return f.told()
+	return f.sent()
 }
 
-func (f *fixture) told() (told []string) {
+func (f *fixture) sent() (sent []string) {
 	f.t.Helper()
 	rows, err := store.All(f.t.Context(), f.Store.Reader, func(scan store.Scan) (m msg.Message, err error) {
 		return m, scan(&m.ID, &m.ChatJID, &m.Content)
@@ -104,16 +104,16 @@ func (f *fixture) told() (told []string) {
 		f.t.Fatal(err)
 	}
 	for _, m := range rows {
-		told = append(told, m.ChatJID+" "+strings.ReplaceAll(m.Content, "\n", "|"))
+		sent = append(sent, m.ChatJID+" "+strings.ReplaceAll(m.Content, "\n", "|"))
 		f.read = m.ID
 	}
-	return told
+	return sent
 }
 
 func (f *fixture) want(got []string, want ...string) {
 	f.t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		f.t.Errorf("told (-want +got):\n%s", diff)
+		f.t.Errorf("sent (-want +got):\n%s", diff)
 	}
 }
 
@@ -124,7 +124,7 @@ func to(texts ...string) (both []string) {
 	return both
 }
 
-func TestLook_Problem_ToldOnceAndItsEnd(t *testing.T) {
+func TestLook_Problem_SentOnceAndItsEnd(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.want(f.looks(1, problem("unsent", "slack", "3 messages wait")))
@@ -138,7 +138,7 @@ func TestLook_Problem_ToldOnceAndItsEnd(t *testing.T) {
 	f.want(f.looks(2, problem("unsent", "slack", "1 message waits")), to("⚠️ 1 message waits|To fix it: repair unsent")...)
 }
 
-func TestLook_Flapping_NotTold(t *testing.T) {
+func TestLook_Flapping_NotSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for range 5 {
@@ -147,7 +147,7 @@ func TestLook_Flapping_NotTold(t *testing.T) {
 	}
 }
 
-func TestLook_Warnings_ToldOnlyIfNamed(t *testing.T) {
+func TestLook_Warnings_SentOnlyIfNamed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	warn := func(kind string) facts.Fact {
@@ -170,8 +170,8 @@ func TestLook_ManyProblems_ThreeMessagesAnHour(t *testing.T) {
 	var found []facts.Fact
 	for i := range 3 {
 		found = append(found, problem("k", fmt.Sprint(i), fmt.Sprint("p", i)))
-		if told := f.looks(2, found...); len(told) != 2 {
-			t.Fatalf("%d: %q", i, told)
+		if sent := f.looks(2, found...); len(sent) != 2 {
+			t.Fatalf("%d: %q", i, sent)
 		}
 	}
 	for i := 3; i < 11; i++ {
@@ -179,15 +179,15 @@ func TestLook_ManyProblems_ThreeMessagesAnHour(t *testing.T) {
 	}
 	f.want(f.looks(2, found...))
 	f.want(f.looks(53, found[1:]...)) // the first has ended, too
-	told := f.looks(3, found[1:]...)
-	if len(told) != 2 || !strings.Contains(told[0], "✅ ended: p0") || strings.Count(told[0], "⚠️") != 4 ||
-		!strings.HasSuffix(told[0], "||and 4 more problems: https://dash.example/ or `dashd doctor`") {
-		t.Errorf("%q", told)
+	sent := f.looks(3, found[1:]...)
+	if len(sent) != 2 || !strings.Contains(sent[0], "✅ ended: p0") || strings.Count(sent[0], "⚠️") != 4 ||
+		!strings.HasSuffix(sent[0], "||and 4 more problems: https://dash.example/ or `dashd doctor`") {
+		t.Errorf("%q", sent)
 	}
 	f.want(f.looks(30, found[1:]...))
 }
 
-func TestLook_QuietHours_OnlyWhatLastsIsToldAfterwards(t *testing.T) {
+func TestLook_QuietHours_OnlyWhatLastsIsSentAfterwards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.Quiet = "11:00-12:30"
@@ -195,7 +195,7 @@ func TestLook_QuietHours_OnlyWhatLastsIsToldAfterwards(t *testing.T) {
 	f.want(f.looks(24, problem("long", "", "long")))
 	f.want(f.looks(1, problem("long", "", "long")), to(`⚠️ long|To fix it: repair long`)...)
 	f.Quiet = "12:30-12:40"
-	f.want(f.looks(5)) // it ends, which is told afterwards
+	f.want(f.looks(5)) // it ends, which is sent afterwards
 	f.want(f.looks(6), to("✅ ended: long, it took 30 min")...)
 }
 
@@ -213,7 +213,7 @@ func TestWithin_Hours(t *testing.T) {
 	}
 }
 
-func TestLook_PlatformOutOfReach_ToldThereWhatLastsLater(t *testing.T) {
+func TestLook_PlatformOutOfReach_SentThereWhatLastsLater(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.down = true
@@ -239,7 +239,7 @@ func TestLook_KilledBeforeItsCommit_TellsOnce(t *testing.T) {
 		if err := f.look(t.Context()); err == nil || !strings.Contains(err.Error(), "killed") {
 			t.Error(err)
 		}
-		f.want(f.told())
+		f.want(f.sent())
 		f.write(func(tx *store.Tx) error { return tx.Exec(`DROP TRIGGER stop`) })
 	}
 	f.want(f.looks(1, f.found...), to(`⚠️ no agent|To fix it: repair agents`)...)

@@ -16,13 +16,14 @@ import (
 	"arizuko/pkg/httpx"
 )
 
-// Fix repairs what can be repaired safely: modes of files that other users can read, and turns that wait since the clock
-// was ahead. It prints a line for each. It deletes nothing and starts no turn again.
+// Fix repairs what can be repaired safely: modes of files that other users can read, and turns that wait since the
+// clock was ahead. It prints a line for each. It deletes nothing and starts no turn again.
 func Fix(ctx context.Context, base config.Base, gated *httpx.Client, found []facts.Fact, out io.Writer) {
 	modes := map[string]struct {
 		path string
 		mode fs.FileMode
-	}{"data-mode": {base.Data, 0o700}, "secret-mode": {base.SecretPath(), 0o600}, "database-mode": {base.DBPath(), 0o600}}
+	}{"data-mode": {base.Data, 0o700}, "secret-mode": {base.SecretPath(), 0o600},
+		"database-mode": {base.DBPath(), 0o600}}
 	for _, f := range found {
 		var err error
 		result := "fixed"

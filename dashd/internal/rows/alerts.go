@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Alert is a problem that operators are told of. Times are unix ms.
+// Alert is a problem that operators are notified of. Times are unix ms.
 type Alert struct {
 	ID        int64
 	Text, Fix string
@@ -15,8 +15,8 @@ type Alert struct {
 	EndedAt   int64 // 0 while it lasts
 }
 
-// LookAlerts stores what a look has found. A problem counts as open once two looks in a row have found it, and ends once
-// two have not. Those that ended before a time are deleted.
+// LookAlerts stores what a look has found. A problem counts as open once two looks in a row have found it, and ends
+// once two have not. Those that ended before a time are deleted.
 func LookAlerts(tx *store.Tx, found []facts.Fact, now, keep int64) error {
 	var err error
 	do := func(statement string, args ...any) {
@@ -46,19 +46,19 @@ func OpenAlerts(ctx context.Context, r store.Reader) ([]Alert, error) {
 	return store.All(ctx, r, scanAlert, queryOpenAlerts)
 }
 
-// PendingAlerts are the problems that the look at the time now has found and an operator was not told of, and those that
-// the operator was told of, have ended after a time, and the operator does not know that.
+// PendingAlerts are the problems that the look at the time now has found and an operator was not notified of, and those
+// the operator was notified of and that ended after a time, unless the operator was notified of that, too.
 func PendingAlerts(ctx context.Context, r store.Reader, operator string, now, since int64) ([]Alert, error) {
 	return store.All(ctx, r, scanAlert, queryPendingAlerts, operator, now, since)
 }
 
-// PutAlertNotice stores that a message tells an operator of a problem, or of its end.
+// PutAlertNotice stores that a message notifies an operator of a problem, or of its end.
 func PutAlertNotice(tx *store.Tx, operator string, a *Alert, messageID, now int64) error {
 	return tx.Exec(`INSERT INTO alert_notices (operator, alert_id, ended, message_id, at) VALUES (?, ?, ?, ?, ?)`,
 		operator, a.ID, a.EndedAt != 0, messageID, now)
 }
 
-// AlertMessages counts the messages that told an operator of problems after a time.
+// AlertMessages counts the messages that notified an operator of problems after a time.
 func AlertMessages(ctx context.Context, r store.Reader, operator string, since int64) (int, error) {
 	return store.Value[int](ctx, r, queryAlertMessages, operator, since)
 }

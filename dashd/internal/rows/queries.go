@@ -215,7 +215,7 @@ const (
 		WHERE chat_jid = ? AND source = 'dashd' AND direction = 'in' ORDER BY id DESC LIMIT 1`
 )
 
-// The statements on problems that operators are told of.
+// The statements on problems that operators are notified of.
 const (
 	queryOpenAlerts = `SELECT id, text, fix, since, 0 FROM alerts INDEXED BY alerts_open
 		WHERE ended_at IS NULL AND since < seen_at ORDER BY id`
