@@ -253,7 +253,8 @@ func places(all []string) string {
 func (d *Daemon) Platform(now int64) []Fact {
 	var l List
 	if ahead := d.HeartbeatAt - now; ahead > maxAhead.Milliseconds() {
-		l.Problem("clock-heartbeat", fmt.Sprintf("%s's heartbeat is %s in the future", d.Name, Span(ahead)), clockFix).About(d.Name)
+		text := fmt.Sprintf("%s's heartbeat is %s in the future", d.Name, Span(ahead))
+		l.Problem("clock-heartbeat", text, clockFix).About(d.Name)
 	}
 	program, account := msg.SplitAccount(d.Name)
 	isAdapter := slices.ContainsFunc(daemon.Adapters(), func(a daemon.Adapter) bool { return a.Name == program })

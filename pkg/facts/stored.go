@@ -227,8 +227,8 @@ func (f *finder) lostRuns(running []*msg.Turn, runs []*msg.Run) {
 		if !live && t.StartedAt < f.before(time.Minute) && f.runs(gated) {
 			f.Problem("turn-lost", fmt.Sprintf("turn %d of %s is running, but its run %d has ended", t.ID, t.Folder,
 				t.RunID),
-				"restart gated: it ends or requeues such turns at its start").About(fmt.Sprint(t.ID)).on(fmt.Sprintf("/turns/%d", t.ID),
-				"The turn", "")
+				"restart gated: it ends or requeues such turns at its start").
+				About(fmt.Sprint(t.ID)).on(fmt.Sprintf("/turns/%d", t.ID), "The turn", "")
 		}
 	}
 }
@@ -246,8 +246,8 @@ func (f *finder) queue(running, queued []*msg.Turn, total int) {
 			f.Problem("clock-turn",
 				fmt.Sprintf("turn %d of %s does not start for another %s: it was queued while the clock was ahead",
 					t.ID, t.Folder, Span(t.NotBefore-f.Now)),
-				fmt.Sprintf("end the wait: `gated retry %d`", t.ID)).About(fmt.Sprint(t.ID)).on(fmt.Sprintf("/turns/%d", t.ID), "The turn",
-				"end the wait: retry it there")
+				fmt.Sprintf("end the wait: `gated retry %d`", t.ID)).
+				About(fmt.Sprint(t.ID)).on(fmt.Sprintf("/turns/%d", t.ID), "The turn", "end the wait: retry it there")
 		case ready == nil && !busy[t.Lane()] && t.NotBefore <= f.Now &&
 			max(t.CreatedAt, t.NotBefore) < f.before(maxQueued):
 			ready = t
@@ -305,7 +305,8 @@ func (f *finder) unsent(ctx context.Context, w factrows.PlatformWaiting) error {
 	name := msg.DaemonOf(w.ChatJID)
 	text := Count(w.Rows, "message waits", "messages wait") + " for " + w.Platform + f.oldest(w.Waiting, "to")
 	found := func(because, fix string) {
-		f.Problem("unsent", text+because, fix).About(w.Platform).on("/messages?state=waiting", "Messages that are to be sent", "")
+		f.Problem("unsent", text+because, fix).About(w.Platform).
+			on("/messages?state=waiting", "Messages that are to be sent", "")
 	}
 	switch missing, trouble := f.Daemons.Missing(f.Now, name); {
 	case name == "":
@@ -400,8 +401,8 @@ func (f *finder) failing(ctx context.Context) error {
 		f.Problem("group-fails", fmt.Sprintf("%s (the last %d, since %s)", GroupFails(g.Folder, g.Problem), g.Count,
 			Ago(f.Now, g.Since)),
 			"correct the cause (`gated agent try` shows the agent's output, logs/"+g.Folder+"/ has its log)"+others).
-			About(g.Folder).on("/turns?state=failed", "Failed turns", "correct the cause: the page of a turn has the agent's log"+
-			others)
+			About(g.Folder).on("/turns?state=failed", "Failed turns",
+			"correct the cause: the page of a turn has the agent's log"+others)
 	}
 	return err
 }

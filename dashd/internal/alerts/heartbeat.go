@@ -33,8 +33,8 @@ func call(ctx context.Context, to string) error {
 	if err != nil {
 		return errors.New("not a URL")
 	}
-	req.Close = true // once a minute
-	res, err := http.DefaultClient.Do(req)
+	req.Close = true                     // once a minute
+	res, err := (&http.Client{}).Do(req) // its deadline is that of ctx
 	if err != nil {
 		return errors.Unwrap(err) // of *url.Error
 	}
