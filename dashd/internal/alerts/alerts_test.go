@@ -311,7 +311,7 @@ func TestHeartbeat_CalledWhileNothingIsOpen(t *testing.T) {
 	server.Close()
 	f.looks(2)
 	log := f.log.String()
-	if strings.Count(log, "fails=true") != 2 || strings.Count(log, "fails=false") != 1 || strings.Contains(log, "SECRET") || !strings.Contains(log, "404 Not Found") {
+	if strings.Count(log, "cannot call") != 2 || strings.Count(log, "called again") != 1 || strings.Contains(log, "SECRET") || !strings.Contains(log, "404 Not Found") {
 		t.Error(log)
 	}
 }

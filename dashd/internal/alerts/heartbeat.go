@@ -19,10 +19,15 @@ func (a *Alerts) beat(ctx context.Context) {
 		return
 	}
 	err := call(ctx, a.Heartbeat)
-	if fails := err != nil; fails != a.silent && ctx.Err() == nil {
-		a.silent = fails
-		a.Log.Warn("HEARTBEAT_URL was called", "fails", fails, "err", err)
+	switch fails := err != nil; {
+	case fails == a.silent || ctx.Err() != nil:
+		return
+	case fails:
+		a.Log.Warn("cannot call HEARTBEAT_URL", "err", err)
+	default:
+		a.Log.Info("HEARTBEAT_URL can be called again")
 	}
+	a.silent = err != nil
 }
 
 // call makes one request. Its error does not name the URL, which is a secret.
