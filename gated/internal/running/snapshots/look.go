@@ -105,16 +105,18 @@ type stat struct {
 // statAll looks at many names at once: nearly all the time of a walk goes into system calls.
 func statAll(dir int, names []string) []stat {
 	all := make([]stat, len(names))
-	var looks sync.WaitGroup
-	for first := 0; first < len(names); first += statStep {
-		looks.Go(func() {
-			for i := first; i < min(first+statStep, len(names)); i++ {
-				s := &all[i]
-				s.entry, s.system, s.err = statAt(dir, names[i])
-			}
-		})
+	look := func(first int) {
+		for i := first; i < min(first+statStep, len(names)); i++ {
+			s := &all[i]
+			s.entry, s.system, s.err = statAt(dir, names[i])
+		}
 	}
-	looks.Wait()
+	var others sync.WaitGroup
+	for first := statStep; first < len(names); first += statStep {
+		others.Go(func() { look(first) })
+	}
+	look(0)
+	others.Wait()
 	return all
 }
 
