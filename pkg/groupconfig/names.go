@@ -14,7 +14,7 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func secret(name string) bool {
 	return slices.Contains([]string{
 		"ARIZUKO_SECRET", "ARIZUKO_DB", "PGPASSWORD", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN",
-		"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "DASH_PASSWORD",
+		"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "DASH_PASSWORD", "HEARTBEAT_URL",
 	}, strings.TrimSuffix(name, "_FILE"))
 }
 
