@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"arizuko/pkg/httpx"
 )
 
 const (
@@ -28,50 +30,11 @@ const (
 var errAddress = errors.New("it is at a private or reserved address, which agents cannot reach " +
 	"unless an operator names it in EGRESS_PRIVATE")
 
-// reserved are addresses that belong to networks of their own, to machines themselves, or to nothing. Metadata services
-// of clouds are among them. See the IANA's registries of special-purpose addresses.
-var reserved = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
-	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
-	"203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-	"168.63.129.16/32", // Azure's agent of machines
-	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
-
-// global is where public addresses of IPv6 are. nat64 has addresses of IPv4 in its last 32 bits.
-var (
-	global = netip.MustParsePrefix("2000::/3")
-	nat64  = netip.MustParsePrefix("64:ff9b::/96")
-)
-
-func prefixes(texts ...string) (all []netip.Prefix) {
-	for _, text := range texts {
-		all = append(all, netip.MustParsePrefix(text))
-	}
-	return all
-}
-
 // mayReach reports whether agents may reach an address.
 func (p *Proxy) mayReach(addr netip.Addr) bool {
-	addr = addr.Unmap().WithZone("")
-	if nat64.Contains(addr) {
-		b := addr.As16()
-		addr = netip.AddrFrom4([4]byte(b[12:]))
-	}
-	contains := func(prefix netip.Prefix) bool { return prefix.Contains(addr) }
-	if slices.ContainsFunc(p.Allowed, contains) {
-		return true
-	}
-	if addr.Is6() && !global.Contains(addr) || slices.ContainsFunc(reserved, contains) {
-		return false
-	}
-	own, err := net.InterfaceAddrs()
-	return err == nil && !slices.ContainsFunc(own, func(a net.Addr) bool {
-		network, ok := a.(*net.IPNet)
-		if !ok {
-			return false
-		}
-		ip, _ := netip.AddrFromSlice(network.IP)
-		return ip.Unmap() == addr
-	})
+	addr = httpx.RealAddr(addr)
+	return httpx.IsPublic(addr) ||
+		slices.ContainsFunc(p.Allowed, func(prefix netip.Prefix) bool { return prefix.Contains(addr) })
 }
 
 // checkLiteral returns an error for an IP address that agents don't reach, and for localhost. Another name is looked up
