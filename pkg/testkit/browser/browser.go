@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -24,6 +25,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/serviceworker"
 	"github.com/chromedp/chromedp"
 
 	"arizuko/pkg/testkit/need"
@@ -96,19 +98,66 @@ func (b *Browser) OpenIsolated(t *testing.T) *Tab {
 // SharedWorker attaches to the shared worker of a site, such as "http://127.0.0.1:8080".
 func (b *Browser) SharedWorker(t *testing.T, site string) *Tab {
 	t.Helper()
+	return b.worker(t, "shared_worker", site)
+}
+
+// ServiceWorker attaches to the service worker of a site.
+func (b *Browser) ServiceWorker(t *testing.T, site string) *Tab {
+	t.Helper()
+	return b.worker(t, "service_worker", site)
+}
+
+func (b *Browser) worker(t *testing.T, kind, site string) *Tab {
+	t.Helper()
 	targets, err := chromedp.Targets(b.ctx)
 	if err != nil {
 		t.Fatalf("list the targets: %v", err)
 	}
 	for _, target := range targets {
-		if target.Type == "shared_worker" && strings.HasPrefix(target.URL, site+"/") {
+		if target.Type == kind && strings.HasPrefix(target.URL, site+"/") {
 			ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithTargetID(target.TargetID))
 			t.Cleanup(cancel)
 			return &Tab{t, ctx}
 		}
 	}
-	t.Fatalf("%s has no shared worker", site)
+	t.Fatalf("%s has no %s", site, kind)
 	return nil
+}
+
+// AllowNotifications answers what a site asks its user.
+func (b *Browser) AllowNotifications(t *testing.T, site string) {
+	t.Helper()
+	_, err := chromedp.CallBrowser(b.ctx, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{Origin: site,
+		Permission: &cdpbrowser.PermissionDescriptor{Name: "notifications"}, Setting: cdpbrowser.PermissionSettingGranted})
+	if err != nil {
+		t.Fatalf("allow notifications: %v", err)
+	}
+}
+
+// Push delivers a message to the service worker of the tab's site, as a push service does.
+func (p *Tab) Push(site, data string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, timeout)
+	defer cancel()
+	updates := chromedp.Events(ctx, serviceworker.WorkerRegistrationUpdated)
+	if _, err := chromedp.Call(ctx, serviceworker.Enable, cdp.Empty{}); err != nil {
+		p.t.Fatalf("find the service worker: %v", err)
+	}
+	for e, err := range updates {
+		if err != nil {
+			p.t.Fatalf("find the service worker: %v", err)
+		}
+		for _, r := range e.Registrations {
+			if r.ScopeURL != site+"/" || r.IsDeleted {
+				continue
+			}
+			message := serviceworker.DeliverPushMessageParams{Origin: site, RegistrationID: r.RegistrationID, Data: data}
+			if _, err := chromedp.Call(ctx, serviceworker.DeliverPushMessage, message); err != nil {
+				p.t.Fatalf("push %s: %v", data, err)
+			}
+			return
+		}
+	}
 }
 
 func (b *Browser) open(t *testing.T, options ...chromedp.ContextOption) *Tab {
