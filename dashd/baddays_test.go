@@ -41,6 +41,7 @@ func badDay(t *testing.T) (data string) {
 	shell(t, data, `INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder, engaged_at) VALUES ('telegram:-7', '', ?, 'main', ?)`, at+hour, at)
 	shell(t, data, `INSERT INTO sessions (group_folder, topic, session_id, updated_at) VALUES ('main', '', 'x', ?)`, at)
 	shell(t, data, `INSERT INTO runs (folder, topic, chat_jid, runtime, started_at, closed_at, ended_at) VALUES ('main', '', 'telegram:-7', 'process', ?, ?, ?)`, at, at, at)
+	shell(t, data, `INSERT INTO push_subscriptions (login, endpoint, p256dh, auth, device, created_at) VALUES ('web:operator', 'https://push.example/x', 'BA', 'AA', 'Firefox', ?)`, at)
 	shell(t, data, `INSERT INTO audit (at, who, what, detail) VALUES (?, 'cli', 'add route', '1')`, at)
 	shell(t, data, `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES ('gated', ?, ?, 'connected'), ('teled', ?, ?, 'connected')`, at, at, at, at)
 	storeDelivery(t, data, "push to main", "observed", "hook_filter", "")
@@ -61,7 +62,7 @@ func badDayPages() map[string]string {
 		"/figures": "/figures", "/spend": "/spend", "/search": "/search?q=hello", "/reminders": "/reminders", "/polls": "/polls", "/lost": "/lost?reason=failed.permanent", "/lost/confirm": "/lost/confirm?reason=failed.permanent",
 		"/chats": "/chats", "/approvals": "/approvals", "/routes": "/routes", "/routes/edit": "/routes/edit", "/audit": "/audit", "/engagement": "/engagement", "/groups": "/groups",
 		"/groups/*": "/groups/main", "/hooks/*": hookURL, "/settings": "/settings", "/egress": "/egress", "/access": "/access?chat=telegram:-7&sender=telegram:42", "/logs": "/logs?group=main&run=1", "/files": "/files?group=main&path=x",
-		"/status": "/status?chat_jid=telegram:-7", "/connect/{daemon}": "/connect/teled", "/chat": "", "/chat/": "/chat/", "/chat/*": "/chat/main/", "/login": "", "/assets/*": "", "/healthz": "", "/readyz": "", "/metrics": "",
+		"/status": "/status?chat_jid=telegram:-7", "/connect/{daemon}": "/connect/teled", "/notifications": "/notifications", "/sw.js": "", "/offline": "", "/chat": "", "/chat/": "/chat/", "/chat/*": "/chat/main/", "/login": "", "/assets/*": "", "/healthz": "", "/readyz": "", "/metrics": "",
 	}
 }
 
@@ -80,7 +81,7 @@ func badDayActions() map[string]string {
 		"/access/roles":   "routd /access/roles?folder=main&ask=everyone",
 		"/operators/code": "gated /operators/code", "/operators/remove": "gated /operators/remove?sender=telegram:42",
 		"/egress/rules": "gated /egress/rules?host=x", "/egress/rules/{id}/remove": "gated /egress/rules/1/remove",
-		"/login": "", "/logout": "", "/v1/login-link": "", "/v1/alerts": "", "/chat/*": "", "/assets/*": "", "/connect/{daemon}": "",
+		"/notifications": "", "/notifications/{id}": "", "/login": "", "/logout": "", "/v1/login-link": "", "/v1/alerts": "", "/chat/*": "", "/assets/*": "", "/connect/{daemon}": "",
 	}
 }
 

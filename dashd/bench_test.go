@@ -50,7 +50,7 @@ func benchPages(start time.Time, last int64) []string {
 		"/groups", "/groups?after=group500", "/groups/group0", "/groups/group0?dir=many", "/groups/group0?session=%23t500", "/hooks/group0.k3q5v7x2m4n6p8r1", "/logs?group=group1&run=1", "/files?group=group0&path=many/file-00001.txt",
 		"/routes", "/routes?from=1500", "/routes?q=group7", "/engagement", "/figures", "/figures?by=day", "/figures?by=week", "/turns?state=failed&since=" + at(length/3) + "&until=" + at(length/2), "/spend", "/spend?group=group1", "/spend?day=2026-11-23", "/reminders", "/reminders?group=group1", "/reminders?chat=telegram:-1", "/reminders?after=2500",
 		"/polls", "/polls?state=open", "/polls?before=2500", "/audit", "/audit?who=cli", "/audit?what=approve", "/audit?who=cli&what=approve", "/audit?who=rare&what=approve",
-		"/access", "/access?chat=telegram:-7&sender=telegram:42", "/settings", "/egress", "/egress?of=group1&state=failed",
+		"/access", "/access?chat=telegram:-7&sender=telegram:42", "/settings", "/notifications", "/egress", "/egress?of=group1&state=failed",
 		"/chat/", "/chat/group0/", "/chat/group0/topics", "/chat/group0/messages", fmt.Sprintf("/chat/group0/messages?before=%d", last/2), fmt.Sprintf("/chat/group0/messages?after=%d", last/2),
 		"/chat/group0/messages?topic=%23t1", "/chat/group0/messages?limit=200&view=page", "/status?chat_jid=telegram:-7",
 	}

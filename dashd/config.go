@@ -36,6 +36,7 @@ type Config struct {
 	Operators     []string        `env:"OPERATORS" doc:"senders that may approve chats, as telegram:123,slack:U0AB: the same as gated's, shown in the first steps"`
 	Password      string          `env:"DASH_PASSWORD" secret:"true" doc:"logs in to the dashboard, with at least 8 characters, 12 where other machines reach dashd; without one there are one-time links, the first printed at start"`
 	AssistantName string          `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"name of agents before their first message; the same as gated's"`
+	PushContact   string          `env:"PUSH_CONTACT" doc:"how the operators of push services reach you, as mailto:you@example.org or an https URL; without one there are no notifications; default: DASH_PUBLIC_URL if it has https"`
 	Accounts      string          `env:"ACCOUNTS" doc:"daemons of further accounts that run with variables of this environment, as teled+work,slakd+home: the launcher starts them, and doctor examines them. A variable with _WORK at its end, as TELEGRAM_BOT_TOKEN_WORK, is the one without it for teled+work"`
 	PollInterval  time.Duration   `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is polled without a poke"`
 	MediaMax      int64           `env:"MEDIA_MAX" envDefault:"20971520" doc:"largest file of a message, in bytes"`
@@ -52,7 +53,7 @@ var hours = regexp.MustCompile(`^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d
 func (c *Config) Validate() []error {
 	_, err := daemon.Accounts([]string{daemon.AccountsVariable + "=" + c.Accounts})
 	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval), err}
-	errs = append(errs, c.checkPassword(), c.checkPublicURL())
+	errs = append(errs, c.checkPassword(), c.checkPublicURL(), c.checkContact())
 	if c.Alerts != "on" && c.Alerts != "off" {
 		errs = append(errs, errors.New("ALERTS: want on or off"))
 	}
@@ -78,6 +79,24 @@ func (c *Config) checkPublicURL() error {
 			"give it a host name of its own, as %s://dash.%s", u.Path, u.Scheme, u.Host)
 	}
 	return nil
+}
+
+// checkContact refuses what push services don't accept.
+func (c *Config) checkContact() error {
+	u, err := url.Parse(c.PushContact)
+	if c.PushContact == "" || err == nil && (u.Scheme == "https" && u.Host != "" ||
+		u.Scheme == "mailto" && strings.Contains(u.Opaque, "@")) {
+		return nil
+	}
+	return errors.New("PUSH_CONTACT: must be as mailto:you@example.org or https://example.org")
+}
+
+// pushContact is "" if there are no notifications.
+func (c *Config) pushContact() string {
+	if public := string(c.PublicURL); c.PushContact == "" && strings.HasPrefix(public, "https://") {
+		return public
+	}
+	return c.PushContact
 }
 
 const (

@@ -16,6 +16,7 @@ import (
 var open = map[string]bool{
 	"GET /healthz": true, "GET /readyz": true, "GET /metrics": true, "HEAD /healthz": true, "HEAD /readyz": true, "HEAD /metrics": true,
 	"GET /login": true, "HEAD /login": true, "POST /login": true, "POST /logout": true,
+	"GET /sw.js": true, "GET /offline": true,
 	"POST /hook/*": true, // deliveries are signed
 }
 

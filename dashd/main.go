@@ -30,6 +30,7 @@ import (
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/news"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/push"
 	"arizuko/dashd/internal/status"
 	"arizuko/dashd/internal/webchat"
 	"arizuko/migrations"
@@ -87,6 +88,7 @@ type dashd struct {
 	hub     *live.Hub
 	chat    *webchat.Chat
 	console *console.Console
+	push    *push.Push
 	news    *news.News
 	alerts  *alerts.Alerts
 	media   *disk.Usage   // of the files of messages
@@ -131,8 +133,11 @@ func (d *dashd) open() (err error) {
 	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) },
 		d.Log)
 	d.pages.Redact = config.NewRedactor(append(config.Secrets(d.cfg), d.Secret)...).String
+	if d.push, err = push.New(d.Store, d.Secret, d.cfg.pushContact(), d.Now, d.Log); err != nil {
+		return err
+	}
 	d.console = console.New(console.Config{
-		Store: d.Store.Reader, Status: d.status, Pages: d.pages,
+		Store: d.Store.Reader, Status: d.status, Pages: d.pages, Push: d.push,
 		Daemons: map[string]*httpx.Client{"routd": d.Client("routd", d.cfg.RoutdURL),
 			"gated": d.Client("gated", d.cfg.GatedURL), "onbod": d.Client("onbod", d.cfg.OnbodURL)},
 		Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data,
@@ -201,7 +206,7 @@ func (d *dashd) run(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "log in: %s\n", d.login.Link())
 	}
 	index := &indexer.Indexer{Store: d.Store, Log: d.Log}
-	return d.Run(ctx, d.chat.Shell.Run, d.notifyChanges, index.Run, d.alerts.Run)
+	return d.Run(ctx, d.chat.Shell.Run, d.notifyChanges, index.Run, d.alerts.Run, d.push.Run)
 }
 
 // notifyChanges notifies the outbox and, if rows have changed, the open pages.

@@ -132,6 +132,7 @@ func (h *hostileRows) setup(i int, p string) {
 	h.put(`INSERT INTO egress_receipts (at, run_id, folder, method, host, port, path, state, reason, ended_at) VALUES (?, 1, 'main', 'GET', 'x', 443, ?, 'refused', ?, 9)`, time.Now().UnixMilli(), at(p, "request"), at(p, "refusal"))
 	h.put(`INSERT INTO messages (chat_jid, direction, sender, sender_name, content, timestamp, received_at, source, disposition, reason, decided_at, decision_seq, error) VALUES (?1, 'in', ?1, 'ci', ?2, 5, 5, 'dashd', 'observed', 'hook_filter', 6, ?3, ?4)`, hookJID, at(p, "event"), 20_000+i, at(p, "left"))
 	h.put(`INSERT INTO hook_refusals (chat_jid, at, reason) VALUES (?, 5, ?)`, hookJID, at(p, "refused"))
+	h.put(`INSERT INTO push_subscriptions (login, endpoint, p256dh, auth, device, created_at, error) VALUES ('web:operator', ?, 'BA', 'AA', ?, 5, ?)`, at(p, fmt.Sprint("https://push.example/", i)), at(p, "browser"), at(p, "pusherror"))
 	h.put(`INSERT INTO audit (at, who, what, detail) VALUES (5, ?, ?, ?)`, at(p, "who"), at(p, "what"), at(p, "detail"))
 	for _, state := range []string{"active", "done"} {
 		h.put(`INSERT INTO reminders (folder, chat_jid, topic, kind, body, cron, time_zone, state, next_slot, created_by, updated_by, error, created_at, updated_at) VALUES ('main', ?, ?, 'prompt', ?, ?, ?, ?, ?, ?, ?, ?, 1, 1)`,
@@ -269,6 +270,7 @@ func TestPages_HostileRows_StayText(t *testing.T) {
 			{"/routes", []string{"match", "target"}},
 			{"/routes/edit", []string{"match", "target"}},
 			{"/settings", []string{"daemon", "state", "version"}},
+			{"/notifications", []string{"browser", "pusherror"}},
 			{"/audit", []string{"who", "what", "detail"}},
 			{"/access", nil},
 			{"/egress", []string{"rule", "request"}},

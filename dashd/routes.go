@@ -32,6 +32,8 @@ func (d *dashd) routes() {
 		httpx.Error(w, apierr.New(apierr.BadRequest, "%s does not take %s: nothing was changed", r.URL.Path, r.Method))
 	})
 	r.Handle("/assets/*", d.pages.Assets())
+	r.Get("/sw.js", d.pages.Worker)
+	r.Get("/offline", d.pages.Offline)
 	d.login.Mount(r)
 	r.Group(func(r chi.Router) {
 		r.Use(d.login.Require, d.login.SameOrigin)
@@ -45,12 +47,20 @@ func (d *dashd) routes() {
 				httpx.Error(w, err)
 			}
 		})
-		r.Get("/chat/*", d.inChat(map[string]inGroup{"": d.chatPage, "messages": d.chat.History,
+		r.Get("/chat/*", d.inChat(map[string]inGroup{"": d.chatPage, "messages": d.history,
 			"topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File, "progress": d.chat.Progress,
 			"search": d.chat.Search}))
 		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote,
 			"answers": d.chat.Answer, "undo": d.chat.Undo}))
 	})
+}
+
+// history answers a page that shows a chat, which needs no notice of what it gets.
+func (d *dashd) history(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
+	if r.URL.Query().Has("shown") {
+		d.push.Shown(login.Sender(r.Context()), g.Folder)
+	}
+	return d.chat.History(w, r, g)
 }
 
 // inGroup answers a request about one group's chat.

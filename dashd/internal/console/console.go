@@ -20,6 +20,7 @@ import (
 
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/push"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
@@ -71,6 +72,7 @@ type (
 	egressPages  struct{ *site }
 	groupPages   struct{ *site }
 	hookPages    struct{ *site }
+	pushPages    struct{ *site }
 	upkeepPages  struct{ *site } // reminders, polls, spend, changes
 )
 
@@ -79,6 +81,7 @@ type Config struct {
 	Store     store.Reader
 	Status    *status.Status
 	Pages     *pages.Pages
+	Push      *push.Push
 	Daemons   map[string]*httpx.Client                    // routd, gated and onbod
 	Examine   func(context.Context) ([]facts.Fact, error) // finds problems in the rows
 	Operators []string                                    // OPERATORS
@@ -177,6 +180,7 @@ func (c *Console) views() []view {
 		{"/audit", "/audit", "Changes", "audit.html", upkeep.audit, false, ""},
 		{"/engagement", "/engagement", "Engagement", "engagement.html", chats.engagement, false, "routd"},
 		{"/groups", "/groups", "Groups", "groups.html", groups.list, false, "routd"},
+		{notificationsPath, notificationsPath, "Notifications", "notifications.html", pushPages{c.site}.show, true, ""},
 		{"/settings", "/settings", "Settings", "settings.html", groups.settings, false, ""},
 		{"/connect/{daemon}", "/", "", "connect.html", c.overview.connect, true, ""},
 		{"/access", "/access", "Access", "access.html", accessPages{c.site}.show, true, ""},
@@ -214,6 +218,8 @@ func (c *Console) actions() map[string]action {
 		"/hooks":                        hookPages{c.site}.add,
 		"/hooks/*":                      hookPages{c.site}.change,
 		"/egress/rules":                 egress.add,
+		notificationsPath:               pushPages{c.site}.add,
+		notificationsPath + "/{id}":     pushPages{c.site}.change,
 		"/egress/rules/{id}/remove":     egress.remove,
 	}
 }

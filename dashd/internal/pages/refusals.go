@@ -74,7 +74,7 @@ func (r *refusal) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 // contentPolicy lets a page load its own files and connect to its own host, and nothing else: text
 // that passes as markup by mistake can neither run nor send anything.
 const contentPolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; " +
-	"img-src 'self' data:; " +
+	"img-src 'self' data:; manifest-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // Secure sets the security headers on every answer of next.

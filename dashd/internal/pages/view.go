@@ -64,6 +64,6 @@ func navigation() []navGroup {
 		{"Chats", []Link{{"/chat/", "Web chat"}, {"/chats", "Chats"}, {"/approvals", "Approvals"},
 			{"/engagement", "Engagement"}, {"/reminders", "Reminders"}, {"/polls", "Polls"}}},
 		{"Setup", []Link{{"/groups", "Groups"}, {"/routes", "Routes"}, {"/access", "Access"}, {"/egress", "Egress"},
-			{"/settings", "Settings"}, {"/audit", "Changes"}}},
+			{"/notifications", "Notifications"}, {"/settings", "Settings"}, {"/audit", "Changes"}}},
 	}
 }

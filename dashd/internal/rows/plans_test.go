@@ -145,7 +145,12 @@ func TestQueryPlans(t *testing.T) {
 		// As many as an operator got within an hour.
 		"queryAlertMessages": {queryAlertMessages, "USE TEMP B-TREE FOR count(DISTINCT)\n" +
 			"SEARCH alert_notices USING INDEX alert_notices_at (operator=? AND at>?)"},
-		"queryChatSpend": {queryChatSpend, "SEARCH spend USING INDEX spend_chat (chat_jid=? AND day>? AND day<?)"},
+		// All of them: a few browsers, and what they were sent in an hour.
+		"queryPushDevices":      {queryPushDevices, "SCAN push_subscriptions"},
+		"queryCountPushDevices": {queryCountPushDevices, "SCAN push_subscriptions"},
+		"queryPushNotices":      {queryPushNotices, "SCAN push_notices"},
+		"queryPushEvents":       {queryPushEvents, ""},
+		"queryChatSpend":        {queryChatSpend, "SEARCH spend USING INDEX spend_chat (chat_jid=? AND day>? AND day<?)"},
 		"queryWebBefore": {queryWebBefore, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id<?)\n" +
 			"CORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?)"},

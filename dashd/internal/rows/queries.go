@@ -228,3 +228,22 @@ const (
 	queryAlertMessages = `SELECT count(DISTINCT message_id) FROM alert_notices INDEXED BY alert_notices_at
 		WHERE operator = ? AND at > ?`
 )
+
+// The statements on notifications; see queries.go.
+const (
+	queryPushDevices = `SELECT id, login, endpoint, p256dh, auth, device, kinds, created_at, sent_at, failed_at, error
+		FROM push_subscriptions ORDER BY id DESC`
+	queryCountPushDevices = `SELECT count(*) FROM push_subscriptions WHERE login = ? AND endpoint <> ?`
+	queryPushNotices      = `SELECT subscription_id, event FROM push_notices`
+	// Of turns that an agent has answered, and of the questions that are open.
+	queryPushEvents = `SELECT 'turn' || t.id, 'answer', substr(t.chat_jid, 5), ifnull(g.name, ''), o.received_at
+		FROM turns t JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN registered_groups g ON g.folder = substr(t.chat_jid, 5)
+		JOIN messages o ON o.id = (SELECT max(a.id) FROM messages a INDEXED BY messages_turn
+			WHERE a.turn_id = t.id AND a.direction = 'out' AND a.out_state = 'sent' AND a.kind IN ('message', 'file', 'poll'))
+		WHERE t.id > (SELECT max(id) FROM turns) - 2000 AND t.state = 'done' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;'
+		AND t.ended_at >= ?1 AND t.ended_at <= ?2 AND t.ended_at - m.received_at >= ?3
+		UNION ALL SELECT 'ask' || a.id, 'question', substr(t.chat_jid, 5), ifnull(g.name, ''), a.created_at FROM asks a INDEXED BY asks_open
+		JOIN turns t ON t.id = a.turn_id LEFT JOIN registered_groups g ON g.folder = substr(t.chat_jid, 5)
+		WHERE a.state = 'open' AND a.message_id IS NOT NULL AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;'
+		AND a.created_at >= ?1 AND a.created_at <= ?2`
+)

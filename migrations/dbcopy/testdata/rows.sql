@@ -38,6 +38,8 @@ INSERT INTO group_failures (folder, problem, count, since) VALUES ('main', 'key'
 INSERT INTO onboarding_requests (code, chat_jid, state, created_at) VALUES ('abc', 'telegram:2', 'pending', 1);
 INSERT INTO chat_admins VALUES ('telegram:1', 'telegram:5');
 INSERT INTO hook_refusals VALUES (1, 'hook:acme.k3q5xw2m7a4b6c8d', 5, 'the signature is wrong');
+INSERT INTO push_subscriptions VALUES (1, 'web:operator', 'https://push.example/1', 'BA', 'AA', 'Firefox on Android', 'answer problem', 5, 6, 0, '');
+INSERT INTO push_notices VALUES (1, 'turn1', 6);
 INSERT INTO reminders (folder, chat_jid, kind, body, cron, state, created_at, updated_at) VALUES ('main', 'telegram:1', 'text', 'b', '* * * * *', 'active', 1, 1);
 INSERT INTO reminder_slots (reminder_id, slot, message_id) VALUES (1, 60000, 5), (1, 120000, NULL);
 INSERT INTO polls (message_id, folder, chat_jid, question, options, state, created_at) VALUES (7, 'main', 'telegram:1', '?', '["a","b"]', 'open', 1);

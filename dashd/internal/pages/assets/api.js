@@ -17,7 +17,9 @@ export class Api {
 
   // news gets what is new after a row: rows, and those that have changed.
   async news(after) {
-    return this.#get(`messages?${new URLSearchParams({ after, limit: 50, view: "page" })}`);
+    const query = new URLSearchParams({ after, limit: 50, view: "page" });
+    if (document.visibilityState === "visible") query.set("shown", "yes"); // so that no notice is sent
+    return this.#get(`messages?${query}`);
   }
 
   // search gets the newest messages that have all words of a text.

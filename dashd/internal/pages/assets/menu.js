@@ -1,6 +1,8 @@
-// The bar: its keys, and the menu.
+// The bar: its keys, and the menu. The service worker has a page for when dashd cannot be reached.
 
 import "./keys.js";
+
+navigator.serviceWorker?.register("/sw.js").catch(() => {}); // without it there is only no such page
 
 // The menu of narrow screens closes by Escape, which gives the focus back, and when the focus or a press goes elsewhere.
 

@@ -1,0 +1,2 @@
+DROP TABLE push_notices;
+DROP TABLE push_subscriptions;
