@@ -101,6 +101,7 @@ func TestHelpText(t *testing.T) {
 /undo [rest]: take back the last turn: answers, files and reminders
 /redo [rest]: do again what /undo took back
 /status: show the state of this chat
+/spend: show what you have used here; operators see this chat's, too
 /who: show who may do what in this chat's group
 /agent [NAME]: show the agents; operators switch to one
 /model [NAME]: show the agent's models; operators choose one

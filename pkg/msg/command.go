@@ -31,6 +31,7 @@ const (
 	CommandAlerts   = "alerts"
 	CommandUndo     = "undo"
 	CommandRedo     = "redo"
+	CommandSpend    = "spend"
 )
 
 // GatewayCommand is a command that users write as "/name arguments".
@@ -50,6 +51,7 @@ func GatewayCommands() []GatewayCommand {
 		{CommandUndo, "[rest]", "take back the last turn: answers, files and reminders", ForRouted},
 		{CommandRedo, "[rest]", "do again what /undo took back", ForRouted},
 		{CommandStatus, "", "show the state of this chat", ForRouted},
+		{CommandSpend, "", "show what you have used here; operators see this chat's, too", ForRouted},
 		{CommandWho, "", "show who may do what in this chat's group", ForRouted},
 		{CommandAgent, "[NAME]", "show the agents; operators switch to one", ForRouted},
 		{CommandModel, "[NAME]", "show the agent's models; operators choose one", ForRouted},

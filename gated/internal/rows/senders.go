@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/store"
 )
 
@@ -88,6 +89,28 @@ func PaidTurns(ctx context.Context, r store.Reader, folder, payer string, since 
 		first = at[len(at)-rate]
 	}
 	return len(last), first, err
+}
+
+// SenderSpend returns what the turns have used that a sender's last 10,000 messages began in a folder since a time, in
+// unix ms. Turns of agents that report nothing don't count.
+func SenderSpend(ctx context.Context, r store.Reader, folder, sender string, since int64) (factrows.Spend, error) {
+	const query = `SELECT count(*), ifnull(sum(t.input_tokens), 0), ifnull(sum(t.output_tokens), 0), ifnull(sum(t.cost_usd), 0.0)
+		FROM (SELECT id FROM messages INDEXED BY messages_sender WHERE sender = ?1 AND sender <> '' AND direction = 'in' ORDER BY id DESC LIMIT 10000) m
+		CROSS JOIN turns t INDEXED BY turns_trigger ON t.trigger_message_id = m.id
+		WHERE t.folder = ?2 AND t.created_at >= ?3 AND (t.input_tokens > 0 OR t.output_tokens > 0 OR t.cost_usd > 0)`
+	return spendOf(ctx, r, query, sender, folder, since)
+}
+
+// ChatSpend returns what a folder's agents have used in a chat since a day, YYYY-MM-DD.
+func ChatSpend(ctx context.Context, r store.Reader, folder, chatJID, day string) (factrows.Spend, error) {
+	const query = `SELECT ifnull(sum(turns), 0), ifnull(sum(input_tokens), 0), ifnull(sum(output_tokens), 0), ifnull(sum(cost_usd), 0.0)
+		FROM spend INDEXED BY spend_chat WHERE chat_jid = ? AND day >= ? AND folder = ?`
+	return spendOf(ctx, r, query, chatJID, day, folder)
+}
+
+func spendOf(ctx context.Context, r store.Reader, query string, args ...any) (s factrows.Spend, err error) {
+	_, err = r.Get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, query, args...)
+	return s, err
 }
 
 // LastRateLimit is when a message of a sender was last dropped for the rate of a group,

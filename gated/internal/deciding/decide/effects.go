@@ -170,7 +170,7 @@ func serviceOf(command string) string {
 	switch command {
 	case msg.CommandStatus, msg.CommandAlerts:
 		return Dashd
-	case msg.CommandWhy, msg.CommandWho, msg.CommandAgent, msg.CommandModel, msg.CommandHooks:
+	case msg.CommandWhy, msg.CommandWho, msg.CommandAgent, msg.CommandModel, msg.CommandHooks, msg.CommandSpend:
 		return Gated
 	}
 	return Onbod

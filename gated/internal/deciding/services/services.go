@@ -250,6 +250,8 @@ func (s *Services) answerCommand(ctx context.Context, p decide.AskService, m *ms
 		return c.answer(ctx, c.hooks)
 	case msg.CommandWho:
 		return s.who(ctx, p.Folder)
+	case msg.CommandSpend:
+		return s.spend(ctx, p, m)
 	}
 	return s.explain(ctx, m, args)
 }
