@@ -22,6 +22,7 @@ const (
 	closedNotice   = "This question is closed."
 	copyNotice     = "This question was sent again: answer it there."
 	finishedNotice = "Already finished."
+	retriedNotice  = "Already retried."
 	undoneNotice   = "Already taken back."
 	othersNotice   = "Another user asked for this: only operators can take it back."
 	oldUndoNotice  = "The button is too old: write %s."
@@ -101,6 +102,8 @@ func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string
 	switch {
 	case reason == msg.ReasonChoiceDenied:
 		return agentproto.Truncate(a.Who.Only(), maxNotice), nil, nil
+	case msg.IsRetry(a.AskID) && a.State != msg.AskOpen && a.EndedAt < a.ExpiresAt:
+		return retriedNotice, nil, nil
 	case a.State == msg.AskAnswered && a.AnsweredBy == m.Sender && a.Option == press.Text: // pressed twice
 		return "", nil, nil
 	case reason == msg.ReasonChoiceLate:

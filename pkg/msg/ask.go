@@ -46,14 +46,27 @@ const AskBudget = "budget"
 // AskEgress begins the ids of gated's own questions whether a request of an agent may be sent.
 const AskEgress = "egress:"
 
+// AskRetry begins the ids of gated's own questions whether a failed turn is retried: the button under its notice. It
+// stays open when its turn ends, too.
+const AskRetry = "gated:retry"
+
+// RetryLabel is the option of such a question.
+const RetryLabel = "Try again"
+
 // EgressAlways is the option of such a question that makes a rule.
 const EgressAlways = "Always"
 
 // IsBudget reports whether an id is AskBudget, or that of a further such question.
 func IsBudget(askID string) bool { return strings.HasPrefix(askID, AskBudget) }
 
+// IsRetry reports whether an id is that of a question about a failed turn.
+func IsRetry(askID string) bool { return strings.HasPrefix(askID, AskRetry) }
+
+// OutlivesTurn reports whether a question of an id stays open when its turn ends. Its answer may queue turns again.
+func OutlivesTurn(askID string) bool { return IsBudget(askID) || IsRetry(askID) }
+
 // IsOwn reports whether an id is that of a question of gated's own. No agent may use it.
-func IsOwn(askID string) bool { return IsBudget(askID) || strings.HasPrefix(askID, AskEgress) }
+func IsOwn(askID string) bool { return OutlivesTurn(askID) || strings.HasPrefix(askID, AskEgress) }
 
 // Who may answer a question. It is resolved when the question is asked. The zero value is no one.
 type Who struct {
@@ -188,6 +201,10 @@ const MaxAnswer = 300
 
 // Text is the question in markdown, for platforms with and without buttons. name is who asks.
 func (a *Ask) Text(name string) string {
+	if IsRetry(a.AskID) {
+		return fmt.Sprintf("%s\n\n_Press **%s**, or reply with these words, within %s._", EscapeLine(a.Question), RetryLabel,
+			duration(a.ExpiresAt-a.CreatedAt))
+	}
 	var b strings.Builder
 	b.WriteString(a.head(name))
 	b.WriteByte('\n')
@@ -204,6 +221,9 @@ func (a *Ask) Text(name string) string {
 
 // EndedText is the question in markdown once it is not open any more. by is the name of the user who has answered.
 func (a *Ask) EndedText(name, by string) string {
+	if IsRetry(a.AskID) {
+		return a.endedRetry(by)
+	}
 	end := "No answer is needed any more."
 	switch {
 	case a.State == AskAnswered:
@@ -214,6 +234,18 @@ func (a *Ask) EndedText(name, by string) string {
 		end = "Not sent: the agent does not wait for it any more."
 	}
 	return a.head(name) + "\n\n" + end
+}
+
+// endedRetry is EndedText of a question whether a turn is retried.
+func (a *Ask) endedRetry(by string) string {
+	text := EscapeLine(a.Question)
+	switch {
+	case a.State == AskAnswered:
+		return text + "\n\nRetried by " + EscapeLine(by) + "."
+	case a.EndedAt < a.ExpiresAt:
+		return text + "\n\nRetried."
+	}
+	return text
 }
 
 // head is the text above the options. All that an agent has written is escaped, or in a code block that it cannot

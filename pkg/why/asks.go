@@ -252,7 +252,7 @@ func (c *Choice) why(m *msg.Message) string {
 
 // openAsk is that a question waits.
 func openAsk(a *msg.Ask, now time.Time) (Open, bool) {
-	if a.State != msg.AskOpen {
+	if a.State != msg.AskOpen || msg.IsRetry(a.AskID) {
 		return Open{}, false
 	}
 	since := now.Sub(time.UnixMilli(a.CreatedAt)).Round(time.Millisecond)

@@ -273,7 +273,8 @@ func (c turnPages) questions(ctx context.Context, t *msg.Turn, operator string) 
 	}
 	for _, open := range []bool{true, false} {
 		for _, a := range slices.Backward(asks) {
-			if q := (pages.Question{Ask: a, Operator: operator}); q.Open() == open {
+			q := pages.Question{Ask: a, Operator: operator}
+			if q.Open() == open && !msg.IsRetry(a.AskID) { // the page has a button of its own
 				all = append(all, q)
 			}
 		}

@@ -71,7 +71,7 @@ func RunAsking(ctx context.Context, r store.Reader, runID int64) ([]int64, error
 
 // Question is a question to users of a chat.
 type Question struct {
-	AskID       string // of an agent; or BudgetScope.AskID, whose first option raises the budget
+	AskID       string // of an agent; or BudgetScope.AskID, whose first option raises the budget; or msg.AskRetry
 	Question    string // one line
 	Detail      string // shown as it is below it, "" for nothing
 	Options     []string
@@ -91,9 +91,9 @@ var (
 
 // PutAsk asks users of a turn's chat: it stores the question with the outbound row that shows it. If the turn has asked
 // the same before, under the same id and with the same hash, that question is returned as it is by now: open, answered
-// or expired; one about a budget only while it is open. With another text or hash it is a new question, under an id of
-// its own. It returns ErrTooManyAsks beyond the limits of a turn, ErrNoUser if there is no one to ask, and ErrStale
-// unless the turn is running; those about budgets may be asked of any turn.
+// or expired; one that outlives its turn only while it is open. With another text or hash it is a new question, under an
+// id of its own. It returns ErrTooManyAsks beyond the limits of a turn, ErrNoUser if there is no one to ask, and ErrStale
+// unless the turn is running; those that outlive their turn may be asked of any.
 func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error) {
 	const query = `INSERT INTO asks (turn_id, ask_id, message_id, question, options, payload_hash, who, state, created_at, expires_at)
 		VALUES (?,?,?,?,?,?,?,'open',?,?)`
@@ -110,7 +110,7 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 		return nil, err
 	}
 	same := sameAsk(known, a)
-	if same != nil && (same.State == msg.AskOpen || !msg.IsBudget(a.AskID)) { // a budget is used up again after a retry
+	if same != nil && (same.State == msg.AskOpen || !msg.OutlivesTurn(a.AskID)) { // a retry may end in the same way
 		return same, showAsking(tx, same, now)
 	}
 	if err := mayAsk(tx, t, a, known); err != nil {
@@ -141,7 +141,7 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 func showAsking(tx *store.Tx, a *msg.Ask, now int64) error {
 	const query = `INSERT INTO turn_progress (turn_id, state, updated_at) SELECT id, 'requires_action', ?2 FROM turns WHERE id = ?1 AND state = 'running'
 		ON CONFLICT (turn_id) DO UPDATE SET state = 'requires_action', updated_at = excluded.updated_at`
-	if a.State != msg.AskOpen || msg.IsBudget(a.AskID) {
+	if a.State != msg.AskOpen || msg.OutlivesTurn(a.AskID) {
 		return nil
 	}
 	return tx.Exec(query, a.TurnID, now)
@@ -163,7 +163,7 @@ func mayAsk(tx *store.Tx, t *msg.Turn, a *msg.Ask, known []*msg.Ask) error {
 		id, _, _ := strings.Cut(a.AskID, againMark)
 		a.AskID = id + againMark + strconv.Itoa(n)
 	}
-	if msg.IsBudget(a.AskID) {
+	if msg.OutlivesTurn(a.AskID) {
 		return nil
 	}
 	open := 0
@@ -216,6 +216,11 @@ func AnswerAsk(tx *store.Tx, id int64, option int, sender, name string, at, now 
 	}
 	if msg.IsBudget(a.AskID) && option == 1 {
 		if err := raiseBudget(tx, a, sender, now); err != nil {
+			return err
+		}
+	}
+	if msg.IsRetry(a.AskID) {
+		if err := retry(tx, a, sender, now); err != nil {
 			return err
 		}
 	}
@@ -274,7 +279,33 @@ func endAsk(tx *store.Tx, a *msg.Ask, by string, now int64) error {
 func expireAsks(tx *store.Tx, turnID, now int64) error {
 	asks, err := tx.TurnAsks(store.Uncancelled(), turnID)
 	for _, a := range asks {
-		if err == nil && a.State == msg.AskOpen && !msg.IsBudget(a.AskID) {
+		if err == nil && a.State == msg.AskOpen && !msg.OutlivesTurn(a.AskID) {
+			err = ExpireAsk(tx, a.ID, now)
+		}
+	}
+	return err
+}
+
+// retry queues the failed turn of a question again.
+func retry(tx *store.Tx, a *msg.Ask, sender string, now int64) error {
+	t, err := tx.Turn(store.Uncancelled(), a.TurnID)
+	if err != nil || t == nil {
+		return err
+	}
+	if err := ReviveTurn(tx, t.ID); err != nil {
+		if errors.Is(err, store.ErrStale) { // it does not wait for a retry any more
+			return nil
+		}
+		return err
+	}
+	return tx.PutAudit(sender, "retry turn", fmt.Sprintf("%d of %s in %s", t.ID, t.Folder, t.ChatJID), now)
+}
+
+// EndRetryAsks ends the open questions whether a turn is retried: it was, or it is taken back.
+func EndRetryAsks(tx *store.Tx, turnID, now int64) error {
+	asks, err := tx.TurnAsks(store.Uncancelled(), turnID)
+	for _, a := range asks {
+		if err == nil && a.State == msg.AskOpen && msg.IsRetry(a.AskID) {
 			err = ExpireAsk(tx, a.ID, now)
 		}
 	}

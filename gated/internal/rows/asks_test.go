@@ -219,6 +219,62 @@ func TestAsk_Expiry_EndsItOnceAndSaysSo(t *testing.T) {
 	}
 }
 
+func TestAsk_Retry_QueuesTheFailedTurnOnce(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	run, turn := working(t, s)
+	fail := func(run *msg.Run) *msg.Ask {
+		storetest.Write(t, s, func(tx *store.Tx) error {
+			now := storetest.Turn(t, s, turn.ID)
+			return errors.Join(rows.FinishTurn(tx, now, msg.TurnFailed, msg.ReasonAgentError, "exit 1", 1500), gatedtest.EndRun(tx, run.ID, "", 1500))
+		})
+		return asked(t, s, turn, &rows.Question{AskID: msg.AskRetry, Question: "Sorry, it_failed.", Options: []string{msg.RetryLabel},
+			Who: msg.Who{Senders: []string{"telegram:1"}, Label: "operators and the sender"}, Source: msg.SourceNotice, ExpiresAt: 600_000}, 2000)
+	}
+	edit := func(a *msg.Ask) string {
+		edits := storetest.Must(s.DerivedFrom(t.Context(), a.MessageID))(t)
+		if len(edits) != 1 {
+			t.Fatalf("edits %+v", edits)
+		}
+		return edits[0].Content
+	}
+	first := fail(run)
+	showAsk(t, s, first.MessageID, "77")
+	m := storetest.Must(s.Message(t.Context(), first.MessageID))(t)
+	const text = "Sorry, it\\_failed."
+	if want := text + "\n\n_Press **Try again**, or reply with these words, within 9 minutes._"; m.Content != want || m.Source != msg.SourceNotice {
+		t.Errorf("row %+v, want %q", m, want)
+	}
+	if open := storetest.Must(factrows.ChatAsks(t.Context(), s.Reader, turn.ChatJID, turn.ThreadID))(t); len(open) != 0 {
+		t.Errorf("texts may answer %+v", open)
+	}
+	if err := answered(s, t, first.ID, 1, 2500); err != nil {
+		t.Fatal(err)
+	}
+	if err := answered(s, t, first.ID, 1, 2600); !errors.Is(err, store.ErrStale) {
+		t.Errorf("a second press: %v", err)
+	}
+	if now := storetest.Turn(t, s, turn.ID); now.State != msg.TurnQueued {
+		t.Errorf("the turn is %s", now.State)
+	}
+	if n := storetest.Value[int](t, s, `SELECT count(*) FROM audit WHERE who = 'telegram:1' AND what = 'retry turn'`); n != 1 {
+		t.Errorf("%d entries in the audit", n)
+	}
+	if got := edit(first); got != text+"\n\nRetried by Ann\\_." {
+		t.Errorf("after the press: %q", got)
+	}
+
+	second := fail(gatedtest.Begun(t, s, storetest.Turn(t, s, turn.ID)))
+	showAsk(t, s, second.MessageID, "78")
+	if second.ID == first.ID || second.State != msg.AskOpen {
+		t.Fatalf("the second failure has question %+v", second)
+	}
+	storetest.Write(t, s, func(tx *store.Tx) error { return rows.EndRetryAsks(tx, turn.ID, 3000) })
+	if got := edit(second); got != text+"\n\nRetried." {
+		t.Errorf("after a retry elsewhere: %q", got)
+	}
+}
+
 func TestAsk_TurnEnds_ExpiresItsQuestionsButTheBudget(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

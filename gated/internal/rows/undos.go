@@ -83,8 +83,10 @@ func PutUndo(tx *store.Tx, u *Undo) (run int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = tx.Find([]any{&run}, updateCloseLive, u.CreatedAt, u.Folder, u.Topic)
-	return run, err
+	if _, err = tx.Find([]any{&run}, updateCloseLive, u.CreatedAt, u.Folder, u.Topic); err != nil {
+		return 0, err
+	}
+	return run, EndRetryAsks(tx, u.TurnID, u.CreatedAt)
 }
 
 // EndUndo ends an open undo with the answer that users get. It returns ErrStale if it has ended.

@@ -106,10 +106,10 @@ func TurnReplies(ctx context.Context, r store.Reader, turnID int64) ([]*msg.Mess
 }
 
 // ChatAsks returns the open questions that are shown in a thread of a chat, "" for outside of one, oldest first, at
-// most 20.
+// most 20. Those about failed turns are only answered by their buttons and by replies, so they are left out.
 func ChatAsks(ctx context.Context, r store.Reader, chatJID, threadID string) ([]*msg.Ask, error) {
 	return r.ReadAsks(ctx, `SELECT `+store.AskColumns+
 		` FROM asks a INDEXED BY asks_open CROSS JOIN messages m ON m.id = a.message_id
-			WHERE a.state = 'open' AND m.chat_jid = ? AND m.thread_id = ? ORDER BY a.id LIMIT 20`,
+			WHERE a.state = 'open' AND m.chat_jid = ? AND m.thread_id = ? AND substr(a.ask_id, 1, 11) <> 'gated:retry' ORDER BY a.id LIMIT 20`,
 		chatJID, threadID)
 }

@@ -18,10 +18,10 @@ type Choice struct {
 
 // AnswerAsk closes a question with the answer of a row.
 type AnswerAsk struct {
-	Row    int64
-	Ask    int64
-	Option int
-	Budget bool // it is about a budget: turns may be queued again
+	Row     int64
+	Ask     int64
+	Option  int
+	Revives bool // turns may be queued again
 }
 
 // answerAsk closes a question of an agent. An answer waits for nothing, fires no turn and knows no routes: the question
@@ -39,7 +39,7 @@ func (w *step) answerAsk(r *Row) {
 		disposition = msg.Observed
 		w.chosen[c.Ask.ID] = true
 		w.effects = append(w.effects, AnswerAsk{Row: r.ID, Ask: c.Ask.ID, Option: c.Option,
-			Budget: msg.IsBudget(c.Ask.AskID)})
+			Revives: msg.OutlivesTurn(c.Ask.AskID)})
 	}
 	w.decideAct(r, disposition, reason)
 	if c.Typed && disposition == msg.Dropped && !r.ignored() {

@@ -379,7 +379,7 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 		case decide.AnswerAsk:
 			g.log.Info("question answered", "ask", e.Ask, "row", e.Row, "chat", chat, "option", e.Option)
 			g.agents.AskEnded()
-			if e.Budget {
+			if e.Revives {
 				g.agents.Revived()
 			}
 		case decide.OpenRequest:

@@ -108,7 +108,12 @@ func (a API) context(r *http.Request) (any, error) {
 
 func (a API) retry(r *http.Request) (any, error) {
 	t, err := a.change(r, "retry turn", "failed and cancelled turns, and those that wait for a time, can be retried",
-		rows.ReviveTurn)
+		func(tx *store.Tx, id int64) error {
+			if err := rows.ReviveTurn(tx, id); err != nil {
+				return err
+			}
+			return rows.EndRetryAsks(tx, id, a.Now().UnixMilli())
+		})
 	if err == nil {
 		a.Agents.Retry(t)
 	}

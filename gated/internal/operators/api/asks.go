@@ -41,7 +41,7 @@ func (a API) answerAsk(r *http.Request) (any, error) {
 		return nil, err
 	}
 	a.Agents.AskEnded()
-	if msg.IsBudget(ended.AskID) {
+	if msg.OutlivesTurn(ended.AskID) {
 		a.Agents.Revived()
 	}
 	return map[string]any{"id": ended.ID, "turn_id": ended.TurnID, "state": ended.State, "option": ended.Option,

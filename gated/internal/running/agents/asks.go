@@ -73,7 +73,7 @@ func (r *run) ask(e *agentproto.Event) {
 	}
 	a := asking{turn: t.ID, id: e.Ask.ID, hash: e.Ask.PayloadHash}
 	id := e.Ask.ID
-	if msg.IsBudget(id) || strings.HasPrefix(id, msg.AskEgress) { // an id of gated's own questions
+	if msg.IsOwn(id) { // an id of gated's own questions
 		id = "agent-" + id
 	}
 	r.guard(t, func() {

@@ -241,7 +241,34 @@ func (l *leftovers) failTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 	if notified {
 		return rows.MarkUnanswered(tx, t, now)
 	}
-	return rows.PutNotice(tx, t, l.failureNotice(t), now)
+	return l.env.putFailure(tx, t, l.failureNotice(t), now)
+}
+
+// retryTimeout is how long the notice of a failed turn has its button.
+const retryTimeout = 24 * time.Hour
+
+// putFailure notifies a chat of a failed turn, with a button that retries it.
+func (e *env) putFailure(tx *store.Tx, t *msg.Turn, text string, now int64) error {
+	if t.WorksForGroup() || msg.NoUsers(t.ChatJID) {
+		return rows.PutNotice(tx, t, text, now)
+	}
+	asking, err := rows.TurnQuestions(e.ctx, tx.Reader, t.ID)
+	if err != nil {
+		return err
+	}
+	who := OperatorsOf(e.operators(), t.ChatJID)
+	who.Label += " and the sender"
+	for _, m := range asking {
+		if payer := m.Payer(); payer != "" && !who.May(payer) {
+			who.Senders = append(who.Senders, payer)
+		}
+	}
+	_, err = rows.PutAsk(tx, t, &rows.Question{AskID: msg.AskRetry, Question: text, Options: []string{msg.RetryLabel},
+		Who: who, Source: msg.SourceNotice, ExpiresAt: now + retryTimeout.Milliseconds()}, now)
+	if errors.Is(err, rows.ErrNoUser) {
+		return rows.PutNotice(tx, t, text, now)
+	}
+	return err
 }
 
 // numbers matches the parts that differ in the texts of failures that are alike: ids, times, addresses.

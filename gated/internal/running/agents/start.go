@@ -166,7 +166,7 @@ func (e *env) failPanicked(id int64, problem error) {
 		if err := rows.FinishTurn(tx, t, msg.TurnFailed, msg.ReasonAgentError, problem.Error(), now); err != nil {
 			return err
 		}
-		return rows.PutNotice(tx, t, noticeFailed(t.ID, "something went wrong in the gateway"), now)
+		return e.putFailure(tx, t, noticeFailed(t.ID, "something went wrong in the gateway"), now)
 	})
 	if err != nil {
 		e.log.Error("turn not ended after a panic", "turn", id, "err", err)
