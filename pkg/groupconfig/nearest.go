@@ -9,15 +9,11 @@ import (
 
 // paths are all known paths.
 func paths() []string {
-	return []string{
-		"assistant_name", "roles", "rate", "reach", "pin", "observe", "long", "progress", "tool_input",
-		"steer", "budget", "announce", "agent", "limits", "timeouts", "transcribe", "roles.ask", "roles.approve",
-		"roles.operate",
-		"agent.name", "agent.command", "agent.image", "agent.runtime", "agent.model", "agent.network",
-		"agent.env", "agent.settings", "agent.secrets",
-		"budget.turn_usd", "budget.day_usd", "limits.memory", "limits.cpus", "limits.pids", "timeouts.timeout",
-		"timeouts.idle", "timeouts.transcribe", "hooks",
+	all := sections()
+	for _, k := range Keys() {
+		all = append(all, k.Path)
 	}
+	return all
 }
 
 // sections are those that have others below them.
