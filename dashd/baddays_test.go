@@ -58,9 +58,9 @@ func badDay(t *testing.T) (data string) {
 // badDayPages has an address of each page, by its pattern. What is not for a browser to show is "".
 func badDayPages() map[string]string {
 	return map[string]string{
-		"/": "/", "/messages": "/messages?text=hello", "/messages/{id}": "/messages/1", "/turns": "/turns", "/turns/{id}": "/turns/2", "/turns/{id}/context": "/turns/2/context",
+		"/": "/", "/messages": "/messages?text=hello", "/messages/{id}": "/messages/1", "/turns": "/turns", "/turns/retry": "/turns/retry", "/turns/{id}": "/turns/2", "/turns/{id}/context": "/turns/2/context",
 		"/figures": "/figures", "/spend": "/spend", "/search": "/search?q=hello", "/reminders": "/reminders", "/polls": "/polls", "/lost": "/lost?reason=failed.permanent", "/lost/confirm": "/lost/confirm?reason=failed.permanent",
-		"/chats": "/chats", "/approvals": "/approvals", "/routes": "/routes", "/routes/edit": "/routes/edit", "/audit": "/audit", "/engagement": "/engagement", "/groups": "/groups",
+		"/chats": "/chats", "/chats/*": "/chats/telegram:-7", "/senders/*": "/senders/telegram:42", "/approvals": "/approvals", "/routes": "/routes", "/routes/edit": "/routes/edit", "/audit": "/audit", "/engagement": "/engagement", "/groups": "/groups",
 		"/groups/*": "/groups/main", "/hooks/*": hookURL, "/settings": "/settings", "/egress": "/egress", "/access": "/access?chat=telegram:-7&sender=telegram:42", "/logs": "/logs?group=main&run=1", "/files": "/files?group=main&path=x",
 		"/status": "/status?chat_jid=telegram:-7", "/connect/{daemon}": "/connect/teled", "/notifications": "/notifications", "/sw.js": "", "/offline": "", "/chat": "", "/chat/": "/chat/", "/chat/*": "/chat/main/", "/login": "", "/assets/*": "", "/healthz": "", "/readyz": "", "/metrics": "",
 	}
@@ -70,7 +70,7 @@ func badDayPages() map[string]string {
 // What dashd does by itself is "".
 func badDayActions() map[string]string {
 	return map[string]string{
-		"/turns/{id}/retry": "gated /turns/2/retry", "/turns/{id}/cancel": "gated /turns/1/cancel", "/turns/{id}/undo": "gated /turns/2/undo", "/turns/{id}/redo": "gated /turns/2/redo?rest=true",
+		"/turns/retry": "gated /turns/retry?ids=2", "/turns/{id}/retry": "gated /turns/2/retry", "/turns/{id}/cancel": "gated /turns/1/cancel", "/turns/{id}/undo": "gated /turns/2/undo", "/turns/{id}/redo": "gated /turns/2/redo?rest=true",
 		"/turns/{id}/asks/{ask}/answer": "gated /turns/2/asks/1/answer?option=1",
 		"/reminders/{id}/cancel":        "gated /reminders/1/cancel",
 		"/polls/{id}/close":             "gated /polls/1/close", "/groups": "routd /groups?folder=new", "/groups/*": "routd /groups/main?do=delete",
@@ -78,7 +78,6 @@ func badDayActions() map[string]string {
 		"/approvals/{code}/reject": "onbod /approvals/ABCD-1234/reject", "/messages/{id}/replay": "gated /messages/2/replay?sure=yes",
 		"/lost/replay": "gated /lost/replay?ids=2&reason=failed.permanent", "/routes/edit": "routd /routes/edit?do=save",
 		"/hooks": "routd /hooks?folder=main&hook=x&kind=github", "/hooks/*": "routd " + hookURL + "?do=test", "/hook/*": "",
-		"/access/roles":   "routd /access/roles?folder=main&ask=everyone",
 		"/operators/code": "gated /operators/code", "/operators/remove": "gated /operators/remove?sender=telegram:42",
 		"/egress/rules": "gated /egress/rules?host=x", "/egress/rules/{id}/remove": "gated /egress/rules/1/remove",
 		"/notifications": "", "/notifications/{id}": "", "/login": "", "/logout": "", "/v1/login-link": "", "/v1/alerts": "", "/chat/*": "", "/assets/*": "", "/connect/{daemon}": "",
@@ -265,7 +264,7 @@ func TestPages_DaemonDown_SayWhatCannotBeChanged(t *testing.T) {
 	b := serve(t, data).operator()
 	pages := badDayPages()
 	needs := map[string]string{
-		"/messages/{id}": "gated", "/turns": "gated", "/turns/{id}": "gated", "/reminders": "gated", "/polls": "gated", "/egress": "gated", "/lost": "gated", "/lost/confirm": "gated",
+		"/messages/{id}": "gated", "/turns": "gated", "/turns/retry": "gated", "/chats/*": "gated", "/turns/{id}": "gated", "/reminders": "gated", "/polls": "gated", "/egress": "gated", "/lost": "gated", "/lost/confirm": "gated",
 		"/approvals": "onbod", "/routes": "routd", "/engagement": "routd", "/groups": "routd", "/groups/*": "routd", "/hooks/*": "routd",
 	}
 	for pattern, daemon := range needs {

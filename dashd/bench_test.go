@@ -34,7 +34,7 @@ func benchPages(start time.Time, last int64) []string {
 	at := func(d time.Duration) string { return start.Add(d).UTC().Format("2006-01-02T15:04") }
 	length := time.Duration(last) * time.Second
 	return []string{
-		"/", "/approvals", "/turns", "/turns?state=failed", "/turns?state=queued", "/turns/1001", "/turns/1001/context",
+		"/", "/approvals", "/turns", "/turns?state=failed", "/turns?state=queued", "/turns/1001", "/turns/retry", "/turns/1001/context",
 		"/messages", fmt.Sprintf("/messages?before=%d", last/2), fmt.Sprintf("/messages/%d", last/2),
 		"/messages?chat=telegram:-7", "/messages?sender=telegram:42", "/messages?group=group3", "/messages?direction=out", "/messages?state=failed",
 		"/messages?state=waiting", "/messages?state=queued&chat=telegram:-7", "/messages?disposition=dropped&reason=no_route", "/messages?disposition=sticky", "/messages?disposition=undecided",
@@ -46,7 +46,7 @@ func benchPages(start time.Time, last int64) []string {
 		"/search?q=$1", "/search?q=$3", "/search?q=room", "/search?q=no+such+thing", fmt.Sprintf("/search?q=%d", last/2),
 		"/lost", "/lost?reason=failed.permanent", "/lost?reason=dropped.no_route", "/lost?reason=parked", "/lost/confirm?reason=failed.permanent", "/lost/confirm?reason=dropped.no_route",
 		"/chats", "/chats?platform=discord", "/chats?text=room+1999", "/chats?text=no+such+title", "/chats?before=" + strconv.FormatInt(start.UnixMilli()+5000, 10) + "~telegram:-1",
-		"/connect/teled",
+		"/connect/teled", "/chats/telegram:-7", "/chats/web:group0", "/senders/telegram:42",
 		"/groups", "/groups?after=group500", "/groups/group0", "/groups/group0?dir=many", "/groups/group0?session=%23t500", "/hooks/group0.k3q5v7x2m4n6p8r1", "/logs?group=group1&run=1", "/files?group=group0&path=many/file-00001.txt",
 		"/routes", "/routes?from=1500", "/routes?q=group7", "/engagement", "/figures", "/figures?by=day", "/figures?by=week", "/turns?state=failed&since=" + at(length/3) + "&until=" + at(length/2), "/spend", "/spend?group=group1", "/spend?day=2026-11-23", "/reminders", "/reminders?group=group1", "/reminders?chat=telegram:-1", "/reminders?after=2500",
 		"/polls", "/polls?state=open", "/polls?before=2500", "/audit", "/audit?who=cli", "/audit?what=approve", "/audit?who=cli&what=approve", "/audit?who=rare&what=approve",

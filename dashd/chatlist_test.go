@@ -48,7 +48,7 @@ func TestChats_List_FiltersAndPages(t *testing.T) {
 	rows("/chats?platform=slack%2Bwork", 1)
 	rows("/chats?platform=discord", 0)
 	page = rows("/chats?text=TELEGRAM:-7", 1)
-	contains(t, page, `href="/groups/main"`, "for 9 min", "(1 open)", `href="/messages?chat=telegram%3a-7"`, `href="/access?chat=telegram%3a-7"`, "group chat")
+	contains(t, page, `href="/groups/main"`, "for 9 min", "(1 open)", `href="/chats/telegram:-7"`, `href="/messages?chat=telegram%3a-7"`, `href="/access?chat=telegram%3a-7"`, "group chat")
 	for _, path := range []string{"/chats?before=x", "/chats?before=5~", "/chats?text=" + strings.Repeat("x", 300)} {
 		b.must(400, "GET", path, "")
 	}

@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"arizuko/dashd/internal/pages"
 	chromium "arizuko/pkg/testkit/browser"
 	"arizuko/pkg/testkit/need"
 )
@@ -262,6 +263,8 @@ func TestPages_HostileRows_StayText(t *testing.T) {
 			{"/lost?reason=permanent", nil},
 			{"/chats", []string{"title", "room", "pin", "pinned", "engaged"}},
 			{"/figures", nil},
+			{pages.ChatPath("telegram:" + at(payloads[0], "room")), nil},
+			{pages.PersonPath("telegram:" + at(payloads[0], "sender")), nil},
 			{"/engagement", []string{"title", "room", "place", "engaged"}},
 			{"/reminders", []string{"remtopic", "body", "cron", "zone", "maker"}},
 			{"/reminders?group=main&state=done", []string{"body", "ender", "remerror"}},

@@ -15,8 +15,8 @@ func TestSearch_Everything_IsFoundByWordsAndNumber(t *testing.T) {
 	contains(t, find(""), "Finds groups, chats, senders", `<form method="get" action="/search"`)
 	contains(t, find("nosuchword"), "Nothing has these words.")
 	contains(t, find("OPERAT"), `<a href="/groups/acme/ops"><span class="platform other" title="Group">`, "<mark>Operations</mark> &lt;b&gt;")
-	contains(t, find("ops"), `<mark>Ops</mark> &lt;b&gt;</a>`, `href="/messages?chat=telegram%3A-7"`, `title="Telegram"`)
-	contains(t, find("ada"), `<a href="/messages?sender=telegram%3A42"><span class="platform telegram"`, "</span><mark>Ada</mark></a>")
+	contains(t, find("ops"), `<mark>Ops</mark> &lt;b&gt;</a>`, `href="/chats/telegram:-7"`, `title="Telegram"`)
+	contains(t, find("ada"), `<a href="/senders/telegram:42"><span class="platform telegram"`, "</span><mark>Ada</mark></a>")
 	contains(t, find("1"), `<a href="/turns/1">`, "</span>Turn <mark>1</mark></a>", `<a href="/messages/1">`, "</span>Message <mark>1</mark></a>")
 	if page := find("99999999999999999999"); strings.Contains(page, "By number") || ids[0] != 1 {
 		t.Errorf("an id that is too large: %s", page)

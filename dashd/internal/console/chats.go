@@ -117,7 +117,7 @@ func (c chatPages) endEngagement(r *http.Request) (next, notice string, err erro
 	chat, place, now := r.PostForm.Get("chat"), r.PostForm.Get("place"), int64(0)
 	err = c.ask(r.Context(), "routd", http.MethodPost, routeapi.EngagementPath,
 		routeapi.EngagementRequest{JID: &chat, Topic: &place, TTL: &now}, nil)
-	return "/engagement",
+	return back(r, "/engagement"),
 		fmt.Sprintf("The window in %s has ended. New messages there start a turn only if a route leads "+
 			"them to a group.",
 			pages.Line(chat)), err

@@ -166,6 +166,7 @@ func (c *Console) views() []view {
 		{"/messages/{id}", "/messages", "", "why.html", messages.show, false, "gated"},
 		{"/search", "/search", "Search", "search.html", messages.search, true, ""},
 		{"/turns", "/turns", "Turns", "turns.html", turns.list, false, "gated"},
+		{"/turns/retry", "/turns", "Retry failed turns", "retry.html", turns.causes, true, "gated"},
 		{"/turns/{id}", "/turns", "", "turn.html", turns.show, false, "gated"},
 		{"/turns/{id}/context", "/turns", "What the agent was given", "prompt.html", turns.prompt, true, ""},
 		{"/figures", "/figures", "Figures", "figures.html", c.figures.show, false, ""},
@@ -175,6 +176,8 @@ func (c *Console) views() []view {
 		{"/lost", "/lost", "Lost and found", "lost.html", lost.list, false, "gated"},
 		{"/lost/confirm", "/lost", "Lost and found", "lost.html", lost.confirm, true, "gated"},
 		{"/chats", "/chats", "Chats", "chatlist.html", chats.list, false, ""},
+		{"/chats/*", "/chats", "", "onechat.html", chats.show, false, "gated"},
+		{"/senders/*", "/search", "", "person.html", chats.person, false, ""},
 		{"/approvals", "/approvals", "Approvals", "approvals.html", c.approvals.list, false, "onbod"},
 		{"/routes", "/routes", "Routes", "routes.html", routes.list, false, "routd"},
 		{"/audit", "/audit", "Changes", "audit.html", upkeep.audit, false, ""},
@@ -198,6 +201,7 @@ func (c *Console) actions() map[string]action {
 	turns, access, upkeep := turnPages{c.site}, accessPages{c.site}, upkeepPages{c.site}
 	egress := egressPages{c.site}
 	return map[string]action{
+		"/turns/retry":                  turns.retryAll,
 		"/turns/{id}/retry":             turns.change("retry", "Turn %d is in the queue again."),
 		"/turns/{id}/cancel":            turns.change("cancel", "Turn %d was cancelled."),
 		"/turns/{id}/undo":              turns.change("undo", "Turn %d is being taken back."),
@@ -210,7 +214,6 @@ func (c *Console) actions() map[string]action {
 		"/approvals/{code}/approve":     c.approvals.decide("approve", "folder"),
 		"/approvals/{code}/reject":      c.approvals.decide("reject", "reason"),
 		"/connect/{daemon}":             c.overview.tryToken,
-		"/access/roles":                 access.saveRoles,
 		"/operators/code":               access.makeOperatorCode,
 		"/operators/remove":             access.removeOperator,
 		"/messages/{id}/replay":         messagePages{c.site}.replay,

@@ -12,7 +12,6 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
-	"arizuko/pkg/apierr"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 )
@@ -196,11 +195,7 @@ func (c lostPages) confirmReplay(r *http.Request, l *pages.LostReason) (*pages.L
 	confirm := &pages.LostConfirm{IDs: strings.Trim(fmt.Sprint(idsOf(found)), "[]"), Count: len(found),
 		Before: before, Next: next}
 	for _, m := range found {
-		i := slices.IndexFunc(confirm.Chats, func(known pages.LostChat) bool { return known.JID == m.ChatJID })
-		if i < 0 {
-			confirm.Chats, i = append(confirm.Chats, pages.LostChat{JID: m.ChatJID}), len(confirm.Chats)
-		}
-		confirm.Chats[i].Count++
+		confirm.Chats = pages.CountChat(confirm.Chats, m.ChatJID)
 	}
 	confirm.Titles, err = c.titlesOf(ctx, found)
 	return confirm, err
@@ -213,16 +208,9 @@ func (c lostPages) replay(r *http.Request) (next, notice string, err error) {
 		return c.replayAll(r)
 	}
 	next = pages.LostPath(r.PostForm.Get("reason"))
-	var ids []int64
-	for field := range strings.FieldsSeq(r.PostForm.Get("ids")) {
-		id, err := idOf(field, "message")
-		if err != nil || len(ids) == maxReplays {
-			return next, "", apierr.New(apierr.BadRequest, "The form is incomplete: start again.")
-		}
-		ids = append(ids, id)
-	}
-	if len(ids) == 0 {
-		return next, "", apierr.New(apierr.BadRequest, "No message was chosen.")
+	ids, err := idsIn(r.PostForm.Get("ids"), "message", maxReplays)
+	if err != nil {
+		return next, "", err
 	}
 	var done replayCount
 	err = c.replayIDs(r.Context(), ids, &done)
@@ -274,12 +262,13 @@ func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 
 // replayCount is the result of a replay.
 type replayCount struct {
+	verb            string // "" is Replayed
 	copied, skipped int
 	why             string // of one that was left out
 }
 
 func (n *replayCount) String() string {
-	text := fmt.Sprintf("Replayed: %d.", n.copied)
+	text := fmt.Sprintf("%s: %d.", cmp.Or(n.verb, "Replayed"), n.copied)
 	if n.skipped > 0 {
 		text += fmt.Sprintf(" Left out: %d, such as: %s.", n.skipped, plaintext.Line(n.why))
 	}

@@ -262,7 +262,7 @@ func messageFields(p *why.Path, titles pages.Titles) (all []pages.Field) {
 		direction = "sent"
 	}
 	add("State", direction+": "+pages.StateOf(m), "")
-	add("Chat", titles.Name(m.ChatJID), messagesPath("chat", m.ChatJID))
+	add("Chat", titles.Name(m.ChatJID), pages.ChatPath(m.ChatJID))
 	if titles.Of(m.ChatJID) != "" {
 		add("Address", m.ChatJID, "")
 	}
@@ -306,11 +306,10 @@ func senderPath(m *msg.Message) string {
 	if m.Sender == "" {
 		return ""
 	}
-	query := url.Values{"sender": {m.Sender}}
-	if m.Direction == msg.Out {
-		query.Set("direction", string(msg.Out))
+	if m.Direction == msg.In {
+		return pages.PersonPath(m.Sender)
 	}
-	return "/messages?" + query.Encode()
+	return "/messages?" + url.Values{"sender": {m.Sender}, "direction": {string(msg.Out)}}.Encode()
 }
 
 // near are the other messages of a path.

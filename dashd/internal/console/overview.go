@@ -22,6 +22,7 @@ import (
 	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // show shows the state of the instance.
@@ -53,13 +54,20 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	titles, err := c.titles(ctx, append(turnChats(slices.Concat(f.Running, f.Queued)),
+	failed, err := c.Store.Turns(ctx, store.TurnList{State: msg.TurnFailed, Limit: maxFailedShown})
+	if err != nil {
+		return nil, err
+	}
+	dayAgo := c.Now().Add(-24 * time.Hour).UnixMilli()
+	failed = slices.DeleteFunc(failed, func(t *msg.Turn) bool { return t.EndedAt < dayAgo })
+	titles, err := c.titles(ctx, append(turnChats(slices.Concat(f.Running, f.Queued, failed)),
 		f.Inbound.ChatJID, f.Outbound.ChatJID))
 	if err != nil {
 		return nil, err
 	}
 	return &shown{data: pages.Overview{
 		Facts: f, Titles: titles, Down: len(down), Pending: requests.Rows, Steps: steps, Minutes: minutes,
+		Failed:    failed,
 		Attention: attention[:min(len(attention), maxAttention)], Unlisted: max(0, len(attention)-maxAttention),
 	}}, nil
 }
@@ -171,6 +179,7 @@ const (
 	findingsWait   = time.Second / 4  // how long it waits for newer ones than it has
 	maxFindingsAge = time.Minute      // from which it says that they are old
 	maxAttention   = 12               // how many of them it lists
+	maxFailedShown = 5
 )
 
 // findings are the problems that the rows show.

@@ -99,7 +99,7 @@ func (c messagePages) findNames(ctx context.Context, page *pages.Search) error {
 		return err
 	}
 	for _, each := range list.Rows {
-		chats.Hits = append(chats.Hits, pages.Hit{Path: messagesPath("chat", each.JID), JID: each.JID,
+		chats.Hits = append(chats.Hits, pages.Hit{Path: pages.ChatPath(each.JID), JID: each.JID,
 			Text: cmp.Or(each.Title, each.JID), Detail: each.JID})
 	}
 	if list.Next != nil {
@@ -107,7 +107,7 @@ func (c messagePages) findNames(ctx context.Context, page *pages.Search) error {
 	}
 	found, err := rows.FindSenders(ctx, c.Store, text, maxHits)
 	for _, p := range found {
-		senders.Hits = append(senders.Hits, pages.Hit{Path: messagesPath("sender", p.ID), JID: p.ID,
+		senders.Hits = append(senders.Hits, pages.Hit{Path: pages.PersonPath(p.ID), JID: p.ID,
 			Text: cmp.Or(p.Name, p.ID), Detail: p.ID})
 	}
 	page.Sections = append(page.Sections, groups, chats, senders)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routecheck"
@@ -19,7 +20,8 @@ type table struct {
 	review   func() review // of the routes
 	homes    *routecheck.Homes
 	warnings []routecheck.Warning
-	sharers  map[string][]string // by folder: the matches of the routes that lead there
+	members  func() map[string]groupconfig.Members // by folder
+	sharers  map[string][]string                   // by folder: the matches of the routes that lead there
 }
 
 type tables struct {
@@ -50,6 +52,7 @@ func (c *site) table(ctx context.Context) (*table, error) {
 		version: version, routes: routes, groups: groups,
 		review: sync.OnceValue(func() review { return reviewOf(routes, groups) }),
 		homes:  routecheck.NewHomes(routes, groups), warnings: routecheck.Warnings(routes, groups),
+		members: sync.OnceValue(func() map[string]groupconfig.Members { return membersOf(groups) }),
 		sharers: sharers(routes),
 	}
 	return c.tables.last, nil

@@ -45,12 +45,12 @@ func (c turnPages) list(r *http.Request) (*shown, error) {
 	}
 	list := store.TurnList{State: msg.TurnState(q.Get("state")), ChatJID: q.Get("chat"), Folder: q.Get("group"),
 		Limit: maxRows + 1}
-	page, current := pages.List[*msg.Turn]{Now: c.Now().UnixMilli()}, q.Get("state")
+	of, current := "", q.Get("state")
 	switch {
 	case list.ChatJID != "":
-		page.Of, list.Folder, current = "Turns of the chat "+pages.Line(list.ChatJID), "", "none"
+		of, list.Folder, current = "Turns of the chat "+pages.Line(list.ChatJID), "", "none"
 	case list.Folder != "":
-		page.Of, list.State, current = "Turns of the group "+pages.Line(list.Folder)+" that have started", "", "none"
+		of, list.State, current = "Turns of the group "+pages.Line(list.Folder)+" that have started", "", "none"
 	}
 	since, until, wrong := between(q)
 	if wrong != "" {
@@ -65,11 +65,9 @@ func (c turnPages) list(r *http.Request) (*shown, error) {
 	for _, name := range []string{"since", "until"} {
 		if at := q.Get(name); at != "" {
 			span.Set(name, at)
-			page.Of = cmp.Or(page.Of, "Turns") + fmt.Sprintf(", %s %s UTC", name, strings.Replace(at, "T", " ", 1))
+			of = cmp.Or(of, "Turns") + fmt.Sprintf(", %s %s UTC", name, strings.Replace(at, "T", " ", 1))
 		}
 	}
-	page.Choices = choices("/turns", span, current, "", "All", "running", "Running", "queued", "Queued",
-		"done", "Answered", "failed", "Failed", "cancelled", "Cancelled")
 	turns, err := c.Store.Turns(r.Context(), list)
 	if err != nil {
 		return nil, err
@@ -77,15 +75,24 @@ func (c turnPages) list(r *http.Request) (*shown, error) {
 	if i := slices.IndexFunc(turns, func(t *msg.Turn) bool { return t.ID < from }); i >= 0 {
 		turns = turns[:i]
 	}
-	page.Lines, page.Next = paged(r, turns, "before", func(t *msg.Turn) int64 { return t.ID })
-	page.Asked = map[int64]*msg.Message{}
-	for _, t := range page.Lines {
-		if page.Asked[t.TriggerMessageID], err = c.Store.Message(r.Context(), t.TriggerMessageID); err != nil {
-			return nil, err
+	turns, next := paged(r, turns, "before", func(t *msg.Turn) int64 { return t.ID })
+	page, err := c.turnLines(r.Context(), turns)
+	page.Of, page.Next, page.Failed = of, next, len(turns) > 0 && list.State == msg.TurnFailed
+	page.Choices = choices("/turns", span, current, "", "All", "running", "Running", "queued", "Queued",
+		"done", "Answered", "failed", "Failed", "cancelled", "Cancelled")
+	return &shown{data: page}, err
+}
+
+// turnLines is a list of turns, with the messages that began them.
+func (c *site) turnLines(ctx context.Context, turns []*msg.Turn) (page pages.List[*msg.Turn], err error) {
+	page.Now, page.Lines, page.Asked = c.Now().UnixMilli(), turns, map[int64]*msg.Message{}
+	for _, t := range turns {
+		if page.Asked[t.TriggerMessageID], err = c.Store.Message(ctx, t.TriggerMessageID); err != nil {
+			return page, err
 		}
 	}
-	page.Titles, err = c.titles(r.Context(), turnChats(page.Lines))
-	return &shown{data: page}, err
+	page.Titles, err = c.titles(ctx, turnChats(turns))
+	return page, err
 }
 
 // show shows one turn.
@@ -256,8 +263,8 @@ func (c turnPages) change(verb, done string) action {
 		if err != nil {
 			return "/turns", "", err
 		}
-		next = turnPath(t.ID)
-		path := "/v1" + next + "/" + verb
+		next = back(r, turnPath(t.ID))
+		path := "/v1" + turnPath(t.ID) + "/" + verb
 		if r.PostForm.Get("rest") == "true" {
 			path += "?rest=true"
 		}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -30,7 +31,7 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, apierr.New(apierr.BadRequest, "after=%.40q is not an id", q.Get("after"))
 	}
-	page := pages.List[pages.ReminderLine]{Now: c.Now().UnixMilli()}
+	var page pages.List[pages.ReminderLine]
 	list := factrows.ReminderList{State: state, After: after, Limit: maxRows + 1}
 	switch {
 	case chat != "":
@@ -57,15 +58,24 @@ func (c upkeepPages) reminders(r *http.Request) (*shown, error) {
 	} else {
 		rows, page.Next = paged(r, rows, "after", func(r *msg.Reminder) int64 { return r.ID })
 	}
-	for _, reminder := range rows {
-		slot, row, err := factrows.LastSlot(r.Context(), c.Store, reminder.ID)
+	lines, err := c.reminderLines(r.Context(), rows)
+	lines.Of, lines.Choices, lines.Next = page.Of, page.Choices, page.Next
+	return &shown{data: lines}, err
+}
+
+// reminderLines is a list of reminders, with when each fired last.
+func (c upkeepPages) reminderLines(ctx context.Context, reminders []*msg.Reminder) (
+	page pages.List[pages.ReminderLine], err error) {
+	page.Now = c.Now().UnixMilli()
+	for _, reminder := range reminders {
+		slot, row, err := factrows.LastSlot(ctx, c.Store, reminder.ID)
 		if err != nil {
-			return nil, err
+			return page, err
 		}
 		page.Lines = append(page.Lines, pages.ReminderLine{Reminder: reminder, LastSlot: slot, LastRow: row})
 	}
-	page.Titles, err = c.titles(r.Context(), chatsOf(rows, func(r *msg.Reminder) string { return r.ChatJID }))
-	return &shown{data: page}, err
+	page.Titles, err = c.titles(ctx, chatsOf(reminders, func(r *msg.Reminder) string { return r.ChatJID }))
+	return page, err
 }
 
 // cancelReminder asks gated to end a reminder.
@@ -73,7 +83,7 @@ func (c upkeepPages) cancelReminder(r *http.Request) (next, notice string, err e
 	id := chi.URLParam(r, "id")
 	err = c.ask(r.Context(), "gated", http.MethodPost, "/v1/reminders/"+url.PathEscape(id)+"/cancel",
 		map[string]string{"by": login.Sender(r.Context())}, nil)
-	return "/reminders", fmt.Sprintf("Reminder %s was cancelled.", id), err
+	return back(r, "/reminders"), fmt.Sprintf("Reminder %s was cancelled.", id), err
 }
 
 // polls lists polls, or the open ones.
@@ -86,17 +96,24 @@ func (c upkeepPages) polls(r *http.Request) (*shown, error) {
 	if state != string(msg.PollOpen) {
 		state = ""
 	}
-	page := pages.List[pages.PollLine]{Now: c.Now().UnixMilli(),
-		Choices: choices("/polls", url.Values{}, state, "", "All", "open", "Open")}
 	rows, err := rows.Polls(r.Context(), c.Store, state != "", before, maxRows+1)
 	if err != nil {
 		return nil, err
 	}
-	rows, page.Next = paged(r, rows, "before", func(p *msg.StoredPoll) int64 { return p.ID })
-	for _, p := range rows {
-		result, err := factrows.PollResult(r.Context(), c.Store, p)
+	rows, next := paged(r, rows, "before", func(p *msg.StoredPoll) int64 { return p.ID })
+	page, err := c.pollLines(r.Context(), rows)
+	page.Next, page.Choices = next, choices("/polls", url.Values{}, state, "", "All", "open", "Open")
+	return &shown{data: page}, err
+}
+
+// pollLines is a list of polls, with their results.
+func (c upkeepPages) pollLines(ctx context.Context, polls []*msg.StoredPoll) (page pages.List[pages.PollLine],
+	err error) {
+	page.Now = c.Now().UnixMilli()
+	for _, p := range polls {
+		result, err := factrows.PollResult(ctx, c.Store, p)
 		if err != nil {
-			return nil, err
+			return page, err
 		}
 		line := pages.PollLine{StoredPoll: p}
 		if result != nil {
@@ -104,15 +121,15 @@ func (c upkeepPages) polls(r *http.Request) (*shown, error) {
 		}
 		page.Lines = append(page.Lines, line)
 	}
-	page.Titles, err = c.titles(r.Context(), chatsOf(rows, func(p *msg.StoredPoll) string { return p.ChatJID }))
-	return &shown{data: page}, err
+	page.Titles, err = c.titles(ctx, chatsOf(polls, func(p *msg.StoredPoll) string { return p.ChatJID }))
+	return page, err
 }
 
 // closePoll asks gated to close a poll.
 func (c upkeepPages) closePoll(r *http.Request) (next, notice string, err error) {
 	id := chi.URLParam(r, "id")
 	err = c.ask(r.Context(), "gated", http.MethodPost, "/v1/polls/"+url.PathEscape(id)+"/close", nil, nil)
-	return "/polls", fmt.Sprintf("Poll %s was closed: its chat sees the result.", id), err
+	return back(r, "/polls"), fmt.Sprintf("Poll %s was closed: its chat sees the result.", id), err
 }
 
 // spendDays is how many days the page of spend has.

@@ -8,6 +8,7 @@ import (
 	"arizuko/pkg/daemon"
 	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/facts"
+	"arizuko/pkg/msg"
 )
 
 // Overview is the state of the instance.
@@ -19,8 +20,9 @@ type Overview struct {
 	// Attention lists problems, then warnings; Unlisted is how many more there are.
 	Attention []facts.Fact
 	Unlisted  int
-	Minutes   Chart  // of the messages of the last hour
-	Titles    Titles // of the chats
+	Failed    []*msg.Turn // the newest of the last day
+	Minutes   Chart       // of the messages of the last hour
+	Titles    Titles      // of the chats
 }
 
 // Routes are the lines of the report on routes and groups, which routd has in its detail: rows that match nothing,

@@ -71,6 +71,7 @@ func (p *Pages) functions() template.FuncMap {
 		"step":       func(s agentproto.StepStatus) string { return stepStates[s] },
 		"call":       func(s agentproto.ToolStatus) string { return callStates[s] },
 		"connection": connection, "does": does, "lease": lease,
+		"chatPath": ChatPath, "personPath": PersonPath,
 		"dollars": dollars, "spendLink": spendLink, "minus": func(a, b int) int { return a - b },
 	}
 }

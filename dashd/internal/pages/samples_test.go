@@ -282,8 +282,8 @@ func sampleSearch(now int64) any {
 	return pages.Search{Query: "build", Messages: found, Sections: []pages.SearchSection{
 		{Title: "By number", Hits: []pages.Hit{{Path: "/turns/7", JID: "web:main", Text: "Turn 7", Detail: "main, answered"}}},
 		{Title: "Groups", Hits: []pages.Hit{{Path: "/groups/acme/build", JID: "group:acme/build", Text: "acme/build", Detail: "Builds & releases"}}},
-		{Title: "Chats", All: "/chats?text=build", Hits: []pages.Hit{{Path: "/messages?chat=x", JID: "slack:C0ABC", Text: "builds", Detail: "slack:C0ABC"}, {Path: "/messages?chat=y", JID: "discord+work:1", Text: "build-log", Detail: "discord+work:1"},
-			{Path: "/messages?chat=telegram%3a-1001234567890", JID: "telegram:-1001234567890", Text: "Engineering: builds, releases and everything that breaks at night", Detail: "telegram:-1001234567890"}}},
+		{Title: "Chats", All: "/chats?text=build", Hits: []pages.Hit{{Path: "/chats/slack:C0ABC", JID: "slack:C0ABC", Text: "builds", Detail: "slack:C0ABC"}, {Path: "/chats/discord+work:1", JID: "discord+work:1", Text: "build-log", Detail: "discord+work:1"},
+			{Path: "/chats/telegram:-1001234567890", JID: "telegram:-1001234567890", Text: "Engineering: builds, releases and everything that breaks at night", Detail: "telegram:-1001234567890"}}},
 		{Title: "Senders"},
 	}}
 }
@@ -328,12 +328,22 @@ func turnsSamples() []sample {
 			return pages.TurnPage{Now: now, Turn: &msg.Turn{ID: 7, Folder: "main", ChatJID: "web:main", State: msg.TurnQueued, CreatedAt: now},
 				Messages: []*msg.Message{{ID: 9, SenderName: "operator", Content: "hello"}}}
 		}},
+		{name: "retry", template: "retry.html", section: "/turns", data: sampleRetry},
+		{name: "no-retry", template: "retry.html", section: "/turns", data: func(now int64) any { return pages.Retry{Now: now} }},
 		{name: "turn-asks", template: "turn.html", section: "/turns", data: sampleAsks},
 		{name: "prompt", template: "prompt.html", section: "/turns", data: func(int64) any {
 			return pages.PromptPage{Prompt: "<messages>\n  <message id=\"9\" sender=\"Ada\" time=\"10:42\">" + strings.Repeat("Can you look at the build? ", 9) + "</message>\n</messages>"}
 		}},
 		{name: "no-prompt", template: "prompt.html", section: "/turns", data: func(int64) any { return pages.PromptPage{Problem: "gated does not answer: start it, then try again."} }},
 	}
+}
+
+func sampleRetry(now int64) any {
+	list := sampleTurns(now).(pages.List[*msg.Turn])
+	page := pages.Retry{Now: now, Bounded: true, Titles: list.Titles, Causes: []pages.FailedCause{
+		{Key: "a", Newest: list.Lines[1], Count: 112, Turns: list.Lines[1:3]}, {Key: "b", Newest: &msg.Turn{ID: 7, Folder: "main", EndedAt: now}, Count: 1}}}
+	page.Chosen = &page.Causes[0]
+	return page
 }
 
 func turnChoices() []pages.Choice {

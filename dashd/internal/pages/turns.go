@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,10 +28,11 @@ type List[T any] struct {
 	Lines   []T
 	Titles  Titles // of the chats
 	// Asked are, of a list of turns, the messages that began them, by id.
-	Asked map[int64]*msg.Message
-	Next  string // address of what follows, "" for nothing
-	Later bool   // it is not the beginning
-	Now   int64
+	Asked  map[int64]*msg.Message
+	Failed bool   // of turns, all of them failed
+	Next   string // address of what follows, "" for nothing
+	Later  bool   // it is not the beginning
+	Now    int64
 }
 
 // turnAt is a turn at a time, in unix ms.
@@ -210,4 +212,51 @@ var (
 // PromptPage is the prompt of an agent.
 type PromptPage struct {
 	Prompt, Problem string
+}
+
+// Retry is the failed turns by what went wrong.
+type Retry struct {
+	Causes  []FailedCause
+	Chosen  *FailedCause // nil for none
+	Titles  Titles       // of its chats
+	Bounded bool         // there may be more
+	Now     int64
+}
+
+// FailedCause is turns that failed alike.
+type FailedCause struct {
+	Key    string // in addresses
+	Newest *msg.Turn
+	Count  int
+	Turns  []*msg.Turn // to retry, the newest first; only of the chosen cause
+}
+
+// More reports whether there are more than can be retried at once.
+func (f FailedCause) More() bool { return f.Count > len(f.Turns) }
+
+// IDs are the turns to retry as a field of a form has them.
+func (f FailedCause) IDs() string {
+	var ids []string
+	for _, t := range f.Turns {
+		ids = append(ids, strconv.FormatInt(t.ID, 10))
+	}
+	return strings.Join(ids, " ")
+}
+
+// Chats are those of the turns to retry.
+func (f FailedCause) Chats() (all []LostChat) {
+	for _, t := range f.Turns {
+		all = CountChat(all, t.ChatJID)
+	}
+	return all
+}
+
+// CountChat counts one more row of a chat.
+func CountChat(all []LostChat, jid string) []LostChat {
+	i := slices.IndexFunc(all, func(known LostChat) bool { return known.JID == jid })
+	if i < 0 {
+		all, i = append(all, LostChat{JID: jid}), len(all)
+	}
+	all[i].Count++
+	return all
 }

@@ -150,7 +150,24 @@ func TestQueryPlans(t *testing.T) {
 		"queryCountPushDevices": {queryCountPushDevices, "SCAN push_subscriptions"},
 		"queryPushNotices":      {queryPushNotices, "SCAN push_notices"},
 		"queryPushEvents":       {queryPushEvents, ""},
-		"queryChatSpend":        {queryChatSpend, "SEARCH spend USING INDEX spend_chat (chat_jid=? AND day>? AND day<?)"},
+		// Of the newest 1,000 messages of a sender.
+		"querySenderChats": {querySenderChats, "CO-ROUTINE n\n" +
+			"SEARCH messages USING COVERING INDEX messages_sender (sender=?)\n" +
+			"SCAN n\n" +
+			"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"USE TEMP B-TREE FOR GROUP BY\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+		"querySenderTurns": {querySenderTurns, "CO-ROUTINE n\n" +
+			"SEARCH messages USING COVERING INDEX messages_sender (sender=?)\n" +
+			"SCAN n\n" +
+			"SEARCH t USING INDEX turns_trigger (trigger_message_id=?)\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
+		"querySenderSpend": {querySenderSpend, "CO-ROUTINE n\n" +
+			"SEARCH messages USING COVERING INDEX messages_sender (sender=?)\n" +
+			"SCAN n\n" +
+			"SEARCH t USING INDEX turns_trigger (trigger_message_id=?)"},
+		"queryChatPolls": {queryChatPolls, "SEARCH p USING INDEX polls_chat (chat_jid=?)"},
+		"queryChatSpend": {queryChatSpend, "SEARCH spend USING INDEX spend_chat (chat_jid=? AND day>? AND day<?)"},
 		"queryWebBefore": {queryWebBefore, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id<?)\n" +
 			"CORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?)"},

@@ -177,6 +177,21 @@ const (
 		FROM spend INDEXED BY spend_chat WHERE chat_jid = ? AND day >= ? AND day <= ?`
 )
 
+// The statements on senders, and on the polls of a chat; see queries.go.
+const (
+	// The newest 1,000 messages of a sender.
+	ofSender = ` FROM (SELECT id FROM messages INDEXED BY messages_sender WHERE sender <> '' AND direction = 'in' AND sender = ?1
+		ORDER BY id DESC LIMIT 1000) n CROSS JOIN `
+	senderTurns      = ofSender + `turns t INDEXED BY turns_trigger ON t.trigger_message_id = n.id`
+	querySenderChats = `SELECT m.chat_jid, ` + store.ShortName + ` AS name, count(*), max(m.received_at)` + ofSender +
+		`messages m ON m.id = n.id GROUP BY m.chat_jid, name ORDER BY max(m.id) DESC LIMIT ?2+0`
+	querySenderTurns = `SELECT ` + store.TurnColumns + senderTurns + ` ORDER BY n.id DESC LIMIT ?2+0`
+	querySenderSpend = `SELECT count(*), ifnull(sum(t.input_tokens), 0), ifnull(sum(t.output_tokens), 0), ifnull(sum(t.cost_usd), 0.0),
+		count(*) FILTER (WHERE t.created_at >= ?2)` + senderTurns
+	queryChatPolls = `SELECT ` + factrows.PollColumns +
+		` FROM polls p INDEXED BY polls_chat WHERE p.chat_jid = ? ORDER BY p.id DESC LIMIT ?+0`
+)
+
 // The statements on figures. They read the rows of a range of ids.
 const (
 	queryMessageCounts = `SELECT received_at / ?3, count(*) FILTER (WHERE direction = 'in'), count(*) FILTER (WHERE direction = 'out' AND ifnull(out_state, '') <> 'failed'),
