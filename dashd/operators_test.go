@@ -4,8 +4,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-
-	"arizuko/pkg/apierr"
 )
 
 func TestOperators_CodeOfGated_IsShownOnce_AndWhatCameOfItRemoved(t *testing.T) {
@@ -41,30 +39,33 @@ func TestOperators_CodeOfGated_IsShownOnce_AndWhatCameOfItRemoved(t *testing.T) 
 	contains(t, b.submit("/operators/code", nil).body, "gated does not answer: start it, then try again.")
 }
 
-func TestAccess_Roles_AreShownAndSaved(t *testing.T) {
+func TestAccess_Roles_AreShown_AndSavedAsSettings(t *testing.T) {
 	data := dataFolder(t)
 	shell(t, data, `UPDATE registered_groups SET config = '{"access":["telegram:42","slack:U1"],"roles":{"approve":[{"who":"telegram:7","hosts":["a.example"]}]}}' WHERE folder = 'main'`)
 	d := newFake(t, "routd")
 	b := serve(t, data, "ROUTD_URL="+d.URL).operator()
-	contains(t, b.must(200, "GET", "/access", "").body, `name="ask" aria-label="ask in main: write to the agent"`, `value="telegram:42, slack:U1"`,
-		`value="[{&#34;who&#34;:&#34;telegram:7&#34;,&#34;hosts&#34;:[&#34;a.example&#34;]}]"`, `placeholder="operators; until it is set, everyone may stop"`)
+	contains(t, b.must(200, "GET", "/access", "").body, "ask, write to the agent: <bdi>operators and telegram:42; slack:U1</bdi>", `href="/groups/main#edit"`,
+		"operators; until it is set, everyone may stop", "telegram:7 (a.example)")
+	page := b.must(200, "GET", "/groups/main", "").body
+	contains(t, page, `value="telegram:42, slack:U1"`, `value="[{&#34;hosts&#34;:[&#34;a.example&#34;],&#34;who&#34;:&#34;telegram:7&#34;}]"`)
+	form := settingsForm(t, page, nil)
+	form = url.Values{"do": form["do"], "version": form["version"]}
 	for typed, want := range map[string]string{
-		"": "null", " everyone ": `"everyone"`, "operators": `"operators"`, "telegram:1, slack:U2\n slack:U3": `["telegram:1","slack:U2","slack:U3"]`,
-		"platform admins, telegram:1,":     `["platform admins","telegram:1"]`,
-		`[{"who":"a:1","tools":["Bash"]}]`: `[{"tools":["Bash"],"who":"a:1"}]`,
+		"": ``, " everyone ": `"approve":"everyone"`, "operators": `"approve":"operators"`, "telegram:1, slack:U2\n slack:U3": `"approve":["telegram:1","slack:U2","slack:U3"]`,
+		"platform admins, telegram:1,":     `"approve":["platform admins","telegram:1"]`,
+		`[{"who":"a:1","tools":["Bash"]}]`: `"approve":[{"tools":["Bash"],"who":"a:1"}]`,
 	} {
 		d.calls = nil
-		contains(t, b.submit("/access/roles", url.Values{"folder": {"main"}, "approve": {typed}}).body, "The roles in main are saved")
-		call := `web:operator PATCH /v1/groups/main {"config":{"access":null,"approvers":null,"roles":{"approve":` + want + `,"ask":null,"operate":null}}}`
+		form.Set("roles.approve", typed)
+		contains(t, b.submit("/groups/main", form).body, "Saved. roles.approve: ")
+		call := `web:operator PUT /v1/groups/main {"folder":"main","name":"","created_at":0,"config":{"access":["telegram:42","slack:U1"],"roles":{` + want + `}}}`
 		if len(d.calls) != 1 || d.calls[0] != call {
 			t.Errorf("%q: routd was asked %s, want %s", typed, d.calls, call)
 		}
 	}
 	d.calls = nil
-	contains(t, b.submit("/access/roles", url.Values{"folder": {"main"}, "ask": {"[x"}}).body, "is no JSON list", `value="[x"`)
-	if len(d.calls) != 0 {
-		t.Errorf("routd was asked %s", d.calls)
+	form.Set("roles.approve", "[x")
+	if a := b.form("/groups/main", form); a.status != 400 || !strings.Contains(a.body, "is no JSON list") || !strings.Contains(a.body, `value="[x"`) || len(d.calls) != 0 {
+		t.Errorf("%d, routd was asked %s", a.status, d.calls)
 	}
-	d.refuse(apierr.BadRequest, "roles.ask: no <b>")
-	contains(t, b.submit("/access/roles", url.Values{"folder": {"main"}, "ask": {"Dan"}}).body, "roles.ask: no &lt;b&gt;", `value="Dan"`)
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,43 +49,24 @@ func (c accessPages) show(r *http.Request) (*shown, error) {
 	return &shown{data: page}, err
 }
 
-// groupRoles reads the roles of a page of groups. A form that was refused stays filled in.
+// groupRoles reads the roles of a page of groups.
 func (c accessPages) groupRoles(r *http.Request, page *pages.Access) error {
-	q := r.URL.Query()
-	groups, err := c.Store.Groups(r.Context())
-	for _, g := range groups {
-		if g.Folder <= q.Get("after") {
+	t, err := c.table(r.Context())
+	if err != nil {
+		return err
+	}
+	for _, g := range t.groups {
+		if g.Folder <= r.URL.Query().Get("after") {
 			continue
 		}
 		if len(page.Groups) == maxRows {
 			page.Next = below(r, "after", page.Groups[maxRows-1].Folder)
 			break
 		}
-		shown := pages.GroupRoles{Folder: g.Folder}
-		m, _ := groupconfig.ReadMembers(g.Config) // of an invalid configuration the least; its page names the mistakes
-		for _, role := range m.Roles.Lines(nil) {
-			field := pages.RoleField{RoleLine: role, Text: roleText(role.Role)}
-			if q.Get("folder") == g.Folder {
-				field.Text = q.Get(role.Name)
-			}
-			shown.Roles = append(shown.Roles, field)
-		}
-		page.Groups = append(page.Groups, shown)
+		page.Groups = append(page.Groups, pages.GroupRoles{Folder: g.Folder,
+			Roles: t.members()[g.Folder].Roles.Lines(nil)})
 	}
-	return err
-}
-
-// roleText is a role as the field of a form has it: "" if it is not set, a word, ids, or JSON if it is limited.
-func roleText(role groupconfig.Role) string {
-	raw, err := json.Marshal(role)
-	switch text := string(raw); {
-	case role == nil || err != nil:
-		return ""
-	case strings.Contains(text, "{"):
-		return text
-	default:
-		return strings.NewReplacer(`"`, "", "[", "", "]", "", ",", ", ").Replace(text)
-	}
+	return nil
 }
 
 // parseRole is the setting that a field of a form stands for, nil for the default.
@@ -109,30 +89,6 @@ func parseRole(text string) (any, error) {
 		return nil, apierr.New(apierr.BadRequest, "%.200s is no JSON list: %w", text, err)
 	}
 	return list, nil
-}
-
-// maxTyped is how much of a refused form the address of a page takes, in bytes.
-const maxTyped = 4 << 10
-
-// saveRoles sets the roles of a group: routd does it. Their former names are removed.
-func (c accessPages) saveRoles(r *http.Request) (next, notice string, err error) {
-	folder := strings.TrimSpace(r.PostForm.Get("folder"))
-	typed, roles := url.Values{"folder": {folder}}, map[string]any{}
-	for _, role := range (groupconfig.Roles{}).Lines(nil) {
-		text := r.PostForm.Get(role.Name)
-		typed.Set(role.Name, text)
-		var problem error
-		roles[role.Name], problem = parseRole(text)
-		err = cmp.Or(err, problem)
-	}
-	if err == nil {
-		patch := map[string]any{"config": map[string]any{"roles": roles, "access": nil, "approvers": nil}}
-		err = c.ask(r.Context(), "routd", http.MethodPatch, routeapi.GroupPath(folder), patch, nil)
-	}
-	if query := typed.Encode(); err != nil && len(query) <= maxTyped {
-		return "/access?" + query, "", err
-	}
-	return "/access", "The roles in " + folder + " are saved. They count from the next message.", err
 }
 
 // operators are those of the instance: whom OPERATORS names, and who became one by a code.

@@ -110,7 +110,7 @@ func (c groupPages) groupPage(r *http.Request, g *msg.Group) (*pages.Group, erro
 	}
 	page := &pages.Group{
 		Now: c.Now().UnixMilli(), Folder: g.Folder, Name: g.Name, Config: indented(g.Config), Version: groupVersion(g),
-		Warnings: t.warningsOf(g.Folder),
+		Warnings: t.warningsOf(g.Folder), Sections: sections(g.Config, nil, nil),
 	}
 	if page.Chats, page.MoreChats, err = c.leads(ctx, t, g.Folder, maxRows); err != nil {
 		return nil, err
@@ -183,8 +183,17 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 	address, next, notice := routeapi.GroupPath(g.Folder), groupPath(g.Folder),
 		"Saved. The change takes effect with the next message."
 	var refusal error
+	var problems map[string]string // of the fields of the form
 	form := r.PostForm
 	switch form.Get("do") {
+	case "settings":
+		var changed string
+		if refusal = stale(r, g); refusal == nil {
+			changed, problems, refusal = c.saveSettings(r, g, address)
+		}
+		if changed != "" {
+			notice = "Saved. " + changed + ". The change takes effect with the next message."
+		}
 	case "agent":
 		refusal = c.chooseAgent(r, g)
 	case "delete":
@@ -202,7 +211,12 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	problem := plainText(refusal.Error())
-	if do := form.Get("do"); do != "agent" && do != "delete" {
+	switch form.Get("do") {
+	case "agent", "delete":
+	case "settings":
+		page.Name, page.Version = form.Get("name"), form.Get("version")
+		page.Sections = sections(g.Config, form, problems)
+	default:
 		page.Name, page.Config, page.Version = form.Get("name"), form.Get("config"), form.Get("version")
 		page.Problem = problem
 	}
@@ -210,10 +224,18 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 		&shown{title: g.Folder, data: page, problem: problem})
 }
 
-func (c groupPages) saveGroup(r *http.Request, g *msg.Group, address string) error {
+// stale refuses a form that was shown before the group was changed.
+func stale(r *http.Request, g *msg.Group) error {
 	if r.PostForm.Get("version") != groupVersion(g) {
 		return apierr.New(apierr.Conflict,
 			"The group has been changed in the meantime: copy what you typed and open its page again.")
+	}
+	return nil
+}
+
+func (c groupPages) saveGroup(r *http.Request, g *msg.Group, address string) error {
+	if err := stale(r, g); err != nil {
+		return err
 	}
 	config := json.RawMessage(r.PostForm.Get("config"))
 	var syntax *json.SyntaxError

@@ -56,16 +56,10 @@ type Access struct {
 	Next                       string // address of further groups, "" for none
 }
 
-// GroupRoles are a group's roles, with the fields of the form that changes them.
+// GroupRoles are a group's roles.
 type GroupRoles struct {
 	Folder string
-	Roles  []RoleField
-}
-
-// RoleField is a role, and its field as it stands or as it was typed.
-type RoleField struct {
-	groupconfig.RoleLine
-	Text string
+	Roles  []groupconfig.RoleLine
 }
 
 // accessVerb words a kind of message.

@@ -2,6 +2,9 @@ package pages
 
 import (
 	"net/url"
+	"regexp"
+	"slices"
+	"strings"
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
@@ -34,6 +37,7 @@ type GroupRow struct {
 // Group is one group.
 type Group struct {
 	Folder, Name, Config, Version string // Version is that of the name and config that the form changes
+	Sections                      []ConfigSection
 	Problem                       string // why the form was refused
 	Choice                        AgentChoice
 	Warnings, Chats               []string
@@ -47,6 +51,51 @@ type Group struct {
 	Hooks                         map[string]groupconfig.Hook // by name
 	Typed                         url.Values                  // into the form for a new one
 	Now                           int64
+}
+
+// ConfigSection is settings of a group that belong together. Name is "" for those at the top.
+type ConfigSection struct {
+	Name   string
+	Wrong  bool // a field has a problem
+	Fields []ConfigField
+}
+
+// ConfigField is a setting as a form has it.
+type ConfigField struct {
+	groupconfig.Key
+	Value, Problem string // Value is "" for the default
+}
+
+// Label is the last name of its path.
+func (f ConfigField) Label() string { return f.Path[strings.LastIndexByte(f.Path, '.')+1:] }
+
+// Long reports whether it takes several lines: an input would join those of a command.
+func (f ConfigField) Long() bool {
+	return f.Kind == groupconfig.KindObject || strings.Contains(f.Value, "\n")
+}
+
+// markdownLink is a link, of which the text is kept.
+var markdownLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
+// Hint is the help without markdown.
+func (f ConfigField) Hint() string {
+	return strings.ReplaceAll(markdownLink.ReplaceAllString(f.Help, "$1"), "`", "")
+}
+
+// Options are the values of a choice, with the present one even if it is none of them.
+func (f ConfigField) Options() []Option {
+	all := []Option{{"", "default", f.Value == ""}}
+	values := f.Choices
+	if f.Kind == groupconfig.KindSwitch {
+		values = []string{"true", "false"}
+	}
+	if f.Value != "" && !slices.Contains(values, f.Value) {
+		values = append([]string{f.Value}, values...)
+	}
+	for _, value := range values {
+		all = append(all, Option{value, value, value == f.Value})
+	}
+	return all
 }
 
 // AgentChoice is which agent and model of a group answer, and between which an operator may choose.

@@ -61,6 +61,12 @@ func chatSamples() []sample {
 		{name: "chatlist-searched", template: "chatlist.html", section: "/chats", data: func(now int64) any {
 			return pages.ChatList{Now: now, Text: "no such chat", Platforms: []string{"telegram"}, Platform: "telegram", Bounded: true, Next: "/chats?before=5~telegram%3A-1"}
 		}},
+		{name: "chat-page", template: "onechat.html", section: "/chats", data: sampleOneChat},
+		{name: "empty-chat-page", template: "onechat.html", section: "/chats", data: func(now int64) any {
+			return pages.OneChat{Now: now, ChatRow: pages.ChatRow{SeenChat: rows.SeenChat{Chat: msg.Chat{JID: "slack:C0ABC"}}}}
+		}},
+		{name: "person", template: "person.html", section: "/search", data: samplePerson},
+		{name: "unknown-person", template: "person.html", section: "/search", data: func(now int64) any { return pages.Person{Now: now, ID: "slack:U0AB"} }},
 		{name: "engagement", template: "engagement.html", section: "/engagement", data: sampleEngagement},
 		{name: "no-engagement", template: "engagement.html", section: "/engagement", data: func(now int64) any { return pages.List[rows.OpenWindow]{Now: now} }},
 		{name: "access", template: "access.html", section: "/access", data: sampleAccess},
@@ -84,6 +90,25 @@ func sampleChatList(now int64) any {
 	}
 }
 
+func sampleOneChat(now int64) any {
+	windows := sampleEngagement(now).(pages.List[rows.OpenWindow])
+	return pages.OneChat{
+		Now: now, ChatRow: sampleChatList(now).(pages.ChatList).Lines[0], Messages: sampleMessages(now), Windows: windows,
+		Turns: sampleTurns(now).(pages.List[*msg.Turn]), Reminders: sampleReminders(now).(pages.List[pages.ReminderLine]), Polls: samplePolls(now).(pages.List[pages.PollLine]),
+		Request: &factrows.Request{Code: "KQVD-4821", State: factrows.RequestApproved, DecidedBy: "web:operator", DecidedAt: now - 86_400_000},
+		Routes:  pages.Routes{Rows: []pages.RouteLine{{ID: 7, Place: 2, Match: "room=-1001234567890 verb=mention", Words: "mentions of the bot in the room “Engineering”", Target: "acme/eng", Folder: "acme/eng", Does: "answered by"}}},
+	}
+}
+
+func samplePerson(now int64) any {
+	return pages.Person{
+		Now: now, ID: "telegram:4211223344", Names: []string{"Ada Lovelace", "ada"}, Operator: true, Titles: sampleTitles(), Messages: sampleMessages(now), Turns: sampleTurns(now).(pages.List[*msg.Turn]),
+		Asked: rows.Asked{Spend: factrows.Spend{Turns: 12, CostUSD: 3.456}, Hour: 2},
+		Chats: []pages.PersonChat{{JID: "telegram:-1001234567890", Home: "acme/eng", Rate: 60, Count: 812, At: now - 60_000}, {JID: "telegram:4211223344", Home: "main", Count: 3, At: now - 86_400_000}, {JID: "slack:C0ABC", Count: 1, At: now}},
+		Roles: []pages.PersonRole{{Folder: "acme/eng", Names: "ask (write to the agent), approve (answer its permission requests)"}},
+	}
+}
+
 func sampleEngagement(now int64) any {
 	return pages.List[rows.OpenWindow]{
 		Now: now, Next: "/engagement?until=5&chat=telegram%3A-1&place=",
@@ -101,11 +126,11 @@ func sampleAccess(now int64) any {
 			Made: []pages.MadeOperator{{Shown: "slack:U0AB12CD3", MadeOperator: store.MadeOperator{Sender: "slack:U0AB12CD3", By: "web:operator", At: now - 86_400_000}}},
 		},
 		Groups: []pages.GroupRoles{
-			{Folder: "acme/eng", Roles: []pages.RoleField{
-				{RoleLine: groupconfig.RoleLine{Name: "ask", Meaning: "write to the agent", Who: "operators and telegram:4211223344; slack:U0AB12CD3", Role: groupconfig.Role{{Who: "telegram:4211223344"}}}, Text: "telegram:4211223344, slack:U0AB12CD3"},
-				{RoleLine: groupconfig.RoleLine{Name: "approve", Meaning: "answer its permission requests", Who: "operators, and in a direct message its user"}},
+			{Folder: "acme/eng", Roles: []groupconfig.RoleLine{
+				{Name: "ask", Meaning: "write to the agent", Who: "operators and telegram:4211223344; slack:U0AB12CD3", Role: groupconfig.Role{{Who: "telegram:4211223344"}}},
+				{Name: "approve", Meaning: "answer its permission requests", Who: "operators, and in a direct message its user"},
 			}},
-			{Folder: "main", Roles: []pages.RoleField{{RoleLine: groupconfig.RoleLine{Name: "operate", Meaning: "stop what others asked for", Who: "operators"}}}},
+			{Folder: "main", Roles: []groupconfig.RoleLine{{Name: "operate", Meaning: "stop what others asked for", Who: "operators"}}},
 		},
 		Next: "/access?after=main",
 		Chat: "telegram:-1001234567890", Sender: "telegram:4211223344", Chats: []rows.ChatTitle{{JID: "telegram:-1001234567890", Title: "Engineering"}, {JID: "slack:C0ABC"}},
@@ -208,6 +233,10 @@ func sampleGroups(now int64) any {
 
 func sampleGroup(now int64) any {
 	return pages.Group{
+		Sections: []pages.ConfigSection{
+			{Fields: []pages.ConfigField{{Key: groupconfig.Keys()[0], Value: "Eng"}, {Key: groupconfig.Keys()[2], Value: "odd"}}},
+			{Name: "agent", Wrong: true, Fields: []pages.ConfigField{{Key: groupconfig.Key{Path: "agent.settings", Kind: groupconfig.KindObject, Help: "further variables"}, Value: `["x"]`, Problem: "must be a JSON object"}}},
+		},
 		Now: now, Folder: "acme/eng", Name: "Engineering", Config: "{\n  \"access\": [\"telegram:42\"],\n  \"rates\": 20\n}", Version: "0011223344556677", Problem: "config: unknown setting rates",
 		Choice:   pages.AgentChoice{Agent: "codex", Missing: true, Model: "default", Agents: []string{"default", "claude"}, Models: []string{"gpt-5", "gpt-5-mini"}},
 		Warnings: []string{"route 3 lets any user reach group acme/eng: match a sender or a room, or set roles.ask in the group's config"}, Chats: []string{"telegram:-1001234567890"}, MoreChats: 3,
