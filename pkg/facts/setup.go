@@ -94,7 +94,9 @@ func (l *List) Unconfined(routes []msg.Route, groups []msg.Group, runtime func(m
 		l.Problem("unconfined",
 			fmt.Sprintf("strangers can reach group %s (by %s), whose agent runs as process: "+
 				"nothing confines what they talk it into", folder, by),
-			"use AGENT_SANDBOX=bwrap or AGENT_RUNTIME=docker, or close the group: see `routd check`")
+			"use AGENT_SANDBOX=bwrap or AGENT_RUNTIME=docker, or close the group: see `routd check`").
+			on("/groups/"+folder+"#edit", "Settings of the group",
+				"close the group: list who can write to its agent, or choose the runtime bwrap or docker")
 	}
 }
 

@@ -176,7 +176,8 @@ func (f *finder) limited(ctx context.Context) error {
 			f.Warn("refused", fmt.Sprintf("%d messages were dropped within an hour: %s (%s)", n, why, reason),
 				"look who writes so much, and whether the group's settings are meant so: the dashboard's page "+
 					"Messages lists them").About(string(reason)).
-				on("/messages?disposition=dropped", "Dropped messages", "look who writes so much")
+				on("/messages?disposition=dropped&reason="+string(reason), "Dropped messages",
+					"look who writes so much; the settings on the group's page change who may, and how often")
 		}
 	}
 	n, err := factrows.Refused(ctx, f.Rows, msg.ReasonOnboardingLimit, f.before(time.Hour))
@@ -214,7 +215,7 @@ func (f *finder) turns(ctx context.Context) error {
 			Count(len(failed), "turn failed", "turns failed"), last.ID, last.Folder,
 			cmp.Or(last.Error, string(last.Reason))),
 			fmt.Sprintf("once the cause is gone, try it again: `gated retry %d`", last.ID)).
-			on("/turns?state=failed", "Failed turns", "once the cause is gone, try them again there")
+			on("/turns/retry", "Retry failed turns", "once the cause is gone, retry them there, all of a cause at once")
 	}
 	return err
 }
@@ -295,7 +296,7 @@ func (f *finder) outbound(ctx context.Context) error {
 	if more := foreign - maxNamed; more > 0 {
 		f.Problem("unsent", "messages wait for "+Count(more, "more platform", "more platforms")+
 			" that no adapter of this suite serves",
-			"remove the chats that use them")
+			"remove the chats that use them").on("/messages?state=waiting", "Messages that are to be sent", "")
 	}
 	return err
 }
@@ -388,7 +389,8 @@ func (f *finder) files(ctx context.Context) error {
 	if w.Rows > 0 {
 		f.Problem("files", "the files of "+Count(w.Rows, "message", "messages")+" were not downloaded"+
 			f.oldest(w, "in"),
-			"start "+cmp.Or(msg.DaemonOf(w.ChatJID), "its adapter")+", or look at its log")
+			"start "+cmp.Or(msg.DaemonOf(w.ChatJID), "its adapter")+", or look at its log").
+			on(fmt.Sprintf("/messages/%d", w.Oldest), "The oldest", "")
 	}
 	return err
 }
@@ -401,8 +403,8 @@ func (f *finder) failing(ctx context.Context) error {
 		f.Problem("group-fails", fmt.Sprintf("%s (the last %d, since %s)", GroupFails(g.Folder, g.Problem), g.Count,
 			Ago(f.Now, g.Since)),
 			"correct the cause (`gated agent try` shows the agent's output, logs/"+g.Folder+"/ has its log)"+others).
-			About(g.Folder).on("/turns?state=failed", "Failed turns",
-			"correct the cause: the page of a turn has the agent's log"+others)
+			About(g.Folder).on("/groups/"+g.Folder+"#agent", "The group", "correct the cause: a failed turn's page has the agent's "+
+				"log, and the group's page chooses another agent or model"+others)
 	}
 	return err
 }

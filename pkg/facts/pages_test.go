@@ -1,0 +1,111 @@
+package facts
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// shellOnly are the facts without a page, each with the reason: only a shell on the server changes these.
+func shellOnly() map[string]string {
+	const clock, server, tokens = "the machine's clock", "programs that run on the server", "tokens and settings are in the server's environment"
+	return map[string]string{
+		"clock-ahead": clock, "clock-step": clock, "clock-heartbeat": clock,
+		"operators-unset": "found where no rows can be read", "operators-invalid": tokens,
+		"competing": server, "connecting": server, "kind": server, "agents": server, "versions": server,
+	}
+}
+
+// TestFacts_Each_HasAPageOrNeedsAShell walks the source: whatever finds a problem says where to fix it.
+func TestFacts_Each_HasAPageOrNeedsAShell(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, without := map[string]bool{}, map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
+				walkFacts(f.Body, all, without)
+			}
+		}
+	}
+	if len(all) < 20 {
+		t.Fatalf("only %d facts were found: does the walk still know how they are made?", len(all))
+	}
+	for kind := range without {
+		if shellOnly()[kind] == "" {
+			t.Errorf("%s has no page: add one with on, or the reason to shellOnly", kind)
+		}
+	}
+	for kind := range shellOnly() {
+		if !without[kind] {
+			t.Errorf("%s has a page: remove it from shellOnly", kind)
+		}
+	}
+}
+
+// walkFacts finds the kinds of facts that a function adds, and those that it gives no page.
+func walkFacts(body *ast.BlockStmt, all, without map[string]bool) {
+	paged := map[any]bool{} // calls of Problem and others whose result is given a page, and variables with such a result
+	ast.Inspect(body, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "on" {
+			paged[s.X] = true
+			if id, ok := s.X.(*ast.Ident); ok {
+				paged[id.Obj] = true
+			}
+		}
+		return true
+	})
+	ast.Inspect(body, func(n ast.Node) bool {
+		if a, ok := n.(*ast.AssignStmt); ok && len(a.Lhs) == 1 {
+			if id, ok := a.Lhs[0].(*ast.Ident); ok && id.Obj != nil && paged[id.Obj] {
+				paged[a.Rhs[0]] = true
+			}
+		}
+		return true
+	})
+	ast.Inspect(body, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && kindOf(call) != "" {
+			all[kindOf(call)] = true
+			if !paged[call] {
+				without[kindOf(call)] = true
+			}
+		}
+		return true
+	})
+}
+
+// kindOf is the kind of the fact that an expression adds, "" if it adds none.
+func kindOf(e ast.Expr) string {
+	call, ok := e.(*ast.CallExpr)
+	if !ok || len(call.Args) < 3 {
+		return ""
+	}
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !slices.Contains([]string{"Problem", "Warn", "Refuse"}, method.Sel.Name) {
+		return ""
+	}
+	switch kind := call.Args[0].(type) {
+	case *ast.BasicLit:
+		return strings.Trim(kind.Value, `"`)
+	case *ast.BinaryExpr: // "delivery-" and the state
+		if lit, ok := kind.X.(*ast.BasicLit); ok {
+			return strings.Trim(lit.Value, `"`)
+		}
+	case *ast.Ident:
+		return kind.Name
+	}
+	return "?"
+}
