@@ -60,7 +60,7 @@ func (c chatPages) show(r *http.Request) (*shown, error) {
 	if page.Request, err = factrows.PendingRequest(ctx, c.Store, jid); err == nil && page.Request == nil {
 		page.Request, err = factrows.LastDecidedRequest(ctx, c.Store, jid)
 	}
-	return &shown{title: c.Pages.Hide(page.Name()), data: page}, err
+	return &shown{title: pages.Line(c.Pages.Hide(cmp.Or(page.Title, jid))), data: page}, err
 }
 
 // newestMessages are the first lines of a list, and the address of the whole list.
