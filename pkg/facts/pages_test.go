@@ -58,20 +58,19 @@ func TestFacts_Each_HasAPageOrNeedsAShell(t *testing.T) {
 
 // walkFacts finds the kinds of facts that a function adds, and those that it gives no page.
 func walkFacts(body *ast.BlockStmt, all, without map[string]bool) {
-	paged := map[any]bool{} // calls of Problem and others whose result is given a page, and variables with such a result
+	paged := map[ast.Expr]bool{}  // calls of Problem and others whose result is given a page
+	last := map[string]ast.Expr{} // assigned to a variable
 	ast.Inspect(body, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "on" {
-			paged[s.X] = true
-			if id, ok := s.X.(*ast.Ident); ok {
-				paged[id.Obj] = true
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if id, ok := n.Lhs[0].(*ast.Ident); ok {
+				last[id.Name] = n.Rhs[0]
 			}
-		}
-		return true
-	})
-	ast.Inspect(body, func(n ast.Node) bool {
-		if a, ok := n.(*ast.AssignStmt); ok && len(a.Lhs) == 1 {
-			if id, ok := a.Lhs[0].(*ast.Ident); ok && id.Obj != nil && paged[id.Obj] {
-				paged[a.Rhs[0]] = true
+		case *ast.SelectorExpr:
+			if id, ok := n.X.(*ast.Ident); ok && n.Sel.Name == "on" {
+				paged[last[id.Name]] = true
+			} else if n.Sel.Name == "on" {
+				paged[n.X] = true
 			}
 		}
 		return true
