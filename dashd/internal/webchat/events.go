@@ -108,31 +108,15 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 
 // send sends a row: a message, or the message that it changes.
 func (f *feed) send(ctx context.Context, s *live.Stream, m *msg.Message) error {
-	shown, isChange, err := f.chat.shown(ctx, m)
-	if err != nil || shown == nil {
-		return err
-	}
-	data, err := f.chat.onPage(ctx, shown, f.form)
-	if err != nil {
+	data, err := f.chat.newRow(ctx, m, f.form)
+	if err != nil || data == nil {
 		return err
 	}
 	event := "message"
-	if isChange {
-		event = "change"
+	if data.Change != 0 {
+		event, data.Change = "change", 0 // the id of the event
 	}
 	return s.Event(event, m.ID, data)
-}
-
-// shown returns the row that pages show for a row: itself, or the one of its chat that it changes, nil if that is gone.
-func (c *Chat) shown(ctx context.Context, m *msg.Message) (row *msg.Message, isChange bool, err error) {
-	if !m.Kind.Changes() || m.Direction != msg.Out {
-		return m, false, nil
-	}
-	row, err = rows.Changed(ctx, c.Store.Reader, m)
-	if row != nil && row.ChatJID != m.ChatJID {
-		row = nil
-	}
-	return row, true, err
 }
 
 // updateTyping sends the topics in which an agent works, if they have changed.

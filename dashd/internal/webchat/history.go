@@ -322,17 +322,22 @@ func (c *Chat) after(ctx context.Context, jid string, after int64, page historyP
 			return nil, 0, false, err
 		}
 		for _, m := range batch {
-			row, err := c.newRow(ctx, m, page.form)
+			shown, err := c.newRow(ctx, m, page.form)
+			if err != nil {
+				return nil, 0, false, err
+			}
+			if shown == nil {
+				after = m.ID
+				continue
+			}
+			row, err := json.Marshal(shown)
 			if err != nil {
 				return nil, 0, false, err
 			}
 			if len(list) == page.limit || len(list) > 0 && size+len(row) > maxHistory {
 				return list, after, true, nil
 			}
-			if row != nil {
-				list, size = append(list, row), size+len(row)
-			}
-			after = m.ID
+			list, size, after = append(list, row), size+len(row), m.ID
 		}
 		if after = end; !more {
 			return list, after, false, nil
@@ -340,18 +345,17 @@ func (c *Chat) after(ctx context.Context, jid string, after int64, page historyP
 	}
 }
 
-// newRow returns a row in JSON, or the row that it changes; nil if that is gone.
-func (c *Chat) newRow(ctx context.Context, m *msg.Message, as form) ([]byte, error) {
-	row, isChange, err := c.shown(ctx, m)
-	if err != nil || row == nil {
+// newRow returns what pages show for a row: itself, or the row of its chat that it changes; nil if that is gone.
+func (c *Chat) newRow(ctx context.Context, m *msg.Message, as form) (*message, error) {
+	if !m.Kind.Changes() || m.Direction != msg.Out {
+		shown, err := c.onPage(ctx, m, as)
+		return &shown, err
+	}
+	row, err := rows.Changed(ctx, c.Store.Reader, m)
+	if err != nil || row == nil || row.ChatJID != m.ChatJID {
 		return nil, err
 	}
-	data, err := c.onPage(ctx, row, as)
-	if err != nil {
-		return nil, err
-	}
-	if isChange {
-		data.Change = m.ID
-	}
-	return json.Marshal(data)
+	shown, err := c.onPage(ctx, row, as)
+	shown.Change = m.ID
+	return &shown, err
 }
