@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -203,8 +204,15 @@ func checkCopy(ctx context.Context, db *sql.Conn, thorough bool) error {
 }
 
 func countRows(ctx context.Context, db *sql.Conn) (map[string]int64, error) {
-	names, err := tableNames(ctx, db)
+	var list []byte
+	err := db.QueryRowContext(ctx,
+		`SELECT json_group_array(name) FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
+		AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '*"*'`).Scan(&list)
 	if err != nil {
+		return nil, err
+	}
+	var names []string
+	if err := json.Unmarshal(list, &names); err != nil {
 		return nil, err
 	}
 	counts := map[string]int64{}
@@ -217,24 +225,6 @@ func countRows(ctx context.Context, db *sql.Conn) (map[string]int64, error) {
 		counts[name] = n
 	}
 	return counts, nil
-}
-
-func tableNames(ctx context.Context, db *sql.Conn) (names []string, err error) {
-	rows, err := db.QueryContext(ctx,
-		`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT GLOB 'sqlite_*'
-		AND name NOT GLOB '*"*' ORDER BY name`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
 }
 
 // idGap is by how much a restored database skips row ids: as many as 90 rows a second use in a year and a half, so

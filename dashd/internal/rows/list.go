@@ -73,12 +73,11 @@ func ListMessages(ctx context.Context, r store.Reader, f MessageFilter) (page Me
 		if err != nil {
 			return page, err
 		}
-		rows, err := listed(ctx, r, &f, chunk, f.Limit+1-len(page.Rows))
+		err = listed(ctx, r, &f, chunk, f.Limit+1-len(page.Rows), func(m *msg.Message, position int64) {
+			page.Rows, positions = append(page.Rows, m), append(positions, position)
+		})
 		if err != nil {
 			return page, err
-		}
-		for _, row := range rows {
-			page.Rows, positions = append(page.Rows, row.message), append(positions, row.position)
 		}
 		if len(page.Rows) > f.Limit {
 			page.Rows, page.Next = page.Rows[:f.Limit], positions[f.Limit-1]
@@ -149,34 +148,30 @@ func candidates(ctx context.Context, r store.Reader, s source, before, from int6
 	return all, err
 }
 
-// listedRow is a row of a list and its position there.
-type listedRow struct {
-	message  *msg.Message
-	position int64
-}
-
-// listed reads those candidates that the filter leaves, at most limit.
-func listed(ctx context.Context, r store.Reader, f *MessageFilter, chunk []candidate, limit int) ([]listedRow, error) {
+// listed calls add for those candidates that the filter leaves, at most limit, with their positions in the list.
+func listed(ctx context.Context, r store.Reader, f *MessageFilter, chunk []candidate, limit int,
+	add func(m *msg.Message, position int64)) error {
 	ids, positions := make([]int64, len(chunk)), map[int64]int64{}
 	for i, c := range chunk {
 		ids[i], positions[c.id] = c.id, c.position
 	}
 	list, err := json.Marshal(ids)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	query := store.QueryListed
 	if f.Match != "" {
 		query = store.QueryListedFound
 	}
-	until := cmp.Or(f.Until, math.MaxInt64)
-	return store.All(ctx, r, func(scan store.Scan) (row listedRow, err error) {
+	return r.Each(ctx, func(scan store.Scan) (bool, error) {
 		var id int64
-		row.message, err = store.ScanMessage(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
-		row.position = positions[id]
-		return row, err
+		m, err := store.ScanMessage(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
+		if err == nil {
+			add(m, positions[id])
+		}
+		return true, err
 	}, query, string(list), int64(store.AllChanges), f.Chat, f.Folder, f.Sender, f.Direction, f.Disposition, f.Reason,
-		f.State, f.Since, until, limit, f.Class)
+		f.State, f.Since, cmp.Or(f.Until, math.MaxInt64), limit, f.Class)
 }
 
 // idsBetween are the ids of the messages that were stored from since to before until, in unix ms, 0 for any time: the
