@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
 	"arizuko/dashd/internal/hosts"
 	"arizuko/pkg/apierr"
@@ -79,7 +80,7 @@ func New(cfg Config) (*Login, error) {
 // Mount adds /login, /logout and /v1/login-link to r.
 func (l *Login) Mount(r chi.Router) {
 	r.Group(func(r chi.Router) {
-		r.Use(l.SameOrigin, noStore)
+		r.Use(l.SameOrigin, middleware.SetHeader("Cache-Control", "no-store"))
 		r.Get("/login", l.open)
 		// A request that only looks at a link, as of a mail scanner, does not use it up.
 		r.Head("/login", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -203,11 +204,4 @@ func (l *Login) cookie(r *http.Request, value string, life time.Duration) *http.
 		HttpOnly: true,
 		SameSite: http.SameSiteLaxMode,
 	}
-}
-
-func noStore(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		next.ServeHTTP(w, r)
-	})
 }
