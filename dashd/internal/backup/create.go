@@ -43,7 +43,7 @@ type Creation struct {
 type Summary struct {
 	Head
 	Manifest
-	Size int64 // of the archive, in bytes
+	Size int64 // of the archive that was written, in bytes
 }
 
 func (s Summary) String() string {

@@ -25,8 +25,7 @@ type entryFunc func(h *tar.Header, content io.Reader) error
 // is an ErrInvalid if the archive is not whole.
 func read(ctx context.Context, from io.Reader, begin func(Head) error, entry entryFunc, r *report) (s Summary,
 	err error) {
-	counted := &counter{w: io.Discard}
-	file := bufio.NewReaderSize(io.TeeReader(from, counted), readSize)
+	file := bufio.NewReaderSize(from, readSize)
 	packed, err := gzip.NewReader(file)
 	if err != nil {
 		return s, invalid(err)
@@ -51,7 +50,6 @@ func read(ctx context.Context, from io.Reader, begin func(Head) error, entry ent
 	case !errors.Is(err, io.EOF):
 		return s, invalid(err)
 	}
-	s.Size = counted.n
 	return s, nil
 }
 
