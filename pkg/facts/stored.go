@@ -404,7 +404,7 @@ func (f *finder) failing(ctx context.Context) error {
 			Ago(f.Now, g.Since)),
 			"correct the cause (`gated agent try` shows the agent's output, logs/"+g.Folder+"/ has its log)"+others).
 			About(g.Folder).on("/groups/"+g.Folder+"#agent", "The group", "correct the cause: a failed turn's page has the agent's "+
-				"log, and the group's page chooses another agent or model"+others)
+			"log, and the group's page chooses another agent or model"+others)
 	}
 	return err
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
@@ -175,11 +174,7 @@ const maxLine = 500
 func (e *examination) line(text string) string {
 	text = e.redact.String(text)
 	if len(text) > maxLine {
-		text = text[:maxLine]
-		for !utf8.ValidString(text) {
-			text = text[:len(text)-1]
-		}
-		text += "…"
+		text = store.Truncate(text, maxLine) + "…"
 	}
 	return cli.PrintableLine(strings.TrimSpace(text))
 }

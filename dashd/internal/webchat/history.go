@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
+	"arizuko/pkg/store"
 )
 
 const (
@@ -133,7 +133,7 @@ func (c *Chat) quote(ctx context.Context, m *msg.Message) (string, error) {
 		return "", err
 	}
 	text := strings.Join(strings.Fields(about.Content), " ")
-	if kept := upTo(text, maxQuote); kept != text {
+	if kept := store.Truncate(text, maxQuote); kept != text {
 		return kept + "…", nil
 	}
 	return text, nil
@@ -166,18 +166,7 @@ func shorten(text string) string {
 	if len(text) <= maxShown {
 		return text
 	}
-	return fmt.Sprintf("%s\n\n[cut: the message has %d bytes]", upTo(text, maxShown), len(text))
-}
-
-// upTo cuts a text to at most n bytes, at the end of a character.
-func upTo(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
+	return fmt.Sprintf("%s\n\n[cut: the message has %d bytes]", store.Truncate(text, maxShown), len(text))
 }
 
 // historyPage is the request of a page.
