@@ -175,6 +175,7 @@ func (d *dashd) open() (err error) {
 		Quiet: d.cfg.AlertQuiet, Heartbeat: d.cfg.HeartbeatURL, Dashboard: string(d.cfg.PublicURL),
 		Now: d.Now, Log: d.Log,
 	}
+	d.push.Quiet = d.alerts.Hushed
 	d.measure()
 	d.routes()
 	return nil

@@ -24,7 +24,7 @@ func TestNotifications_DeviceIsAddedTestedChangedAndRemoved(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data, contact)
 	service := webpushtest.New(t)
-	p.push.Client.HTTP = service.Client()
+	p.push.Client.HTTP.Transport = service.Client().Transport
 	b := p.operator()
 	contains(t, b.get("/notifications").body, `data-key="`+p.push.Client.PublicKey()+`"`, "No device gets notifications.")
 	contains(t, b.submit("/notifications", subscription(service.Subscription("a-browser"))).body, "Notifications are on here.", "A browser on another system", "No notice was sent yet.", `value="answer" checked`, `data-end="`)

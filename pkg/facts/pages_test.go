@@ -17,6 +17,7 @@ func shellOnly() map[string]string {
 		"clock-ahead": clock, "clock-step": clock, "clock-heartbeat": clock,
 		"operators-unset": "found where no rows can be read", "operators-invalid": tokens,
 		"competing": server, "connecting": server, "kind": server, "agents": server, "versions": server,
+		"backup-failed": server, "backup-old": server, "media-full": tokens,
 	}
 }
 
@@ -64,13 +65,13 @@ func walkFacts(body *ast.BlockStmt, all, without map[string]bool) {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			if id, ok := n.Lhs[0].(*ast.Ident); ok {
-				last[id.Name] = n.Rhs[0]
+				last[id.Name] = adding(n.Rhs[0])
 			}
 		case *ast.SelectorExpr:
 			if id, ok := n.X.(*ast.Ident); ok && n.Sel.Name == "on" {
 				paged[last[id.Name]] = true
 			} else if n.Sel.Name == "on" {
-				paged[n.X] = true
+				paged[adding(n.X)] = true
 			}
 		}
 		return true
@@ -84,6 +85,21 @@ func walkFacts(body *ast.BlockStmt, all, without map[string]bool) {
 		}
 		return true
 	})
+}
+
+// adding is the call that adds a fact, without those that say more about it.
+func adding(e ast.Expr) ast.Expr {
+	for {
+		call, _ := e.(*ast.CallExpr)
+		if call == nil {
+			return e
+		}
+		method, _ := call.Fun.(*ast.SelectorExpr)
+		if method == nil || method.Sel.Name != "About" {
+			return e
+		}
+		e = method.X
+	}
 }
 
 // kindOf is the kind of the fact that an expression adds, "" if it adds none.

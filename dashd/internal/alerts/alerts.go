@@ -95,7 +95,7 @@ func (a *Alerts) look(ctx context.Context) error {
 // chats are the direct chats of the operators that may be notified now. One on a platform that is out of reach waits,
 // and gets what still lasts then.
 func (a *Alerts) chats(ctx context.Context, now time.Time) (map[string]string, error) {
-	if a.Off || within(a.Quiet, now) {
+	if a.Hushed() {
 		return nil, nil
 	}
 	all, err := facts.OperatorChats(ctx, a.Store.Reader, a.Operators)
@@ -113,6 +113,9 @@ func (a *Alerts) chats(ctx context.Context, now time.Time) (map[string]string, e
 	})
 	return all, err
 }
+
+// Hushed reports whether operators are not notified now.
+func (a *Alerts) Hushed() bool { return a.Off || within(a.Quiet, a.Now()) }
 
 // within reports whether a clock shows a time of hours, as in 22:00-07:00.
 func within(hours string, now time.Time) bool {
@@ -194,12 +197,20 @@ func (a *Alerts) command(ctx context.Context, by, set string) (text string, err 
 		return "", err
 	}
 	is, err := a.Store.DaemonCursor(ctx, cursorOwner, setPrefix+by)
+	if err != nil {
+		return "", err
+	}
+	direct, err := facts.OperatorChats(ctx, a.Store.Reader, []string{by})
 	status := "You get a message about each new problem in your direct chat with the bot: " +
 		msg.CommandAnywhere("alerts off") + " ends that."
-	if a.Off {
+	switch {
+	case a.Off:
 		status = "No operator gets messages about new problems: ALERTS is off."
-	} else if is == "off" {
+	case is == "off":
 		status = "You get no messages about new problems: " + msg.CommandAnywhere("alerts on") + " changes that."
+	case direct[by] == "":
+		status = "You get no messages about new problems, as you have no direct chat with a bot: put your account there " +
+			"in OPERATORS and write to the bot, or allow notifications on the dashboard's page Notifications."
 	}
 	return cmp.Or(a.text(open), "No problem is open.") + "\n\n" + status, err
 }

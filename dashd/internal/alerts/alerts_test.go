@@ -266,6 +266,7 @@ func TestServe_OnAndOff(t *testing.T) {
 		}
 	}
 	contains(f.ask(ada, ""), "200", `No problem is open.\n\nYou get a message about each new problem in your direct chat`)
+	contains(f.ask("web:operator", ""), "200", "as you have no direct chat with a bot: put your account there in OPERATORS")
 	contains(f.ask(ada, "maybe"), "400", "can follow the command")
 	contains(f.ask(ada, "OFF"), "200", "You get no messages about new problems: /alerts on")
 	f.want(f.looks(2, problem("agents", "", "no agent")), `discord:dm-9 ⚠️ no agent|To fix it: repair agents`)

@@ -74,7 +74,7 @@ func (f ConfigField) Long() bool {
 	return f.Kind == groupconfig.KindObject || strings.Contains(f.Value, "\n")
 }
 
-// markdownLink is a link, of which the text is kept.
+// markdownLink matches a link, with its text as a group.
 var markdownLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
 // Hint is the help without markdown.

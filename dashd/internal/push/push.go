@@ -25,6 +25,7 @@ const (
 	shownDelay = 4 * time.Second  // an open page has fetched what is new by then
 	maxAge     = 10 * time.Minute // of an event
 	keep       = time.Hour        // notices
+	maxHourly  = 3                // problems to a device
 	retryDelay = 30 * time.Second
 	maxSends   = 8 // at once
 )
@@ -40,12 +41,12 @@ const (
 type Push struct {
 	Store  *store.Store
 	Client *webpush.Client // nil: without a contact there are no notices
+	Quiet  func() bool     // problems wait; nil: they never do
 	Now    func() time.Time
 	Log    *slog.Logger
 
 	mu      sync.Mutex
 	shown   map[string]int64    // when a page showed a chat, in unix ms, by login and folder
-	asked   []rows.PushEvent    // by Notify
 	retryAt map[int64]time.Time // by device
 }
 
@@ -56,14 +57,6 @@ func New(st *store.Store, secret, contact string, now func() time.Time, log *slo
 		p.Client, err = webpush.New(secret, contact, now)
 	}
 	return p, err
-}
-
-// Notify sends a notice, with the key of its event and a title, to the devices that want its kind. It is retried for ten
-// minutes, but not after a restart.
-func (p *Push) Notify(_ context.Context, kind, key, title string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked = append(p.asked, rows.PushEvent{Key: key, Kind: kind, Name: title, At: p.Now().UnixMilli()})
 }
 
 // Shown notes that a page of a login shows all of the chat with a group now.
@@ -100,26 +93,45 @@ func (p *Push) step(ctx context.Context) error {
 		slots <- struct{}{}
 		sending.Go(func() {
 			defer func() { <-slots }()
-			for _, e := range events {
-				if !sent[rows.PushNotice{Device: d.ID, Event: e.Key}] && p.wanted(d, e) {
-					errs[i] = cmp.Or(p.notify(ctx, d, e), errs[i])
-				}
-			}
+			errs[i] = p.serve(ctx, d, events, sent)
 		})
 	}
 	sending.Wait()
 	return errors.Join(errs...)
 }
 
-// events are those of the last ten minutes, but for those that an open page may be about to show.
+// serve sends a device the events that it wants and was not sent.
+func (p *Push) serve(ctx context.Context, d *rows.PushDevice, events []rows.PushEvent,
+	sent map[rows.PushNotice]int64) (err error) {
+	problems, hourAgo := 0, p.Now().Add(-time.Hour).UnixMilli()
+	for n, at := range sent {
+		if n.Device == d.ID && at > hourAgo && strings.HasPrefix(n.Event, "alert") {
+			problems++
+		}
+	}
+	for _, e := range events {
+		_, had := sent[rows.PushNotice{Device: d.ID, Event: e.Key}]
+		if had || !p.wanted(d, e) || e.Kind == Problem && problems >= maxHourly {
+			continue
+		}
+		if e.Kind == Problem {
+			problems++
+		}
+		err = cmp.Or(p.notify(ctx, d, e), err)
+	}
+	return err
+}
+
+// events are those of the last ten minutes, but for those that an open page may be about to show, and the problems that
+// last, unless it is quiet now.
 func (p *Push) events(ctx context.Context) ([]rows.PushEvent, error) {
 	now := p.Now()
-	oldest := now.Add(-maxAge).UnixMilli()
-	found, err := rows.PushEvents(ctx, p.Store.Reader, oldest, now.Add(-shownDelay).UnixMilli(), minWork.Milliseconds())
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked = slices.DeleteFunc(p.asked, func(e rows.PushEvent) bool { return e.At < oldest })
-	return append(found, p.asked...), err
+	found, err := rows.PushEvents(ctx, p.Store.Reader, now.Add(-maxAge).UnixMilli(), now.Add(-shownDelay).UnixMilli(),
+		minWork.Milliseconds())
+	if p.Quiet != nil && p.Quiet() {
+		found = slices.DeleteFunc(found, func(e rows.PushEvent) bool { return e.Kind == Problem })
+	}
+	return found, err
 }
 
 // wanted reports whether a device gets an event now.

@@ -47,7 +47,7 @@ func (f *fixture) restart(st *store.Store) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	p.Client.HTTP = f.service.Client()
+	p.Client.HTTP.Transport = f.service.Client().Transport
 	f.Push = p
 }
 
@@ -89,6 +89,7 @@ func (f *fixture) step() (sent []string) {
 
 func (f *fixture) want(want ...string) {
 	f.t.Helper()
+	slices.Sort(want)
 	if got := f.step(); !slices.Equal(got, want) {
 		f.t.Errorf("sent %q, want %q", got, want)
 	}
@@ -108,12 +109,49 @@ func TestStep_Events_AreSentOnceToDevicesThatWantThem(t *testing.T) {
 	f.device("questions", "question")
 	f.answered(1, 5*time.Second)
 	f.sql(`INSERT INTO asks (id, turn_id, ask_id, message_id, question, options, state, created_at, expires_at) VALUES (3, 1, 'a', 1, 'Secret?', '[]', 'open', ?, ?)`, f.ago(6*time.Second), f.now.Add(time.Hour).UnixMilli())
-	f.Notify(context.Background(), Problem, "alert7", "teled is not connected")
+	f.sql(`INSERT INTO asks (id, turn_id, ask_id, message_id, question, options, state, created_at, expires_at) VALUES (4, 1, 'gated:retry1', 1, 'Try again?', '[]', 'open', ?, ?)`, f.ago(6*time.Second), f.now.Add(time.Hour).UnixMilli())
+	f.alert(7, "teled is not connected", 2)
+	f.alert(8, "seen once", 1)
 	f.want(notice("all", "A question for you", "Engineering", "/chat/acme/eng/", "ask3"), notice("all", "Needs attention", "teled is not connected", "/", "alert7"), answer("all", 1),
 		notice("questions", "A question for you", "Engineering", "/chat/acme/eng/", "ask3"))
 	f.want()
 	f.restart(f.Store)
 	f.want()
+}
+
+// alert stores a problem that a number of looks have found, the first two minutes ago.
+func (f *fixture) alert(id int, text string, looks int) {
+	f.t.Helper()
+	since := f.ago(2 * time.Minute)
+	f.sql(`INSERT INTO alerts (id, key, text, fix, since, seen_at) VALUES (?1, ?1, ?2, '', ?3, ?3 + (?4 - 1) * 60000)`, id, text, since, looks)
+}
+
+func TestStep_Problems(t *testing.T) {
+	f := newFixture(t)
+	f.device("all", "problem")
+	problem := func(id int) string {
+		return notice("all", "Needs attention", fmt.Sprint("problem ", id), "/", fmt.Sprint("alert", id))
+	}
+	quiet := true
+	f.Quiet = func() bool { return quiet }
+	f.alert(1, "problem 1", 2)
+	f.want()
+	quiet = false
+	f.want(problem(1))
+	f.sql(`UPDATE alerts SET seen_at = ?`, f.ago(-2*time.Hour))
+	for id := 2; id <= 5; id++ {
+		f.alert(id, fmt.Sprint("problem ", id), 2)
+	}
+	f.want(problem(2), problem(3)) // three an hour
+	f.want()
+	f.now = f.now.Add(time.Hour + time.Second)
+	f.want(problem(4), problem(5))
+	f.sql(`UPDATE alerts SET ended_at = 1`)
+	f.now = f.now.Add(time.Hour + time.Second)
+	f.alert(6, "problem 6", 2)
+	f.want(problem(6))
+	f.sql(`UPDATE alerts SET ended_at = NULL WHERE id = 1`)
+	f.want(problem(1)) // its notice went with its end
 }
 
 func TestStep_Events_ThatNeedNoNotice(t *testing.T) {

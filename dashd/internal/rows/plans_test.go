@@ -148,8 +148,28 @@ func TestQueryPlans(t *testing.T) {
 		// All of them: a few browsers, and what they were sent in an hour.
 		"queryPushDevices":      {queryPushDevices, "SCAN push_subscriptions"},
 		"queryCountPushDevices": {queryCountPushDevices, "SCAN push_subscriptions"},
-		"queryPushNotices":      {queryPushNotices, "SCAN push_notices"},
-		"queryPushEvents":       {queryPushEvents, ""},
+		"queryPushNotices":      {queryPushNotices, "SCAN push_notices USING COVERING INDEX push_notices_at"},
+		"queryForgetPushes": {queryForgetPushes, "SEARCH push_notices USING COVERING INDEX push_notices_at (at<?)\n" +
+			"LIST SUBQUERY 1\n" +
+			"SCAN alerts USING INDEX alerts_open\n" +
+			"CREATE BLOOM FILTER"},
+		// Of the newest 2,000 turns, and of the questions and problems that are open.
+		"queryPushEvents": {queryPushEvents, "COMPOUND QUERY\n" +
+			"LEFT-MOST SUBQUERY\n" +
+			"SEARCH t USING INTEGER PRIMARY KEY (rowid>?)\n" +
+			"SCALAR SUBQUERY 2\n" +
+			"SEARCH turns\n" +
+			"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"SEARCH g USING PRIMARY KEY (folder=?) LEFT-JOIN\n" +
+			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH a USING INDEX messages_turn (turn_id=?)\n" +
+			"UNION ALL\n" +
+			"SCAN a USING INDEX asks_open\n" +
+			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"SEARCH g USING PRIMARY KEY (folder=?) LEFT-JOIN\n" +
+			"UNION ALL\n" +
+			"SCAN alerts USING INDEX alerts_open"},
 		// Of the newest 1,000 messages of a sender.
 		"querySenderChats": {querySenderChats, "CO-ROUTINE n\n" +
 			"SEARCH messages USING COVERING INDEX messages_sender (sender=?)\n" +
@@ -160,8 +180,7 @@ func TestQueryPlans(t *testing.T) {
 		"querySenderTurns": {querySenderTurns, "CO-ROUTINE n\n" +
 			"SEARCH messages USING COVERING INDEX messages_sender (sender=?)\n" +
 			"SCAN n\n" +
-			"SEARCH t USING INDEX turns_trigger (trigger_message_id=?)\n" +
-			"USE TEMP B-TREE FOR ORDER BY"},
+			"SEARCH t USING INDEX turns_trigger (trigger_message_id=?)"},
 		"querySenderSpend": {querySenderSpend, "CO-ROUTINE n\n" +
 			"SEARCH messages USING COVERING INDEX messages_sender (sender=?)\n" +
 			"SCAN n\n" +

@@ -66,8 +66,9 @@ type PushEvent struct {
 	At           int64  // unix ms
 }
 
-// PushEvents are the answers and the open questions of web chats from one time to another, in unix ms. An answer counts if
-// its turn took at least so many ms from its message to its end, and is among the newest 2,000.
+// PushEvents are the answers and the open questions of web chats from one time to another, in unix ms, and all problems
+// that last. An answer counts if its turn took at least so many ms from its message to its end, and is among the newest
+// 2,000.
 func PushEvents(ctx context.Context, r store.Reader, from, to, took int64) ([]PushEvent, error) {
 	return store.All(ctx, r, func(scan store.Scan) (e PushEvent, err error) {
 		err = scan(&e.Key, &e.Kind, &e.Folder, &e.Name, &e.At)
@@ -81,19 +82,22 @@ type PushNotice struct {
 	Event  string
 }
 
-// PushNotices are all that are kept.
-func PushNotices(ctx context.Context, r store.Reader) (map[PushNotice]bool, error) {
-	notices := map[PushNotice]bool{}
+// PushNotices are all that are kept, each with its time in unix ms.
+func PushNotices(ctx context.Context, r store.Reader) (map[PushNotice]int64, error) {
+	notices := map[PushNotice]int64{}
 	return notices, r.Each(ctx, func(scan store.Scan) (bool, error) {
-		var n PushNotice
-		err := scan(&n.Device, &n.Event)
-		notices[n] = true
+		var (
+			n  PushNotice
+			at int64
+		)
+		err := scan(&n.Device, &n.Event, &at)
+		notices[n] = at
 		return true, err
 	}, queryPushNotices)
 }
 
 // PutPushNotice stores that a browser was sent an event, or with a problem that it can't be, and forgets notices from
-// before a time.
+// before a time, but not those of problems that last.
 func PutPushNotice(tx *store.Tx, n PushNotice, problem string, now, keep int64) error {
 	column := "sent_at"
 	if problem != "" {
@@ -102,6 +106,6 @@ func PutPushNotice(tx *store.Tx, n PushNotice, problem string, now, keep int64) 
 	return errors.Join(
 		tx.Exec(`INSERT INTO push_notices (subscription_id, event, at) VALUES (?,?,?) ON CONFLICT (subscription_id, event) DO NOTHING`,
 			n.Device, n.Event, now),
-		tx.Exec(`DELETE FROM push_notices WHERE at < ?`, keep),
+		tx.Exec(queryForgetPushes, keep),
 		tx.Exec(`UPDATE push_subscriptions SET `+column+` = ?, error = ? WHERE id = ?`, now, problem, n.Device))
 }

@@ -249,10 +249,12 @@ const (
 	queryPushDevices = `SELECT id, login, endpoint, p256dh, auth, device, kinds, created_at, sent_at, failed_at, error
 		FROM push_subscriptions ORDER BY id DESC`
 	queryCountPushDevices = `SELECT count(*) FROM push_subscriptions WHERE login = ? AND endpoint <> ?`
-	queryPushNotices      = `SELECT subscription_id, event FROM push_notices`
-	// Of turns that an agent has answered, and of the questions that are open.
+	queryPushNotices      = `SELECT subscription_id, event, at FROM push_notices`
+	queryForgetPushes     = `DELETE FROM push_notices WHERE at < ? AND event NOT IN (SELECT 'alert' || id FROM alerts
+		INDEXED BY alerts_open WHERE ended_at IS NULL)`
+	// Of turns that an agent has answered, of the questions that are open, and of the problems that last.
 	queryPushEvents = `SELECT 'turn' || t.id, 'answer', substr(t.chat_jid, 5), ifnull(g.name, ''), o.received_at
-		FROM turns t JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN registered_groups g ON g.folder = substr(t.chat_jid, 5)
+		FROM turns t NOT INDEXED JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN registered_groups g ON g.folder = substr(t.chat_jid, 5)
 		JOIN messages o ON o.id = (SELECT max(a.id) FROM messages a INDEXED BY messages_turn
 			WHERE a.turn_id = t.id AND a.direction = 'out' AND a.out_state = 'sent' AND a.kind IN ('message', 'file', 'poll'))
 		WHERE t.id > (SELECT max(id) FROM turns) - 2000 AND t.state = 'done' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;'
@@ -260,5 +262,7 @@ const (
 		UNION ALL SELECT 'ask' || a.id, 'question', substr(t.chat_jid, 5), ifnull(g.name, ''), a.created_at FROM asks a INDEXED BY asks_open
 		JOIN turns t ON t.id = a.turn_id LEFT JOIN registered_groups g ON g.folder = substr(t.chat_jid, 5)
 		WHERE a.state = 'open' AND a.message_id IS NOT NULL AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;'
-		AND a.created_at >= ?1 AND a.created_at <= ?2`
+		AND a.created_at >= ?1 AND a.created_at <= ?2 AND substr(a.ask_id, 1, 11) <> 'gated:retry'
+		UNION ALL SELECT 'alert' || id, 'problem', '', text, since FROM alerts INDEXED BY alerts_open
+		WHERE ended_at IS NULL AND since < seen_at`
 )
