@@ -34,7 +34,7 @@ func TestApprovals_Forms_AreDecidedByOnbod(t *testing.T) {
 	p := serve(t, data, "ONBOD_URL="+o.URL)
 	b := p.operator()
 	page := b.must(200, "GET", "/approvals", "").body
-	contains(t, page, "ABCD-1234", "Dev&lt;script&gt;alert(1)&lt;/script&gt;", "group chat, <bdi>telegram:-5</bdi>", "<bdi>Ada</bdi> (<bdi>telegram:42</bdi>)",
+	contains(t, page, "ABCD-1234", "Dev&lt;script&gt;alert(1)&lt;/script&gt;", "group chat, <bdi>telegram:-5</bdi>", `<bdi>Ada</bdi> (<a href="/senders/telegram:42"><bdi>telegram:42</bdi></a>)`,
 		`placeholder="telegram-dev"`, `>Approvals <span class="count">1<span`, `<option value="main">shared with mentions of the bot in “Ops” (telegram:-7), everything in “Ops” (telegram:-7)</option>`, "onbod is not running")
 	if n := strings.Count(page, "&lt;b&gt;hi"); strings.ContainsAny(page, "\u202e") || n == 0 || n > 31 {
 		t.Errorf("the sample is shown %d times", n)

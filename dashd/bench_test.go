@@ -99,7 +99,7 @@ func BenchmarkPages(b *testing.B) {
 }
 
 // unmeasured are pages that read no rows but those of the login.
-var unmeasured = []string{"/assets/*", "/healthz", "/readyz", "/metrics", "/login", "/chat"}
+var unmeasured = []string{"/assets/*", "/healthz", "/readyz", "/metrics", "/login", "/chat", "/sw.js", "/offline"}
 
 func TestBenchPages_HaveEachPage(t *testing.T) {
 	p := serve(t, dataFolder(t))

@@ -18,7 +18,7 @@ func TestChat_Page_GathersItsRows(t *testing.T) {
 	shell(t, data, `INSERT INTO routes (seq, match, target) VALUES (1, 'room=-8', 'other'), (2, 'room=-7 verb=mention', 'main'), (3, '', 'builtin:drop'), (4, 'room=-7', 'main')`)
 	now := time.Now().UnixMilli()
 	shell(t, data, `INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder, engaged_at) VALUES ('telegram:-7', 'open', ?, 'main', 5), ('telegram:-7', 'over', 9, 'main', 5)`, now+600_000)
-	shell(t, data, `INSERT INTO reminders (folder, chat_jid, topic, kind, body, cron, time_zone, next_slot, created_by, state, created_at) VALUES ('main', 'telegram:-7', '', 'prompt', 'water <b>', '', 'UTC', ?, 'telegram:42', 'active', 5)`, now+600_000)
+	shell(t, data, `INSERT INTO reminders (folder, chat_jid, topic, kind, body, cron, time_zone, next_slot, created_by, state, created_at, updated_at) VALUES ('main', 'telegram:-7', '', 'prompt', 'water <b>', '', 'UTC', ?, 'telegram:42', 'active', 5, 5)`, now+600_000)
 	shell(t, data, `INSERT INTO polls (message_id, folder, chat_jid, question, options, state, created_at) VALUES (1, 'main', 'telegram:-7', 'Tea <i>?', '["yes","no"]', 'open', 6), (2, 'main', 'telegram:-8', 'elsewhere', '["a","b"]', 'open', 6)`)
 	shell(t, data, `INSERT INTO onboarding_requests (code, chat_jid, kind, sender, sender_name, title, sample, thread_id, state, reason, created_at) VALUES ('ABCD-1234', 'telegram:-7', 'group', 'telegram:42', 'Ada', 'Ops', 'hi', '', 'pending', '', 5)`)
 	page := b.must(200, "GET", "/chats/telegram:-7", "").body

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +38,7 @@ func TestNotifications_DeviceIsAddedTestedChangedAndRemoved(t *testing.T) {
 		t.Errorf("sent %+v", all)
 	}
 	page = b.submit(id, url.Values{"do": {"save"}, "kind": {"problem", "<b>"}}).body
-	contains(t, page, "was saved.", `value="answer">`, `value="question">`, `value="problem" checked`)
+	contains(t, page, "was saved.", `value="answer" aria-label`, `value="question" aria-label`, `value="problem" checked`)
 	contains(t, b.submit("/notifications/70", url.Values{"do": {"remove"}}).body, "There is no such device.")
 	service.Close()
 	contains(t, b.submit(id, url.Values{"do": {"test"}}).body, "The test was not sent")
@@ -97,13 +96,15 @@ func TestWorker_NeedsNoLogin_KeepsTheShellAlone(t *testing.T) {
 	}
 }
 
-// TestServiceWorker_OfflineAndPush shows a page while dashd is down, and a notice, which leads to its chat.
+// TestServiceWorker_OfflineAndPush gives a browser what dashd sent to its push service, follows the notice to its chat, and
+// shows a page while dashd is down. The headless browser shows no notices: what it was asked to show is noted.
 func TestServiceWorker_OfflineAndPush(t *testing.T) {
 	b := chromium.Start(t)
 	data := dataFolder(t)
-	p := serve(t, data)
+	p := serve(t, data, contact)
+	service := webpushtest.New(t)
+	p.push.Client.HTTP.Transport = service.Client().Transport
 	site := "http://" + p.Addr
-	b.AllowNotifications(t, site)
 	tab := b.Open(t)
 	tab.Visit(p.first)
 	tab.Visit(site + "/chat/main/")
@@ -113,27 +114,32 @@ func TestServiceWorker_OfflineAndPush(t *testing.T) {
 	if len(kept) != 4 {
 		t.Errorf("it keeps %v", kept)
 	}
-	shown := func() []string {
-		return chromium.Await[[]string](tab, `navigator.serviceWorker.ready.then((r) => r.getNotifications()).then((all) => all.map(({ title, body, tag, data }) => [title, body, tag, data].join("|")))`)
-	}
-	tab.Push(site, `{"title":"Your answer is ready","body":"Main","url":"/chat/main/","tag":"turn1"}`)
-	tab.Wait(`navigator.serviceWorker.ready.then((r) => r.getNotifications()).then((all) => { window.notices = all.length; }) && window.notices === 1`)
-	if got := shown(); !slices.Equal(got, []string{"Your answer is ready|Main|turn1|/chat/main/"}) {
-		t.Errorf("shown: %q", got)
+	post := `((path, form) => fetch(path, { method: "POST", body: new URLSearchParams(form) }).then((r) => r.text()))`
+	page := chromium.Await[string](tab, post+`("/notifications", "`+subscription(service.Subscription("a-browser")).Encode()+`")`)
+	chromium.Await[string](tab, post+`("`+regexp.MustCompile(`/notifications/\d+`).FindString(page)+`", "do=test")`)
+	sent := service.Messages()
+	if len(sent) != 1 {
+		t.Fatalf("sent %+v", sent)
 	}
 	worker := b.ServiceWorker(t, site)
+	chromium.Eval[bool](worker, `(globalThis.shown = new Promise((resolve) => {
+		ServiceWorkerRegistration.prototype.showNotification = async (title, { body, tag, data }) => resolve([title, body, tag, data].join("|"));
+	}), true)`)
+	tab.Push(site, sent[0].Payload)
+	if got := chromium.Await[string](worker, `shown`); got != "arizuko|Notifications work|test|/" {
+		t.Errorf("shown: %q", got)
+	}
 	// A click by a script may open no window: what would happen is noted.
 	click := `(async (path) => {
 		const done = [];
 		WindowClient.prototype.focus = async function () { done.push("focus " + new URL(this.url).pathname); };
 		clients.openWindow = async (path) => { done.push("open " + path); };
-		await registration.showNotification("x", { tag: "x", data: path });
-		const all = await registration.getNotifications();
-		dispatchEvent(new NotificationEvent("notificationclick", { notification: all.find(({ tag }) => tag === "x") }));
-		while (!done.length) await new Promise((resolve) => setTimeout(resolve, 10));
+		const notification = { data: path, close() { done.push("close"); } };
+		dispatchEvent(Object.assign(new ExtendableEvent("notificationclick"), { notification }));
+		while (done.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
 		return done.join();
 	})`
-	for path, want := range map[string]string{"/chat/main/": "focus /chat/main/", "/chat/other/": "open /chat/other/"} {
+	for path, want := range map[string]string{"/chat/main/": "close,focus /chat/main/", "/chat/other/": "close,open /chat/other/"} {
 		if got := chromium.Await[string](worker, click+`("`+path+`")`); got != want {
 			t.Errorf("a click on a notice of %s: %s, want %s", path, got, want)
 		}

@@ -176,15 +176,15 @@ func TestAssets_OfChatPage_Served(t *testing.T) {
 	w := httptest.NewRecorder()
 	p.Chat(w, pages.ChatPage{Folder: "a"})
 	links := regexp.MustCompile(`/assets/[^"]+`).FindAllString(w.Body.String(), -1)
-	if len(links) != 5 {
-		t.Fatalf("the chat page links to %v, want an icon, two style sheets and two scripts", links)
+	if len(links) != 7 {
+		t.Fatalf("the chat page links to %v, want two icons, a manifest, two style sheets and two scripts", links)
 	}
 	fetch := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		p.Assets().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w
 	}
-	types := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	types := map[string]string{".png": "image/png", ".webmanifest": "application/manifest+json", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 	for _, link := range links {
 		w := fetch(link)
 		if w.Code != http.StatusOK || w.Body.Len() == 0 {

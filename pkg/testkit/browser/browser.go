@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -122,16 +121,6 @@ func (b *Browser) worker(t *testing.T, kind, site string) *Tab {
 	}
 	t.Fatalf("%s has no %s", site, kind)
 	return nil
-}
-
-// AllowNotifications answers what a site asks its user.
-func (b *Browser) AllowNotifications(t *testing.T, site string) {
-	t.Helper()
-	_, err := chromedp.CallBrowser(b.ctx, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{Origin: site,
-		Permission: &cdpbrowser.PermissionDescriptor{Name: "notifications"}, Setting: cdpbrowser.PermissionSettingGranted})
-	if err != nil {
-		t.Fatalf("allow notifications: %v", err)
-	}
 }
 
 // Push delivers a message to the service worker of the tab's site, as a push service does.
