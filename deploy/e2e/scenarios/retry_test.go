@@ -44,5 +44,6 @@ func TestRetry_ButtonPressed_OnceWheneverGatedIsKilled(t *testing.T) {
 			t.Errorf("killed at %s: %s answers, %s retries", point, answers, retries)
 		}
 		f.OK(os.Remove(fixed))
+		f.Until("the agent to end", func() bool { return f.Value(`SELECT count(*) FROM runs WHERE ended_at IS NULL`) == "0" })
 	}
 }
