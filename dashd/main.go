@@ -136,14 +136,7 @@ func (d *dashd) open() (err error) {
 	if d.push, err = push.New(d.Store, d.Secret, d.cfg.pushContact(), d.Now, d.Log); err != nil {
 		return err
 	}
-	d.console = console.New(console.Config{
-		Store: d.Store.Reader, Status: d.status, Pages: d.pages, Push: d.push,
-		Daemons: map[string]*httpx.Client{"routd": d.Client("routd", d.cfg.RoutdURL),
-			"gated": d.Client("gated", d.cfg.GatedURL), "onbod": d.Client("onbod", d.cfg.OnbodURL)},
-		Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data,
-		Now: d.Now, Log: d.Log, Bin: programs(), Environ: environ(), Public: strings.TrimSuffix(string(d.base()), "/"),
-		Settings: config.Show(d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
-	})
+	d.console = d.newConsole()
 	d.chat = &webchat.Chat{
 		Store: d.Store, Hub: d.hub, Data: d.cfg.Data, Assistant: d.cfg.AssistantName,
 		Sender: func(r *http.Request) (sender, name string) { return login.Sender(r.Context()), "operator" },
@@ -179,6 +172,17 @@ func (d *dashd) open() (err error) {
 	d.measure()
 	d.routes()
 	return nil
+}
+
+func (d *dashd) newConsole() *console.Console {
+	return console.New(console.Config{
+		Store: d.Store.Reader, Status: d.status, Pages: d.pages, Push: d.push,
+		Daemons: map[string]*httpx.Client{"routd": d.Client("routd", d.cfg.RoutdURL),
+			"gated": d.Client("gated", d.cfg.GatedURL), "onbod": d.Client("onbod", d.cfg.OnbodURL)},
+		Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data,
+		Now: d.Now, Log: d.Log, Bin: programs(), Environ: environ(), Public: strings.TrimSuffix(string(d.base()), "/"),
+		Settings: config.Show(d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
+	})
 }
 
 // listenForHooks serves the hooks alone at an address of their own, if one is set, so that others reach nothing else.

@@ -403,8 +403,8 @@ func (f *finder) failing(ctx context.Context) error {
 		f.Problem("group-fails", fmt.Sprintf("%s (the last %d, since %s)", GroupFails(g.Folder, g.Problem), g.Count,
 			Ago(f.Now, g.Since)),
 			"correct the cause (`gated agent try` shows the agent's output, logs/"+g.Folder+"/ has its log)"+others).
-			About(g.Folder).on("/groups/"+g.Folder+"#agent", "The group", "correct the cause: a failed turn's page has the agent's "+
-			"log, and the group's page chooses another agent or model"+others)
+			About(g.Folder).on("/groups/"+g.Folder+"#agent", "The group", "correct the cause: a failed turn's page "+
+			"has the agent's log, and the group's page chooses another agent or model"+others)
 	}
 	return err
 }

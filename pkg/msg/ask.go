@@ -202,8 +202,8 @@ const MaxAnswer = 300
 // Text is the question in markdown, for platforms with and without buttons. name is who asks.
 func (a *Ask) Text(name string) string {
 	if IsRetry(a.AskID) {
-		return fmt.Sprintf("%s\n\n_Press **%s**, or reply with these words, within %s._", EscapeLine(a.Question), RetryLabel,
-			duration(a.ExpiresAt-a.CreatedAt))
+		return fmt.Sprintf("%s\n\n_Press **%s**, or reply with these words, within %s._", EscapeLine(a.Question),
+			RetryLabel, duration(a.ExpiresAt-a.CreatedAt))
 	}
 	var b strings.Builder
 	b.WriteString(a.head(name))

@@ -209,8 +209,8 @@ func (a *Alerts) command(ctx context.Context, by, set string) (text string, err 
 	case is == "off":
 		status = "You get no messages about new problems: " + msg.CommandAnywhere("alerts on") + " changes that."
 	case direct[by] == "":
-		status = "You get no messages about new problems, as you have no direct chat with a bot: put your account there " +
-			"in OPERATORS and write to the bot, or allow notifications on the dashboard's page Notifications."
+		status = "You get no messages about new problems, as you have no direct chat with a bot: put your account " +
+			"there in OPERATORS and write to the bot, or allow notifications on the dashboard's page Notifications."
 	}
 	return cmp.Or(a.text(open), "No problem is open.") + "\n\n" + status, err
 }

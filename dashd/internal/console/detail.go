@@ -130,7 +130,7 @@ func (c chatPages) addReminders(ctx context.Context, page *pages.OneChat) error 
 	if err != nil {
 		return err
 	}
-	page.Reminders, err = upkeepPages{c.site}.reminderLines(ctx, found[:min(len(found), maxDetail)])
+	page.Reminders, err = upkeepPages(c).reminderLines(ctx, found[:min(len(found), maxDetail)])
 	if len(found) > maxDetail {
 		page.Reminders.Next = "/reminders?" + url.Values{"chat": {page.JID}}.Encode()
 	}
@@ -140,7 +140,7 @@ func (c chatPages) addReminders(ctx context.Context, page *pages.OneChat) error 
 func (c chatPages) addPolls(ctx context.Context, page *pages.OneChat) error {
 	found, err := rows.ChatPolls(ctx, c.Store, page.JID, maxDetail)
 	if err == nil {
-		page.Polls, err = upkeepPages{c.site}.pollLines(ctx, found)
+		page.Polls, err = upkeepPages(c).pollLines(ctx, found)
 	}
 	return err
 }

@@ -41,7 +41,8 @@ func (c pushPages) show(r *http.Request) (*shown, error) {
 
 // add stores the subscription of the browser that sends it.
 func (c pushPages) add(r *http.Request) (next, notice string, err error) {
-	d := &rows.PushDevice{Login: login.Sender(r.Context()), Name: browserName(r.UserAgent()), CreatedAt: c.Now().UnixMilli()}
+	d := &rows.PushDevice{Login: login.Sender(r.Context()), Name: browserName(r.UserAgent()),
+		CreatedAt: c.Now().UnixMilli()}
 	d.Endpoint = r.PostForm.Get("endpoint")
 	d.Key, _ = base64.RawURLEncoding.DecodeString(r.PostForm.Get("p256dh"))
 	d.Auth, _ = base64.RawURLEncoding.DecodeString(r.PostForm.Get("auth"))

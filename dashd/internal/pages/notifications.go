@@ -24,8 +24,8 @@ func (d PushDevice) End() string { return d.Endpoint[max(0, len(d.Endpoint)-20):
 
 // Choices are the kinds of notices, selected if they are on.
 func (d PushDevice) Choices() []Option {
-	all := []Option{{Value: "answer", Text: "answers after a minute or more"}, {Value: "question", Text: "questions for you"},
-		{Value: "problem", Text: "problems of this instance"}}
+	all := []Option{{Value: "answer", Text: "answers after a minute or more"},
+		{Value: "question", Text: "questions for you"}, {Value: "problem", Text: "problems of this instance"}}
 	for i, o := range all {
 		all[i].Selected = strings.Contains(d.Kinds, o.Value)
 	}
@@ -38,8 +38,8 @@ const offlinePath = "/offline"
 // Worker serves the service worker, and Offline the page that it keeps.
 func (p *Pages) Worker(w http.ResponseWriter, _ *http.Request) {
 	file := func(name string) string { return assetRoot + p.assets.version + "/" + name }
-	shell, err := json.Marshal(map[string]any{"version": p.assets.version, "page": offlinePath, "icon": file("icon-192.png"),
-		"files": []string{file("style.css"), file("icon.svg"), file("icon-192.png")}})
+	shell, err := json.Marshal(map[string]any{"version": p.assets.version, "page": offlinePath,
+		"icon": file("icon-192.png"), "files": []string{file("style.css"), file("icon.svg"), file("icon-192.png")}})
 	if err != nil {
 		return
 	}

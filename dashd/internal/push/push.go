@@ -176,7 +176,8 @@ func (p *Push) Send(ctx context.Context, d *rows.PushDevice, e rows.PushEvent) e
 	if p.Client == nil {
 		return errors.New("PUSH_CONTACT is not set")
 	}
-	titles := map[string]string{Answer: "Your answer is ready", Question: "A question for you", Problem: "Needs attention"}
+	titles := map[string]string{Answer: "Your answer is ready", Question: "A question for you",
+		Problem: "Needs attention"}
 	notice := map[string]string{"title": cmp.Or(titles[e.Kind], "arizuko"),
 		"body": cmp.Or(strings.TrimSpace(e.Name), e.Folder), "url": "/", "tag": e.Key}
 	if e.Folder != "" {

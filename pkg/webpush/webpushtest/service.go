@@ -148,7 +148,7 @@ func verify(header, audience string) (subject, key string, err error) {
 	token, key, hasKey := strings.Cut(fields, ", k=")
 	parts := strings.Split(token, ".")
 	if !found || !hasKey || len(parts) != 3 {
-		return "", "", fmt.Errorf("Authorization: %s", header)
+		return "", "", fmt.Errorf("the header Authorization is %s", header)
 	}
 	decoded := make([][]byte, len(parts))
 	for i, part := range parts {
@@ -181,7 +181,8 @@ func verify(header, audience string) (subject, key string, err error) {
 		return "", "", err
 	}
 	left := time.Until(time.Unix(claims.Exp, 0))
-	if algorithm.Typ != "JWT" || algorithm.Alg != "ES256" || claims.Aud != audience || left <= 0 || left > 24*time.Hour {
+	if algorithm.Typ != "JWT" || algorithm.Alg != "ES256" || claims.Aud != audience || left <= 0 ||
+		left > 24*time.Hour {
 		return "", "", fmt.Errorf("the token is wrong: %s %s", decoded[0], decoded[1])
 	}
 	return claims.Sub, key, nil
