@@ -44,7 +44,7 @@ func TestAccess_Roles_AreShown_AndSavedAsSettings(t *testing.T) {
 	shell(t, data, `UPDATE registered_groups SET config = '{"access":["telegram:42","slack:U1"],"roles":{"approve":[{"who":"telegram:7","hosts":["a.example"]}]}}' WHERE folder = 'main'`)
 	d := newFake(t, "routd")
 	b := serve(t, data, "ROUTD_URL="+d.URL).operator()
-	contains(t, b.must(200, "GET", "/access", "").body, "ask, write to the agent: <bdi>operators and telegram:42; slack:U1</bdi>", `href="/groups/main#edit"`,
+	contains(t, b.must(200, "GET", "/access", "").body, "ask, write to the agent: <bdi>operators and telegram:42; slack:U1</bdi>", `href="/groups/main"`,
 		"operators; until it is set, everyone may stop", "telegram:7 (a.example)")
 	page := b.must(200, "GET", "/groups/main", "").body
 	contains(t, page, `value="telegram:42, slack:U1"`, `value="[{&#34;hosts&#34;:[&#34;a.example&#34;],&#34;who&#34;:&#34;telegram:7&#34;}]"`)

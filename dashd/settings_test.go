@@ -32,7 +32,7 @@ func TestGroup_Settings_AreAForm(t *testing.T) {
 	b := serve(t, data, "ROUTD_URL="+d.URL).operator()
 	page := b.must(200, "GET", "/groups/main", "").body
 	contains(t, page, `name="roles.ask" value="telegram:42, slack:U1"`, `name="budget.day_usd" value="20"`, `<option value="shared">shared</option>`, "exec &lt;agent&gt;\n--now</textarea>",
-		`id="hint-steer">messages that come while the agent works: fold (default: it gets them at once, if it can) or queue</p>`)
+		`id="hint-steer">messages that come while the agent works: fold (default: it gets them at once, if it can) or queue</span></p>`)
 	put := `web:operator PUT /v1/groups/main {"folder":"main","name":"Main","created_at":0,"config":`
 	const hooks = `,"hooks":{"ci":{"id":"k3q5v7x2m4n6p8r1","kind":"github"}}`
 	const agent = `"agent":{"command":"exec \u003cagent\u003e\n--now","settings":{"A":"b"}}`
@@ -55,7 +55,7 @@ func TestGroup_Settings_AreAForm(t *testing.T) {
 	d.calls = nil
 	wrong := map[string]string{"rate": "often <b>", "timeouts.idle": "-5m", "budget.day_usd": "0", "agent.settings": "[]", "roles.ask": "Ada"}
 	a := b.form("/groups/main", settingsForm(t, page, wrong))
-	contains(t, a.body, "Nothing was saved", `value="often &lt;b&gt;"`, `<strong class="wrong">must be a number</strong>`, `<strong class="wrong">must be a JSON object</strong>`, `value="-5m"`, `<details id="set-budget" class="fold" open>`)
+	contains(t, a.body, "Nothing was saved", `value="often &lt;b&gt;"`, `>must be a number</strong>`, `>must be a JSON object</strong>`, `value="-5m"`, `<details id="set-budget" class="fold" open>`)
 	if a.status != 400 || strings.Count(a.body, `aria-invalid="true"`) != len(wrong) {
 		t.Errorf("%d, %d fields are marked, want %d", a.status, strings.Count(a.body, `aria-invalid="true"`), len(wrong))
 	}
