@@ -33,7 +33,7 @@ func TestChat_UnknownGroup_NotFound(t *testing.T) {
 			t.Errorf("%s: %d %s", call, a.status, a.body)
 		}
 	}
-	for _, call := range []string{"POST /chat/main", "POST /chat/", "POST /chat/main/topics", "PUT /chat/main/messages", "DELETE /chat/main"} {
+	for _, call := range []string{"POST /chat/main", "POST /chat/", "PUT /chat/main/messages", "DELETE /chat/main"} {
 		method, path, _ := strings.Cut(call, " ")
 		if a := b.do(method, path, `{"text":"x"}`, "Accept: */*"); a.status != 400 || a.kind() != "bad_request" {
 			t.Errorf("%s: %d %s", call, a.status, a.body)

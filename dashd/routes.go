@@ -51,7 +51,7 @@ func (d *dashd) routes() {
 			"topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File, "progress": d.chat.Progress,
 			"search": d.chat.Search}))
 		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote,
-			"answers": d.chat.Answer, "undo": d.chat.Undo}))
+			"answers": d.chat.Answer, "undo": d.chat.Undo, "topics": d.chat.EditTopic}))
 	})
 }
 

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
+	"arizuko/pkg/httpx"
 )
 
 // row is a message as the endpoints of the chat send it.
@@ -102,11 +104,12 @@ type backend struct {
 	name    string           // of the group, "" for the usual one
 	clients map[string]int64 // row of each client_id
 	typing  []string
-	stopped bool          // gated does not run
-	work    []work        // what agents say of their work
-	shows   string        // how much of it the chat shows
-	undone  []int64       // turns that were to be taken back
-	undoes  bool          // such a turn is taken back at once
+	stopped bool    // gated does not run
+	work    []work  // what agents say of their work
+	shows   string  // how much of it the chat shows
+	undone  []int64 // turns that were to be taken back
+	undoes  bool    // such a turn is taken back at once
+	edited  map[string]rows.WebTopic
 	others  int64         // the newest row of the chat of acme/ops
 	facts   string        // what the page at / shows
 	posts   []post        // as they came, repeats included
@@ -167,6 +170,7 @@ func newBackend(t *testing.T) *backend {
 	mux.HandleFunc("GET /chat/acme/eng/messages", b.api(b.messages))
 	mux.HandleFunc("GET /chat/acme/eng/search", b.api(b.search))
 	mux.HandleFunc("GET /chat/acme/eng/topics", b.api(b.topics))
+	mux.HandleFunc("POST /chat/acme/eng/topics", b.api(b.editTopic))
 	mux.HandleFunc("GET /chat/acme/eng/progress", b.api(b.progress))
 	mux.HandleFunc("POST /chat/acme/eng/undo", b.api(b.takeBack))
 	mux.HandleFunc("POST /chat/acme/eng/messages", b.api(b.post))
@@ -314,18 +318,32 @@ func (b *backend) takeBack(w http.ResponseWriter, r *http.Request) {
 func (b *backend) topics(w http.ResponseWriter, _ *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	type topic struct {
-		Topic  string `json:"topic"`
-		LastID int64  `json:"last_id"`
-		LastAt int64  `json:"last_at"`
-	}
-	found := []topic{}
+	found := []rows.WebTopic{}
 	for _, m := range slices.Backward(b.rows) {
-		if !slices.ContainsFunc(found, func(t topic) bool { return t.Topic == m.Topic }) {
-			found = append(found, topic{m.Topic, m.ID, m.Timestamp})
+		if !slices.ContainsFunc(found, func(t rows.WebTopic) bool { return t.Topic == m.Topic }) {
+			t := rows.WebTopic{Topic: m.Topic, LastID: m.ID, LastAt: m.Timestamp}
+			if edited := b.edited[t.Topic]; edited.Topic == t.Topic {
+				t.Title, t.Archived = edited.Title, edited.Archived
+			}
+			found = append(found, t)
 		}
 	}
 	answer(w, http.StatusOK, map[string]any{"topics": found})
+}
+
+func (b *backend) editTopic(w http.ResponseWriter, r *http.Request) {
+	t, err := httpx.Decode[rows.WebTopic](r)
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	b.set(func() {
+		if b.edited == nil {
+			b.edited = map[string]rows.WebTopic{}
+		}
+		b.edited[t.Topic] = t
+	})
+	answer(w, http.StatusOK, map[string]string{"title": t.Title})
 }
 
 func (b *backend) post(w http.ResponseWriter, r *http.Request) {

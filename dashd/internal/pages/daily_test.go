@@ -165,6 +165,41 @@ func chatsBeside(t *testing.T, b *backend, p *browser.Tab) {
 	p.CheckFits()
 }
 
+// topicsAreRenamedAndPutAway: an archived topic is found by the filter, and comes back with its next message.
+func topicsAreRenamedAndPutAway(t *testing.T, b *backend, p *browser.Tab) {
+	p.Resize(1280, 800)
+	b.say("", "<p>one</p>")
+	b.say("#deploy", "<p>two</p>")
+	p.Visit(b.url + chat)
+	p.WaitConnected()
+	shown := func() string {
+		return browser.Eval[string](p, `[...document.querySelectorAll("#tabs [role=tab], #pane-chats ul a")].filter((e) => e.checkVisibility()).map((e) => e.firstChild.textContent).join("|")`)
+	}
+	p.Wait(countOf("#pane-chats ul li", 2))
+	p.Click("#pane-chats ul li:first-child a")
+	p.Wait(activeTab + ` === "#deploy"`)
+	p.Click("#edit-topic")
+	p.TypeKeys("Releases <b>")
+	p.CheckFits()
+	p.CheckContrast()
+	p.PressEnter()
+	p.Wait(`document.getElementById("topic-form").hidden`)
+	expect(t, "renamed", shown(), "Releases <b>|main|main|Releases <b>")
+	p.Click("#edit-topic")
+	p.Click("[data-archived=true]")
+	p.Wait(activeTab + ` === "main"`)
+	expect(t, "archived", shown(), "main|main")
+	p.Do(chromedp.Reload())
+	p.Wait(`!document.getElementById("pane-archived").hidden`)
+	expect(t, "archived after a reload", shown(), "main|main")
+	p.Click("#pane-archived")
+	expect(t, "with the archive", shown(), "Releases <b>|main|main")
+	p.Click("#pane-archived")
+	b.say("#deploy", "<p>three</p>")
+	p.Wait(countOf("#pane-chats ul .unread", 1))
+	expect(t, "back", shown(), "Releases <b>|main|main|Releases <b>")
+}
+
 func answeredElsewhere(t *testing.T, b *backend, p *browser.Tab) {
 	b.set(func() {
 		b.add(row{Direction: "in", Sender: operator, Content: "#deploy ship it", MovedTo: "#deploy"})

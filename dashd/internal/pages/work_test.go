@@ -56,6 +56,36 @@ func workLive(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(`document.querySelector(".progress-spoken").textContent === ""`)
 }
 
+// workReadOut: a screen reader reads whole sentences while they are written, at most every ten seconds, each once.
+func workReadOut(t *testing.T, b *backend, p *browser.Tab) {
+	p.Visit(b.url + chat)
+	p.WaitConnected()
+	write := func(n int64, html string) {
+		b.set(func() { b.work = []work{{TurnID: 7, State: "running", UpdatedAt: at(n), HTML: html}} })
+	}
+	spoken := func(want string) {
+		t.Helper()
+		p.Wait(`document.querySelector(".progress-spoken").textContent.trim() === "` + want + `"`)
+	}
+	write(1, "<p>One. Two is</p>")
+	spoken("One.")
+	write(2, "<p>One. Two is here. Th</p>")
+	p.Wait(preview + `.includes("Th")`)
+	spoken("One.") // too soon
+	browser.Eval[bool](p, `(window.now = Date.now, Date.now = () => now() + 11_000, true)`)
+	write(3, "<p>One. Two is here. Three i</p>")
+	spoken("Two is here.")
+	turn := int64(7)
+	b.set(func() {
+		b.add(row{Direction: "out", SenderName: "Ada", HTML: "<p>One. Two is here. Three is last</p>", TurnID: &turn})
+		b.work = nil
+	})
+	p.Wait(countOf(`.log .message.out[aria-live=off]`, 1))
+	spoken("Three is last")
+	b.say("", "<p>Read by the log.</p>")
+	p.Wait(countOf(`.log .message.out:not([aria-live])`, 1))
+}
+
 func workHostile(t *testing.T, b *backend, p *browser.Tab) {
 	p.Resize(320, 700)
 	p.Visit(b.url + chat)

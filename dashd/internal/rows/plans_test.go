@@ -223,7 +223,8 @@ func TestQueryPlans(t *testing.T) {
 			"SCAN topics\n" +
 			"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 4\n" +
-			"SEARCH messages USING INDEX messages_web (chat_jid=? AND topic=?)"},
+			"SEARCH messages USING INDEX messages_web (chat_jid=? AND topic=?)\n" +
+			"SEARCH w USING PRIMARY KEY (chat_jid=? AND topic=?) LEFT-JOIN"},
 		"queryQueuedBefore": {queryQueuedBefore, "SCAN turns USING COVERING INDEX turns_queued"},
 		// The turns that agents work on, then the oldest ones of a chat, up to a limit.
 		"queryCountOpen": {queryCountOpen, "CO-ROUTINE r\n" +

@@ -44,8 +44,10 @@ const (
 		UNION ALL SELECT (SELECT min(topic) FROM messages INDEXED BY messages_web
 			WHERE platform = 'web' AND chat_jid = ?1 AND topic > topics.topic)
 		FROM topics WHERE topics.topic IS NOT NULL)
-		SELECT m.topic, m.id, m.received_at FROM topics JOIN messages m ON m.id = (SELECT max(id) FROM messages INDEXED BY messages_web
+		SELECT m.topic, m.id, m.received_at, ifnull(w.title, ''), CASE WHEN w.archived_through >= m.id THEN 1 ELSE 0 END
+		FROM topics JOIN messages m ON m.id = (SELECT max(id) FROM messages INDEXED BY messages_web
 			WHERE platform = 'web' AND chat_jid = ?1 AND topic = topics.topic)
+		LEFT JOIN web_topics w ON w.chat_jid = ?1 AND w.topic = m.topic
 		WHERE topics.topic IS NOT NULL`
 	// One look-up per group.
 	queryWebChats = `SELECT g.folder, g.name, ifnull((SELECT max(m.id) FROM messages m INDEXED BY messages_chat WHERE m.chat_jid = 'web:' || g.folder), 0) last

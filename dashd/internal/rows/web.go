@@ -147,17 +147,26 @@ func WebWorking(ctx context.Context, r store.Reader) (places map[string][]string
 
 // WebTopic is a tab of a web chat.
 type WebTopic struct {
-	Topic  string `json:"topic"`
-	LastID int64  `json:"last_id"` // of its newest row
-	LastAt int64  `json:"last_at"` // when that row arrived, unix ms
+	Topic    string `json:"topic"`
+	LastID   int64  `json:"last_id"`            // of its newest row
+	LastAt   int64  `json:"last_at"`            // when that row arrived, unix ms
+	Title    string `json:"title,omitempty"`    // that users have given it
+	Archived bool   `json:"archived,omitempty"` // put away until its next row
 }
 
 // WebTopics lists the topics of a web chat that have rows, in no order.
 func WebTopics(ctx context.Context, r store.Reader, chatJID string) ([]WebTopic, error) {
 	return store.All(ctx, r, func(scan store.Scan) (t WebTopic, err error) {
-		err = scan(&t.Topic, &t.LastID, &t.LastAt)
+		err = scan(&t.Topic, &t.LastID, &t.LastAt, &t.Title, &t.Archived)
 		return t, err
 	}, queryWebTopics, chatJID)
+}
+
+// PutWebTopic stores a topic's title, and up to which row it is archived, 0 for not.
+func PutWebTopic(tx *store.Tx, chatJID, topic, title string, through int64) error {
+	return tx.Exec(`INSERT INTO web_topics (chat_jid, topic, title, archived_through) VALUES (?,?,?,?)
+		ON CONFLICT (chat_jid, topic) DO UPDATE SET title = excluded.title, archived_through = excluded.archived_through`,
+		chatJID, topic, title, through)
 }
 
 // LastWebMessage is the newest readable row of a web chat, nil in an empty one.

@@ -105,6 +105,7 @@ func routes(c *Chat, log *slog.Logger, config func() string) http.Handler {
 	router.Post("/{folder}/undo", of(c.Undo))
 	router.Get("/{folder}/messages", of(c.History))
 	router.Get("/{folder}/topics", of(c.Topics))
+	router.Post("/{folder}/topics", of(c.EditTopic))
 	router.Get("/{folder}/events", of(c.Events))
 	router.Get("/{folder}/file", of(c.File))
 	router.Get("/{folder}/progress", of(c.Progress))

@@ -3,8 +3,10 @@ package webchat
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -244,6 +246,42 @@ func TestTopics_OrderOfUse(t *testing.T) {
 	if diff := cmp.Diff(want, get[list](t, r, "/main/topics")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+func TestEditTopic(t *testing.T) {
+	r := newFixture(t)
+	r.said(t, "#a", "x")
+	edit := func(body string, status int, want string) {
+		t.Helper()
+		if got, answer := r.ask(t, http.MethodPost, "/main/topics", body); got != status || !strings.Contains(answer, want) {
+			t.Errorf("%s: %d %s", body, got, answer)
+		}
+	}
+	topics := func(want ...rows.WebTopic) {
+		t.Helper()
+		type list struct{ Topics []rows.WebTopic }
+		if diff := cmp.Diff(list{append(want, rows.WebTopic{})}, get[list](t, r, "/main/topics")); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	edit(`{"topic":"#a","title":" The  <b> plan ","archived":true}`, 200, `"The \u003cb\u003e plan"`)
+	topics(rows.WebTopic{Topic: "#a", LastID: 1, LastAt: 6, Title: "The <b> plan", Archived: true})
+	for body, want := range map[string]string{
+		`{"topic":"#b","title":"x"}`:                                "409 no message yet",
+		`{"topic":"#a","title":"` + strings.Repeat("x", 101) + `"}`: "400 at most 100",
+		`{"topic":"#a","title":"a\u202eb"}`:                         "400 printable",
+		`{"topic":7}`:                                               "400 topic",
+	} {
+		status, text, _ := strings.Cut(want, " ")
+		code, _ := strconv.Atoi(status)
+		edit(body, code, text)
+	}
+	r.said(t, "#a", "y") // brings it back
+	topics(rows.WebTopic{Topic: "#a", LastID: 2, LastAt: 6, Title: "The <b> plan"})
+	edit(`{"topic":"#a","archived":true}`, 200, `""`)
+	topics(rows.WebTopic{Topic: "#a", LastID: 2, LastAt: 6, Archived: true})
+	edit(`{"topic":"#a"}`, 200, "")
+	topics(rows.WebTopic{Topic: "#a", LastID: 2, LastAt: 6})
 }
 
 func TestHandlers_DatabaseFails_HideError(t *testing.T) {

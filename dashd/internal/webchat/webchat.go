@@ -28,6 +28,7 @@ const (
 	// maxText is more than users type, in bytes, and fits in one turn.
 	maxText     = 200 << 10
 	maxClientID = 100
+	maxTitle    = 100 // characters
 )
 
 // Platform delivers to the web chat: a row is readable by every page as soon as its delivery
@@ -157,4 +158,35 @@ func (c *Chat) Topics(w http.ResponseWriter, r *http.Request, g *msg.Group) erro
 	slices.SortFunc(stored, func(a, b rows.WebTopic) int { return cmp.Compare(b.LastID, a.LastID) })
 	httpx.JSON(w, http.StatusOK, map[string]any{"topics": stored})
 	return nil
+}
+
+// EditTopic renames a topic, "" for its own name, and puts it away until its next message or takes it back.
+func (c *Chat) EditTopic(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
+	p, err := httpx.Decode[rows.WebTopic](r)
+	if err != nil {
+		return err
+	}
+	title := strings.Join(strings.Fields(p.Title), " ")
+	if utf8.RuneCountInString(title) > maxTitle || strings.ContainsFunc(title, unprintable) {
+		return apierr.New(apierr.BadRequest, "title: must be at most %d printable characters", maxTitle)
+	}
+	stored, err := rows.WebTopics(r.Context(), c.Store.Reader, JID(g.Folder))
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(stored, func(t rows.WebTopic) bool { return t.Topic == p.Topic })
+	if at < 0 {
+		return apierr.New(apierr.Conflict, "The topic has no message yet.")
+	}
+	through := int64(0)
+	if p.Archived {
+		through = stored[at].LastID
+	}
+	err = c.Store.Write(r.Context(), func(tx *store.Tx) error {
+		return rows.PutWebTopic(tx, JID(g.Folder), p.Topic, title, through)
+	})
+	if err == nil {
+		httpx.JSON(w, http.StatusOK, map[string]string{"title": title})
+	}
+	return err
 }

@@ -68,3 +68,4 @@ INSERT INTO leases (name, process, since) VALUES ('gated', 1, 1);
 UPDATE search_state SET indexed = 0;
 INSERT INTO alerts (key, text, fix, since, seen_at, missed_at, ended_at) VALUES ('daemon-gone teled', 'gone', 'start it', 1, 2, 3, 3);
 INSERT INTO alert_notices (operator, alert_id, ended, message_id, at) VALUES ('telegram:1', 1, 0, 7, 2);
+INSERT INTO web_topics VALUES ('web:main', '#a', 'Plans', 7);

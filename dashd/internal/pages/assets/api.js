@@ -36,6 +36,9 @@ export class Api {
     return (await this.#get("topics")).topics;
   }
 
+  // editTopic names a topic, and archives it or not. It answers a problem, if there is one.
+  editTopic(topic, title, archived) { return this.#choose("topics", { topic, title, archived }); }
+
   // send answers {status, id, problem}; status is 0 if the server can't be reached.
   async send({ topic, text, client_id }) {
     try {

@@ -114,7 +114,7 @@ function topicOf(topic) {
     vote: (id, options) => api.vote(id, options),
     answer: (id, option) => api.answer(id, option),
   });
-  const state = { log, unread: 0, working: false, last: 0 };
+  const state = { log, unread: 0, working: false, last: 0, title: "", archived: false };
   topics.set(topic, state);
   document.getElementById("panels").append(panel);
   tabs.add(topic, panel);
@@ -140,6 +140,7 @@ function receive(row) {
   }
   state.log.show(row);
   state.last = Math.max(state.last, row.id);
+  if (isNew) state.archived = false;
   if (row.moved_from) for (const { log } of topics.values()) log.moved(row.moved_from, row.topic);
   if (row.topic === tabs.active && !document.hidden) read(row.topic);
   else pane.topic(row.topic, state, tabs.active);
@@ -171,7 +172,7 @@ function showWorking(working) {
 
 function updateTab(topic) {
   const state = topics.get(topic);
-  tabs.note(topic, state.unread, state.working);
+  tabs.note(topic, state);
   pane.topic(topic, state, tabs.active);
   const all = [...topics.values()].reduce((sum, each) => sum + each.unread, 0);
   document.title = all ? `(${all}) ${title}` : title;
@@ -225,8 +226,8 @@ function idsOf(chosen) {
 
 async function loadTopics() {
   try {
-    for (const { topic, last_id: last } of await api.topics()) {
-      const state = topicOf(topic);
+    for (const { topic, last_id: last, title = "", archived = false } of await api.topics()) {
+      const state = Object.assign(topicOf(topic), { title, archived });
       state.last = Math.max(state.last, last);
       if (topic === tabs.active && !document.hidden) read(topic);
       else if (seen.isUnread(placeOf(topic), last) && !state.unread) state.unread = 1;
@@ -237,17 +238,48 @@ async function loadTopics() {
   }
 }
 
-function setUpNewTopic() {
-  const opener = document.getElementById("open-topic");
-  const form = document.getElementById("new-topic");
-  const field = form.querySelector("input");
+// folded makes a form that a button opens. begin is called before it opens; what is returned opens or closes it.
+function folded(opener, form, begin = () => {}) {
   const unfold = (open) => {
+    if (open) begin();
     form.hidden = !open;
     opener.ariaExpanded = String(open);
-    (open ? field : opener).focus();
+    (open ? form.querySelector("input") : opener).focus();
   };
   opener.addEventListener("click", () => unfold(form.hidden));
   form.addEventListener("keydown", (event) => { if (event.key === "Escape") unfold(false); });
+  return unfold;
+}
+
+// setUpTopic is the form that renames or archives the open topic.
+function setUpTopic() {
+  const form = document.getElementById("topic-form");
+  const [field, status] = [form.querySelector("input"), form.querySelector("[role=status]")];
+  const [archive, unarchive] = form.querySelectorAll("[data-archived]");
+  const unfold = folded(document.getElementById("edit-topic"), form, () => {
+    const { title, archived } = topicOf(tabs.active);
+    [field.value, field.placeholder, status.textContent] = [title, name(tabs.active), ""];
+    [archive.hidden, unarchive.hidden] = [archived || !tabs.active, !archived];
+  });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const [topic, title] = [tabs.active, field.value.trim()];
+    const state = topicOf(topic);
+    const archived = event.submitter?.dataset.archived ? event.submitter.dataset.archived === "true" : state.archived;
+    status.textContent = await api.editTopic(topic, title, archived);
+    if (status.textContent) return;
+    Object.assign(state, { title, archived });
+    updateTab(topic);
+    unfold(false);
+    if (archived && topic) tabs.open("");
+    updateTab(topic);
+  });
+}
+
+function setUpNewTopic() {
+  const form = document.getElementById("new-topic");
+  const field = form.querySelector("input");
+  const unfold = folded(document.getElementById("open-topic"), form);
   field.addEventListener("input", () => field.setCustomValidity(""));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -271,6 +303,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) read(tabs.active); });
 setUpNewTopic();
+setUpTopic();
 topicOf("");
 tabs.open(topicInAddress());
 composer.focus();

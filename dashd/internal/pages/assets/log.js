@@ -104,8 +104,8 @@ export class Log {
   show(row) {
     if (row.turn_id && (row.deleted || row.source === "replay" && !this.has(row.id))) this.#reread();
     this.#change(() => {
-      if (row.direction === "out" && !this.has(row.id)) this.#previews.get(row.turn_id)?.answered(row.timestamp);
-      this.#put(row);
+      const said = row.direction === "out" && !this.has(row.id) && this.#previews.get(row.turn_id)?.answered(row.timestamp);
+      this.#put(row, said);
     });
   }
 
@@ -217,8 +217,10 @@ export class Log {
     this.#log.ariaBusy = "false";
   }
 
-  #put(row) {
+  // #put puts a row in its place. What of its text a screen reader has read out, it does not read out again.
+  #put(row, said) {
     const element = message(row);
+    if (said) element.setAttribute("aria-live", "off");
     if (row.direction === "in" && row.sender === this.#options.own) element.dataset.own = !row.content || row.content.startsWith("/") || row.files || row.moved_to ? "other" : "text";
     if (row.poll) element.append(ballot(row, this.#options.vote));
     if (row.question) element.append(choices("Answer", row.question.options, (i) => this.#options.answer(row.id, i + 1)));
@@ -232,6 +234,9 @@ export class Log {
       next = each;
     }
     this.#log.insertBefore(element, next);
+    if (!said) return;
+    const text = element.querySelector(".body").innerText;
+    this.#spoken.textContent = text.startsWith(said) ? text.slice(said.length) : text;
   }
 
   // #undoButton takes the turn of an answer back, for as long as it may be there.

@@ -1,6 +1,6 @@
 // The list beside the conversation: the chats, and the topics of this one, the newest first.
 
-import { name } from "./tabs.js";
+import { label, name } from "./tabs.js";
 
 export class Pane {
   #chats = document.getElementById("pane-chats");
@@ -8,6 +8,7 @@ export class Pane {
   #items = new Map(); // folder → item
   #links = new Map(); // topic → item
   #topics = document.createElement("ul");
+  #archived = document.getElementById("pane-archived");
   #folder; #seen; #open;
 
   // open: is called with a topic that was chosen.
@@ -17,6 +18,10 @@ export class Pane {
     this.#topics.ariaLabel = "Topics";
     this.#items.get(folder)?.append(this.#topics);
     this.#filter.addEventListener("input", () => this.#narrow());
+    this.#archived.addEventListener("click", () => {
+      this.#archived.ariaPressed = String(this.#archived.ariaPressed !== "true");
+      this.#narrow();
+    });
     seen.onChange(() => this.#mark());
     this.#mark();
   }
@@ -32,14 +37,15 @@ export class Pane {
     this.#mark();
   }
 
-  // topic shows a topic, with whether it has something unread or an agent works in it; last is its newest row.
-  topic(topic, { last, unread, working }, active) {
+  // topic shows a topic, with whether it has something unread or an agent works in it; last is its newest row. One that
+  // is archived is hidden, unless it is searched for.
+  topic(topic, { last, unread, working, title, archived }, active) {
     let item = this.#links.get(topic);
     if (!item) {
       item = document.createElement("li");
       const link = document.createElement("a");
       link.href = `${location.pathname}${topic || "#"}`;
-      link.append(name(topic));
+      link.append(label(topic));
       link.addEventListener("click", (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();
@@ -54,6 +60,9 @@ export class Pane {
     if (isNewer) place(item);
     dot(item, [unread && "unread", working && "an agent is working"].filter(Boolean).join(", "));
     item.classList.toggle("working", working);
+    item.classList.toggle("archived", archived && topic !== active);
+    item.firstChild.firstChild.textContent = title || name(topic);
+    item.firstChild.title = title && topic;
     item.firstChild.ariaCurrent = topic === active ? "true" : null;
     this.#narrow();
   }
@@ -68,7 +77,9 @@ export class Pane {
 
   #narrow() {
     const text = this.#filter.value.trim().toLowerCase();
-    const fits = (item) => item.hidden = !item.textContent.toLowerCase().includes(text) && !item.dataset.folder?.toLowerCase().includes(text);
+    const all = text || this.#archived.ariaPressed === "true";
+    this.#archived.hidden = !this.#topics.querySelector(".archived");
+    const fits = (item) => item.hidden = !all && item.classList.contains("archived") || ![item.textContent, item.dataset.folder, item.firstChild.title].some((part) => part?.toLowerCase().includes(text));
     [...this.#chats.children].forEach(fits);
     [...this.#topics.children].forEach(fits);
   }

@@ -88,6 +88,8 @@ export class Preview {
   #html = "";
   #answeredAt = 0; // unix ms; the text before is a message
   #saidAt = 0;
+  #now = ""; // what was read out last
+  #said = ""; // the part of the text that was read out
   #timer = 0;
 
   // spoken: the element that screen readers read out.
@@ -115,20 +117,25 @@ export class Preview {
     const tools = turn.tools.slice(-maxTools);
     this.#tools.replaceChildren(...tools.map(({ title, id, status }) => item(title || id, status)));
     this.element.hidden = !html && !turn.plan.length && !tools.length;
-    this.#say(now);
+    const text = sentences(this.#body.innerText);
+    if (text.length > this.#said.length && text.startsWith(this.#said)) this.#say(text.slice(this.#said.length), text);
+    else if (!this.#said) this.#say(now);
   }
 
-  // answered takes the text away that is a message since at.
+  // answered takes the text away that is a message since at, and returns what was read out of it.
   answered(at) {
+    const said = this.#said;
     this.#answeredAt = at;
+    this.#said = "";
     this.#write("");
     this.element.hidden = !this.#plan.childElementCount && !this.#tools.childElementCount;
+    return said;
   }
 
   remove() {
     clearTimeout(this.#timer);
     this.element.remove();
-    this.#spoken.textContent = "";
+    if (this.#spoken.textContent === this.#now) this.#spoken.textContent = "";
   }
 
   // #write replaces what has changed from the first part on: what is before keeps its selection.
@@ -145,11 +152,19 @@ export class Preview {
     this.#body.append(...after.slice(same));
   }
 
-  #say(now) {
+  // #say has something read out, unless it was, or something else was just now. said is all of the text that is read out
+  // by then.
+  #say(now, said = "") {
     if (!now || this.#spoken.textContent === now || Date.now() - this.#saidAt < sayEvery) return;
     this.#saidAt = Date.now();
-    this.#spoken.textContent = now;
+    this.#said = said;
+    this.#spoken.textContent = this.#now = now;
   }
+}
+
+// sentences is a text up to the end of its last whole sentence.
+function sentences(text) {
+  return /^[^]*([.!?:…]["”')]*(?=\s)|[。！？]|\n(?=\n))/.exec(text)?.[0] ?? "";
 }
 
 // doing is what an agent does, in a line.

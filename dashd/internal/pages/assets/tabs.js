@@ -28,7 +28,7 @@ export class Tabs {
     Object.assign(tab, { type: "button", id: `tab-${this.#tabs.size}`, tabIndex: -1 });
     tab.role = "tab";
     tab.ariaSelected = "false";
-    tab.append(name(topic), mark());
+    tab.append(label(topic), mark());
     tab.addEventListener("click", () => this.open(topic));
     tab.setAttribute("aria-controls", panel.id);
     panel.setAttribute("aria-labelledby", tab.id);
@@ -41,6 +41,7 @@ export class Tabs {
     this.#opened(topic); // may add the tab
     this.active = topic;
     for (const [each, tab] of this.#tabs) {
+      if (each === topic) tab.hidden = false;
       tab.ariaSelected = String(each === topic);
       tab.tabIndex = each === topic ? 0 : -1;
     }
@@ -49,10 +50,13 @@ export class Tabs {
     history.replaceState(null, "", location.pathname + location.search + fragment(topic));
   }
 
-  // note sets what a tab shows beside its name: how many messages are unread, and whether an agent
-  // is working.
-  note(topic, unread, working) {
+  // note sets what a tab shows: its title, how many messages are unread, and whether an agent is working. Without its
+  // tab, an archived topic is only in the list beside the conversation.
+  note(topic, { unread, working, title, archived }) {
     const tab = this.#tabs.get(topic);
+    tab.hidden = archived && topic !== this.active;
+    tab.title = title && topic;
+    tab.firstChild.textContent = title || name(topic);
     tab.classList.toggle("unread", unread > 0);
     tab.classList.toggle("working", working);
     const words = [unread && `${unread} unread`, working && "an agent is working"].filter(Boolean);
@@ -60,7 +64,7 @@ export class Tabs {
   }
 
   #move(event) {
-    const topics = [...this.#tabs.keys()];
+    const topics = [...this.#tabs.keys()].filter((topic) => !this.#tabs.get(topic).hidden);
     const at = topics.indexOf(this.active), last = topics.length - 1;
     const to = {
       ArrowRight: at === last ? 0 : at + 1,
@@ -90,6 +94,13 @@ export function topicInAddress() {
 
 function fragment(topic) {
   return topic && "#" + encodeURIComponent(topic.slice(1));
+}
+
+// label is a name that may be of another script.
+export function label(topic) {
+  const label = document.createElement("bdi");
+  label.textContent = name(topic);
+  return label;
 }
 
 function mark() {
