@@ -19,6 +19,7 @@ type Step struct {
 	At      int64
 	After   time.Duration // since the step before
 	Text    string        // on one line; it may have texts of users, agents and platforms
+	Words   string        // the same without codes, "" if it has none
 	Reason  msg.Reason    // why, "" if no code says it
 	Meaning string        // of the reason
 	Owner   string        // the daemon that did it
@@ -86,7 +87,7 @@ func rowSteps(m *msg.Message, origin *Origin) []Step {
 	if m.Disposition == "" {
 		return all
 	}
-	text := fmt.Sprintf("row %d decided: %s, %s", m.ID, m.Disposition, explained(m.Reason))
+	text, words := fmt.Sprintf("row %d decided: %s, %s", m.ID, m.Disposition, explained(m.Reason)), m.Outcome()
 	if m.RoutedTo != "" {
 		text += ", folder " + m.RoutedTo
 	}
@@ -95,13 +96,13 @@ func rowSteps(m *msg.Message, origin *Origin) []Step {
 		if m.Reason == msg.ReasonBadRow {
 			problem = "error: " + problem
 		}
-		text += ", " + problem
+		text, words = text+", "+problem, words+": "+problem
 	}
 	owner := gated
 	if m.Reason == msg.ReasonQuoted { // decided as it was stored
 		owner = storedBy(m)
 	}
-	return append(all, Step{At: m.DecidedAt, Text: text, Reason: m.Reason, Meaning: m.Reason.Meaning(), Owner: owner,
+	return append(all, Step{At: m.DecidedAt, Text: text, Words: words, Reason: m.Reason, Meaning: m.Reason.Meaning(), Owner: owner,
 		Row: m.ID, Turn: m.TurnID, Main: true})
 }
 
@@ -160,7 +161,7 @@ func turnSteps(t *Turn) []Step {
 		all = append(all, replySteps(r)...)
 	}
 	if t.EndedAt != 0 {
-		text := fmt.Sprintf("turn %d ended: %s, %s", t.ID, t.State, explained(t.Reason))
+		text := ""
 		if t.AnsweredWith != 0 {
 			text += fmt.Sprintf(", answered with turn %d", t.AnsweredWith)
 		}
@@ -170,8 +171,10 @@ func turnSteps(t *Turn) []Step {
 		if used := Used(t.Usage); used != "" {
 			text += ", used: " + used
 		}
-		all = append(all, Step{At: t.EndedAt, Text: text + problem(t), Reason: t.Reason, Meaning: t.Reason.Meaning(),
-			Owner: gated, Turn: t.ID, Main: true})
+		text += problem(t)
+		all = append(all, Step{At: t.EndedAt, Reason: t.Reason, Meaning: t.Reason.Meaning(), Owner: gated, Turn: t.ID,
+			Main: true, Words: fmt.Sprintf("turn %d %s%s", t.ID, t.Reason.Words(), text),
+			Text: fmt.Sprintf("turn %d ended: %s, %s%s", t.ID, t.State, explained(t.Reason), text)})
 	}
 	for _, u := range t.Undos {
 		all = append(all, Step{At: u.EndedAt, Text: fmt.Sprintf("turn %d %s", t.ID, Undone(u)), Owner: gated,
