@@ -104,7 +104,7 @@ func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string
 		return agentproto.Truncate(a.Who.Only(), maxNotice), nil, nil
 	case msg.IsRetry(a.AskID) && a.State != msg.AskOpen && a.EndedAt < a.ExpiresAt:
 		return retriedNotice, nil, nil
-	case a.State == msg.AskAnswered && a.AnsweredBy == m.Sender && a.Option == press.Text: // pressed twice
+	case a.State == msg.AskAnswered && a.AnsweredBy == m.Sender && a.Chosen() == press.Text: // pressed twice
 		return "", nil, nil
 	case reason == msg.ReasonChoiceLate:
 		return closedNotice, nil, nil

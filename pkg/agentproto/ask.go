@@ -47,6 +47,9 @@ type Ask struct {
 	// Tool is the name of the tool that a permission request is about, "" if there is none. A group may let a user
 	// allow only some tools.
 	Tool string `json:"tool,omitempty"`
+	// Allow is the option that allows a permission request. If users have chosen it before for the same request, gated
+	// adds the option to always allow it, and gives this one as the answer.
+	Allow string `json:"allow,omitempty"`
 }
 
 // AnswerReason is why an [Answer] is as it is.
@@ -82,9 +85,11 @@ func (a *Ask) normalize() error {
 		return fmt.Errorf("askId must have 1 to %d bytes", MaxAskID)
 	}
 	a.Question, a.Detail, a.PayloadHash = strings.TrimSpace(clean(a.Question)), clean(a.Detail), clean(a.PayloadHash)
+	oneLine := func(text string) string { return strings.Join(strings.Fields(clean(text)), " ") }
 	for i := range a.Options {
-		a.Options[i] = strings.Join(strings.Fields(clean(a.Options[i])), " ")
+		a.Options[i] = oneLine(a.Options[i])
 	}
+	a.Tool, a.Allow = clean(a.Tool), oneLine(a.Allow)
 	return nil
 }
 
@@ -102,6 +107,10 @@ func (a *Ask) Check() error {
 		return fmt.Errorf("the payload hash has more than %d bytes", MaxPayloadHash)
 	case a.PayloadHash != "" && (len(a.Question) > MaxQuestion || len(a.Detail) > maxUnseen):
 		return ErrTooLong
+	case a.Allow != "" && a.PayloadHash == "":
+		return errors.New("only a permission request has an option that allows it")
+	case a.Allow != "" && !slices.Contains(a.Options, a.Allow):
+		return errors.New("the option that allows it is none of the options")
 	}
 	for i, option := range a.Options {
 		switch {

@@ -20,6 +20,9 @@ type Ask struct {
 	Question    string
 	Options     []string
 	PayloadHash string // of a permission request: the hash of the action that it is about; "" for other questions
+	Tool        string // likewise: the tool that it says, if there is an Allow
+	Allow       string // the option that allows it, "" if it doesn't say
+	Always      bool   // the last one of Options is gated's own, AlwaysAllow
 	Who         Who
 	State       AskState
 	Option      string // the chosen one, once it is answered
@@ -27,6 +30,8 @@ type Ask struct {
 	CreatedAt   int64
 	ExpiresAt   int64
 	EndedAt     int64 // 0 while it is open
+	RuleID      int64 // the rule that its answer made or, unless Always, that answered it; 0 for none
+	RuleAt      int64 // when that was made
 }
 
 // AskState is the state of a question.
@@ -227,7 +232,10 @@ func (a *Ask) EndedText(name, by string) string {
 	end := "No answer is needed any more."
 	switch {
 	case a.State == AskAnswered:
-		end = fmt.Sprintf("**%s** — answered by %s", EscapeLine(a.Option), EscapeLine(by))
+		end = fmt.Sprintf("**%s** — answered by %s", EscapeLine(a.Chosen()), EscapeLine(by))
+		if a.MadeRule() {
+			end += fmt.Sprintf(" (rule %d)", a.RuleID)
+		}
 	case a.EndedAt >= a.ExpiresAt:
 		end = fmt.Sprintf("Expired: no answer within %s, which counts as no.", duration(a.ExpiresAt-a.CreatedAt))
 	case strings.HasPrefix(a.AskID, AskEgress):

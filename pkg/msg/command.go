@@ -32,6 +32,7 @@ const (
 	CommandUndo     = "undo"
 	CommandRedo     = "redo"
 	CommandSpend    = "spend"
+	CommandRules    = "permissions"
 )
 
 // GatewayCommand is a command that users write as "/name arguments".
@@ -53,6 +54,7 @@ func GatewayCommands() []GatewayCommand {
 		{CommandStatus, "", "show the state of this chat", ForRouted},
 		{CommandSpend, "", "show what you have used here; operators see this chat's, too", ForRouted},
 		{CommandWho, "", "show who may do what in this chat's group", ForRouted},
+		{CommandRules, "[revoke N]", "show what this group always allows; approvers revoke a rule", ForRouted},
 		{CommandAgent, "[NAME]", "show the agents; operators switch to one", ForRouted},
 		{CommandModel, "[NAME]", "show the agent's models; operators choose one", ForRouted},
 		{CommandHooks, "[KIND NAME]", "show the group's webhooks; operators add one that answers here", ForRouted},

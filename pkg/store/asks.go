@@ -10,7 +10,7 @@ import (
 
 const (
 	AskColumns = `a.id, a.turn_id, a.ask_id, ifnull(a.message_id, 0), a.question, a.options, a.payload_hash, a.who, a.state, ifnull(a.option, ''),
-		ifnull(a.answered_by, ''), a.created_at, a.expires_at, ifnull(a.ended_at, 0)`
+		ifnull(a.answered_by, ''), a.created_at, a.expires_at, ifnull(a.ended_at, 0), a.tool, a.allow, a.always = 1, a.rule_id, a.rule_at`
 	QueryTurnAsks = `SELECT ` + AskColumns + ` FROM asks a WHERE a.turn_id = ? ORDER BY a.id`
 )
 
@@ -19,7 +19,7 @@ func scanAsk(scan Scan) (*msg.Ask, error) {
 	var options, who string
 	err := scan(&a.ID, &a.TurnID, &a.AskID, &a.MessageID, &a.Question, &options, &a.PayloadHash, &who, &a.State,
 		&a.Option,
-		&a.AnsweredBy, &a.CreatedAt, &a.ExpiresAt, &a.EndedAt)
+		&a.AnsweredBy, &a.CreatedAt, &a.ExpiresAt, &a.EndedAt, &a.Tool, &a.Allow, &a.Always, &a.RuleID, &a.RuleAt)
 	if err != nil {
 		return nil, fmt.Errorf("scan question: %w", err)
 	}

@@ -118,6 +118,11 @@ func shownAs(t *Turn, a *msg.Ask) (ids []string) {
 
 // askSteps are the question's begin and end, and the presses of its buttons.
 func askSteps(a *Asked) []Step {
+	if a.ByRule() {
+		question, _, _ := strings.Cut(a.Question, "\n")
+		return []Step{{At: a.EndedAt, Text: fmt.Sprintf("permission %d of turn %d %s: %s", a.ID, a.TurnID, ended(a.Ask),
+			excerpt(question)), Owner: gated, Turn: a.TurnID, Main: true}}
+	}
 	all := []Step{{At: a.CreatedAt, Text: askText(a.Ask), Owner: gated, Row: a.MessageID, Turn: a.TurnID},
 		endStep(a.Ask)}
 	for _, m := range a.Presses {
@@ -183,8 +188,15 @@ func endStep(a *msg.Ask) Step {
 // ended is how a question has ended, in words. It has no text of the agent.
 func ended(a *msg.Ask) string {
 	switch {
+	case a.ByRule():
+		return fmt.Sprintf("allowed by rule %d, made by %s on %s", a.RuleID, a.AnsweredBy,
+			time.UnixMilli(a.RuleAt).Format(time.DateOnly))
 	case a.State == msg.AskAnswered:
-		return fmt.Sprintf("answered with option %d by %s", slices.Index(a.Options, a.Option)+1, a.AnsweredBy)
+		text := fmt.Sprintf("answered with option %d by %s", slices.Index(a.Options, a.Chosen())+1, a.AnsweredBy)
+		if a.MadeRule() {
+			text += fmt.Sprintf(", which made rule %d", a.RuleID)
+		}
+		return text
 	case a.EndedAt < a.ExpiresAt:
 		return "ended without an answer, with its turn or since it was not delivered: that counts as no"
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"mime"
@@ -140,6 +141,9 @@ func (c groupPages) groupPage(r *http.Request, g *msg.Group) (*pages.Group, erro
 	if err != nil {
 		return nil, err
 	}
+	if page.Rules, err = factrows.PermissionRules(ctx, c.Store, g.Folder); err != nil {
+		return nil, err
+	}
 	if page.Files, err = c.files(g.Folder, q.Get("dir"), q.Get("after")); err != nil {
 		return nil, err
 	}
@@ -196,6 +200,9 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 		}
 	case "agent":
 		refusal = c.chooseAgent(r, g)
+	case "revoke":
+		notice, next = fmt.Sprintf("Rule %.20s is revoked: users are asked again.", form.Get("rule")), next+"#allowed"
+		refusal = c.ask(r.Context(), "gated", http.MethodDelete, "/v1/permissions/"+url.PathEscape(form.Get("rule")), nil, nil)
 	case "delete":
 		notice, next = "The group "+g.Folder+" is deleted. Its files stay in its folder on the server.", "/groups"
 		refusal = c.ask(r.Context(), "routd", http.MethodDelete, address, nil, nil)
@@ -212,7 +219,7 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 	}
 	problem := plainText(refusal.Error())
 	switch form.Get("do") {
-	case "agent", "delete":
+	case "agent", "delete", "revoke":
 	case "settings":
 		page.Name, page.Version = form.Get("name"), form.Get("version")
 		page.Sections = sections(g.Config, form, problems)

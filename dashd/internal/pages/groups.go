@@ -46,7 +46,8 @@ type Group struct {
 	Sessions                      []rows.TopicSession
 	NextSession                   string // address of what follows
 	Runs                          []*factrows.RunResult
-	Requests                      []*egress.Receipt // the newest ones that left its sandboxes, or wanted to
+	Requests                      []*egress.Receipt     // the newest ones that left its sandboxes, or wanted to
+	Rules                         []*msg.PermissionRule // what the group always allows
 	Files                         Files
 	Hooks                         map[string]groupconfig.Hook // by name
 	Typed                         url.Values                  // into the form for a new one

@@ -167,7 +167,7 @@ func (q Question) Bad() bool { return !q.Open() && q.State != msg.AskAnswered }
 
 // End words how it has ended.
 func (q Question) End() string {
-	if q.State == msg.AskAnswered {
+	if q.State == msg.AskAnswered && q.RuleID == 0 {
 		return "answered by " + Line(q.AnsweredBy)
 	}
 	return why.AskState(q.Ask)
@@ -177,7 +177,7 @@ func (q Question) End() string {
 func (q Question) Choices() (all []Option) {
 	for i, option := range q.Options {
 		all = append(all, Option{Value: strconv.Itoa(i + 1), Text: Line(option),
-			Selected: q.State == msg.AskAnswered && option == q.Option})
+			Selected: q.State == msg.AskAnswered && option == q.Chosen()})
 	}
 	return all
 }

@@ -70,7 +70,7 @@ func (p *performance) askPermission(ctx context.Context) (string, error) {
 	}
 	ask := agentproto.Ask{
 		ID: "permission", Question: "Append a line to " + permittedFile + "?", Detail: string(line),
-		Options: []string{"Allow once", "Deny"}, PayloadHash: hash(line),
+		Options: []string{"Allow once", "Deny"}, PayloadHash: hash(line), Allow: "Allow once",
 	}
 	a, err := p.Ask(ctx, ask)
 	if err != nil {

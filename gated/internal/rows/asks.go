@@ -3,7 +3,6 @@ package rows
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -76,7 +75,8 @@ type Question struct {
 	Detail      string // shown as it is below it, "" for nothing
 	Options     []string
 	PayloadHash string              // makes it a permission request
-	About       groupconfig.Subject // of a permission request, for who may answer it
+	Allow       string              // of a permission request: the option that allows it, "" for no rules
+	About       groupconfig.Subject // likewise, for who may answer it
 	Who         msg.Who
 	Name        string // of the assistant that asks
 	Source      string // of the outbound row; "": msg.SourceTool
@@ -92,11 +92,10 @@ var (
 // PutAsk asks users of a turn's chat: it stores the question with the outbound row that shows it. If the turn has asked
 // the same before, under the same id and with the same hash, that question is returned as it is by now: open, answered
 // or expired; one that outlives its turn only while it is open. With another text or hash it is a new question, under an
-// id of its own. It returns ErrTooManyAsks beyond the limits of a turn, ErrNoUser if there is no one to ask, and ErrStale
-// unless the turn is running; those that outlive their turn may be asked of any.
+// id of its own. A permission that a rule of the group gives is answered at once, without an outbound row. It returns
+// ErrTooManyAsks beyond the limits of a turn, ErrNoUser if there is no one to ask, and ErrStale unless the turn is
+// running; those that outlive their turn may be asked of any.
 func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error) {
-	const query = `INSERT INTO asks (turn_id, ask_id, message_id, question, options, payload_hash, who, state, created_at, expires_at)
-		VALUES (?,?,?,?,?,?,?,'open',?,?)`
 	tx.Note(failpoint.PutAsk)
 	a := &msg.Ask{
 		TurnID: t.ID, AskID: q.AskID, Question: oneLine(q.Question), Options: q.Options, PayloadHash: q.PayloadHash,
@@ -105,6 +104,7 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 	if detail := strings.TrimRight(q.Detail, "\n"); detail != "" {
 		a.Question += "\n" + detail
 	}
+	setAllow(a, q)
 	known, err := tx.TurnAsks(store.Uncancelled(), t.ID)
 	if err != nil {
 		return nil, err
@@ -116,6 +116,13 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 	if err := mayAsk(tx, t, a, known); err != nil {
 		return nil, err
 	}
+	done, err := byRule(tx, t, a, now)
+	if err != nil {
+		return nil, err
+	}
+	if done {
+		return a, insertAsk(tx, a)
+	}
 	row := &msg.Message{
 		ChatJID: t.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(t.Folder), SenderName: q.Name,
 		Content: a.Text(q.Name), ReplyToID: t.ReplyTo, Topic: t.Place, ThreadID: t.ThreadID, TurnID: t.ID,
@@ -125,16 +132,19 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 	if a.MessageID, _, err = tx.PutMessage(row); err != nil {
 		return nil, err
 	}
-	options, err := json.Marshal(a.Options)
-	if err != nil {
+	if err := insertAsk(tx, a); err != nil {
 		return nil, err
 	}
-	a.ID, err = tx.Insert(query, a.TurnID, a.AskID, a.MessageID, a.Question, string(options), a.PayloadHash,
-		a.Who.JSON(), a.CreatedAt, a.ExpiresAt)
-	if err == nil {
-		err = showAsking(tx, a, now)
-	}
-	return a, err
+	return a, showAsking(tx, a, now)
+}
+
+func insertAsk(tx *store.Tx, a *msg.Ask) (err error) {
+	const query = `INSERT INTO asks (turn_id, ask_id, message_id, question, options, payload_hash, who, state, created_at, expires_at,
+		tool, allow, always, option, answered_by, ended_at, rule_id, rule_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+	a.ID, err = tx.Insert(query, a.TurnID, a.AskID, store.Null(a.MessageID), a.Question, a.OptionsJSON(), a.PayloadHash,
+		a.Who.JSON(), string(a.State), a.CreatedAt, a.ExpiresAt, a.Tool, a.Allow, a.Always, store.Null(a.Option),
+		store.Null(a.AnsweredBy), store.Null(a.EndedAt), a.RuleID, a.RuleAt)
+	return err
 }
 
 // showAsking stores that a turn waits for a user, if it does. A turn that asks again after a retry stores nothing else.
@@ -190,7 +200,7 @@ func sameAsk(known []*msg.Ask, a *msg.Ask) *msg.Ask {
 	for _, k := range known {
 		id, _, _ := strings.Cut(k.AskID, againMark)
 		if (id == a.AskID || k.AskID == a.AskID) && k.PayloadHash == a.PayloadHash && k.Question == a.Question &&
-			slices.Equal(k.Options, a.Options) {
+			slices.Equal(k.Own(), a.Options) {
 			return k
 		}
 	}
@@ -201,7 +211,8 @@ func sameAsk(known []*msg.Ask, a *msg.Ask) *msg.Ask {
 // is that of the sender, at when the answer came, in unix ms. Whether the sender may answer is for the caller to check.
 // It returns ErrStale if the question has ended, the answer came too late, or there is no such option.
 func AnswerAsk(tx *store.Tx, id int64, option int, sender, name string, at, now int64) error {
-	const query = `UPDATE asks SET state = 'answered', option = ?, answered_by = ?, ended_at = ? WHERE id = ? AND state = 'open'`
+	const query = `UPDATE asks SET state = 'answered', option = ?, answered_by = ?, ended_at = ?, rule_id = ?, rule_at = ?
+		WHERE id = ? AND state = 'open'`
 	tx.Note(failpoint.AnswerAsk)
 	a, err := tx.Ask(store.Uncancelled(), id)
 	if err != nil {
@@ -211,7 +222,12 @@ func AnswerAsk(tx *store.Tx, id int64, option int, sender, name string, at, now 
 		return fmt.Errorf("answer to question %d: %w", id, store.ErrStale)
 	}
 	a.State, a.Option, a.AnsweredBy, a.EndedAt = msg.AskAnswered, a.Options[option-1], sender, now
-	if _, err := tx.Change(query, a.Option, sender, now, id); err != nil {
+	if a.Always && option == len(a.Options) {
+		if a.Option, err = a.Allow, makeRule(tx, a, sender, now); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Change(query, a.Option, sender, now, a.RuleID, a.RuleAt, id); err != nil {
 		return err
 	}
 	if msg.IsBudget(a.AskID) && option == 1 {

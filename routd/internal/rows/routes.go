@@ -65,9 +65,12 @@ func UpdateGroup(tx *store.Tx, g *msg.Group) (found bool, err error) {
 	return n > 0, err
 }
 
-// DeleteGroup removes a group and reports whether there was one. The caller has
+// DeleteGroup removes a group with its permission rules, and reports whether there was one. The caller has
 // checked that no route and no child group refers to it.
 func DeleteGroup(tx *store.Tx, folder string) (found bool, err error) {
+	if err := tx.Exec(`DELETE FROM permission_rules WHERE folder = ?`, folder); err != nil {
+		return false, err
+	}
 	n, err := tx.Change(`DELETE FROM registered_groups WHERE folder = ?`, folder)
 	return n > 0, err
 }

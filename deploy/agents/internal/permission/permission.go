@@ -82,7 +82,7 @@ const maxName = 100
 func (r *Request) Ask(count int, redact func(string) string) agentproto.Ask {
 	return agentproto.Ask{
 		ID: fmt.Sprintf("tool-%.16s-%d", r.Hash, count), Question: redact(r.question), Detail: redact(r.shown),
-		Options: []string{AllowOnce, Deny}, PayloadHash: r.payloadHash(),
+		Options: []string{AllowOnce, Deny}, PayloadHash: r.payloadHash(), Allow: AllowOnce,
 	}
 }
 

@@ -170,7 +170,8 @@ func serviceOf(command string) string {
 	switch command {
 	case msg.CommandStatus, msg.CommandAlerts:
 		return Dashd
-	case msg.CommandWhy, msg.CommandWho, msg.CommandAgent, msg.CommandModel, msg.CommandHooks, msg.CommandSpend:
+	case msg.CommandWhy, msg.CommandWho, msg.CommandAgent, msg.CommandModel, msg.CommandHooks, msg.CommandSpend,
+		msg.CommandRules:
 		return Gated
 	}
 	return Onbod

@@ -8,6 +8,7 @@ import (
 
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/gated/internal/deciding/services"
+	"arizuko/gated/internal/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -154,6 +155,11 @@ func (s *calls) storeAnswer(ctx context.Context, m *msg.Message, o *services.Out
 	return s.st.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.Decide(m.ID, d, s.now()); err != nil || o.Reply == "" {
 			return err
+		}
+		if o.Revokes != 0 {
+			if _, err := rows.RevokeRule(tx, o.Revokes, m.Sender, s.now()); err != nil {
+				return err
+			}
 		}
 		_, _, err := tx.PutMessage(replyMessage(m, msg.SourceCommand, o.Reply, s.now()))
 		return err

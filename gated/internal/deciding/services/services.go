@@ -50,6 +50,7 @@ type Services struct {
 type Outcome struct {
 	Decision store.Decision
 	Reply    string
+	Revokes  int64 // the permission rule that the row revokes, 0 for none
 }
 
 // Decide calls the service that an effect names. A panic costs the row.
@@ -70,7 +71,7 @@ func (s *Services) Decide(ctx context.Context, p decide.AskService, m *msg.Messa
 	case decide.Dashd:
 		o.Reply = s.askDashd(ctx, p, m)
 	case decide.Gated:
-		o.Reply = s.answerCommand(ctx, p, m)
+		o.Reply, o.Revokes = s.answerCommand(ctx, p, m)
 	default:
 		o.Reply = s.askOnbod(ctx, m)
 	}
@@ -234,8 +235,9 @@ const (
 	whyFailed = "The database cannot be read right now. Try again later."
 )
 
-// answerCommand answers a command that this process itself answers, and that takes many reads or a call.
-func (s *Services) answerCommand(ctx context.Context, p decide.AskService, m *msg.Message) string {
+// answerCommand answers a command that this process itself answers, and that takes many reads or a call. It also returns
+// the permission rule that the command revokes.
+func (s *Services) answerCommand(ctx context.Context, p decide.AskService, m *msg.Message) (reply string, revokes int64) {
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, msg.FamilyOf(m.ChatJID), func(string) bool { return true })
 	args := strings.TrimSpace(cmd.Args)
@@ -243,17 +245,19 @@ func (s *Services) answerCommand(ctx context.Context, p decide.AskService, m *ms
 		wanted: args}
 	switch cmd.Name {
 	case msg.CommandAgent:
-		return c.answer(ctx, c.agent)
+		return c.answer(ctx, c.agent), 0
 	case msg.CommandModel:
-		return c.answer(ctx, c.model)
+		return c.answer(ctx, c.model), 0
 	case msg.CommandHooks:
-		return c.answer(ctx, c.hooks)
+		return c.answer(ctx, c.hooks), 0
 	case msg.CommandWho:
-		return s.who(ctx, p.Folder)
+		return s.who(ctx, p.Folder), 0
+	case msg.CommandRules:
+		return s.permissions(ctx, p, m, args)
 	case msg.CommandSpend:
-		return s.spend(ctx, p, m)
+		return s.spend(ctx, p, m), 0
 	}
-	return s.explain(ctx, m, args)
+	return s.explain(ctx, m, args), 0
 }
 
 // explain answers /why: the path of the message that the command replies to, or that it names.

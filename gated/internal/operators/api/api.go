@@ -34,7 +34,8 @@ type Agents interface {
 	Drain(runID int64)
 }
 
-// API serves /v1/turns, /v1/asks, /v1/messages, /v1/operators, /v1/spend and /v1/egress.
+// API serves /v1/turns, /v1/asks, /v1/messages, /v1/operators, /v1/spend, /v1/permissions and
+// /v1/egress.
 type API struct {
 	Store  *store.Store
 	Agents Agents
@@ -63,6 +64,8 @@ func (a API) Mount(r chi.Router) {
 	r.Post("/v1/operators/code", endpoint.Handler(http.StatusCreated, a.makeOperatorCode))
 	r.Post("/v1/operators/remove", endpoint.Handler(http.StatusOK, a.removeOperator))
 	r.Get("/v1/spend", endpoint.Handler(http.StatusOK, a.spend))
+	r.Get("/v1/permissions", endpoint.Handler(http.StatusOK, a.permissions))
+	r.Delete("/v1/permissions/{id}", endpoint.Handler(http.StatusOK, a.revokePermission))
 	a.mountEgress(r)
 }
 

@@ -11,6 +11,7 @@ import (
 	"arizuko/gated/internal/endpoint"
 	"arizuko/gated/internal/rows"
 	"arizuko/pkg/apierr"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -82,10 +83,32 @@ func (a API) endAsk(tx *store.Tx, id int64, option int, by string) (*msg.Ask, er
 	return tx.Ask(ctx, id)
 }
 
+// permissions lists the rules by which a group always allows something.
+func (a API) permissions(r *http.Request) (any, error) {
+	rules, err := factrows.PermissionRules(r.Context(), a.Store.Reader, r.URL.Query().Get("folder"))
+	return map[string]any{"rules": append([]*msg.PermissionRule{}, rules...)}, err
+}
+
+func (a API) revokePermission(r *http.Request) (any, error) {
+	id, err := endpoint.ID(r)
+	if err != nil {
+		return nil, err
+	}
+	var rule *msg.PermissionRule
+	err = a.Store.Write(context.WithoutCancel(r.Context()), func(tx *store.Tx) (err error) {
+		rule, err = rows.RevokeRule(tx, id, httpx.By(r), a.Now().UnixMilli())
+		if err == nil && rule == nil {
+			err = apierr.New(apierr.NotFound, "no permission rule %d", id)
+		}
+		return err
+	})
+	return rule, err
+}
+
 // endOf is how a question has ended, in words.
 func endOf(a *msg.Ask) string {
 	if a.State == msg.AskAnswered {
-		return fmt.Sprintf("%s answered %q at %s", a.AnsweredBy, a.Option,
+		return fmt.Sprintf("%s answered %q at %s", a.AnsweredBy, a.Chosen(),
 			time.UnixMilli(a.EndedAt).UTC().Format("15:04:05 UTC"))
 	}
 	if a.EndedAt != 0 && a.EndedAt < a.ExpiresAt {

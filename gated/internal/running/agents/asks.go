@@ -79,7 +79,7 @@ func (r *run) ask(e *agentproto.Event) {
 	r.guard(t, func() {
 		stored, err := r.m.asks.Ask(t, &rows.Question{
 			AskID: id, Question: e.Ask.Question, Detail: e.Ask.Detail, Options: e.Ask.Options,
-			PayloadHash: e.Ask.PayloadHash, About: groupconfig.Subject{Tool: e.Ask.Tool},
+			PayloadHash: e.Ask.PayloadHash, Allow: e.Ask.Allow, About: groupconfig.Subject{Tool: e.Ask.Tool},
 		}, e.Ask.Check(), r.setup.redact)
 		switch {
 		case err == nil:
@@ -247,7 +247,7 @@ func (a *Asks) Ask(t *msg.Turn, q *rows.Question, problem error, redact func(str
 	})
 	if err = cmp.Or(err, refused); err == nil {
 		a.env.log.Info("question asked", "turn", t.ID, "chat", t.ChatJID, "folder", t.Folder, "ask", asked.ID, "state",
-			asked.State)
+			asked.State, "rule", asked.RuleID)
 		a.notifyRuns()
 	}
 	return asked, err
@@ -270,6 +270,7 @@ func show(q *rows.Question, redact func(string) string) error {
 	for i, option := range q.Options {
 		q.Options[i] = line(redact(option))
 	}
+	q.Allow = line(redact(q.Allow))
 	return nil
 }
 
