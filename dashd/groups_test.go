@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -76,6 +77,27 @@ func TestGroup_Config_RefusedStaysTyped(t *testing.T) {
 	b.must(404, "GET", "/groups/none", "")
 	if a := b.form("/groups/none", url.Values{"do": {"delete"}}); a.status != 404 {
 		t.Errorf("deleting no group: %d", a.status)
+	}
+}
+
+func TestGroup_Rules_AreShownAndRevoked(t *testing.T) {
+	data := dataFolder(t)
+	g := newFake(t, "gated")
+	b := serve(t, data, "GATED_URL="+g.URL).operator()
+	if page := b.must(200, "GET", "/groups/main", "").body; strings.Contains(page, "Always allowed") {
+		t.Error("a group without rules has a table of them")
+	}
+	rule := shell(t, data, `INSERT INTO permission_rules (folder, chat_jid, payload_hash, text_hash, text, author, created_at, used, used_at)
+		VALUES ('main', 'telegram:-7', 'h', 't', 'Run <b>Bash</b>?' || char(10) || '</td>', 'telegram:<i>', 5, 3, 6)`)
+	contains(t, b.must(200, "GET", "/groups/main", "").body, "Run &lt;b&gt;Bash&lt;/b&gt;?\n&lt;/td&gt;", "telegram:&lt;i&gt;", `data-label="Used">3, last `, fmt.Sprintf(`name="rule" value="%d"`, rule))
+	g.calls = nil
+	contains(t, b.submit("/groups/main", url.Values{"do": {"revoke"}, "rule": {fmt.Sprint(rule)}}).body, fmt.Sprintf("Rule %d is revoked", rule))
+	if want := fmt.Sprintf("web:operator DELETE /v1/permissions/%d ", rule); !slices.Contains(g.calls, want) {
+		t.Errorf("gated was asked %q", g.calls)
+	}
+	g.refuse(apierr.NotFound, "no permission rule 9")
+	if a := b.form("/groups/main", url.Values{"do": {"revoke"}, "rule": {"9"}}); a.status != 404 || !strings.Contains(a.body, "no permission rule 9") {
+		t.Errorf("%d %s", a.status, a.body)
 	}
 }
 

@@ -32,6 +32,7 @@ var auditRows = []string{
 		VALUES (1, 'main', 'telegram:-1', 'text', 'stand up', '0 9 * * *', 'active', 4000000000000, 'agent:main', 1, 1)`,
 	`INSERT INTO polls (id, message_id, folder, chat_jid, question, options, state, created_at) VALUES (1, 3, 'main', 'telegram:-1', 'tea?', '["yes","no"]', 'open', 1)`,
 	`INSERT INTO cursors (daemon, key, value) VALUES ('gated', 'operator:telegram:7', '{}')`,
+	`INSERT INTO permission_rules (folder, chat_jid, payload_hash, text_hash, text, author, created_at) VALUES ('main', 'telegram:-1', 'h', 't', '?', 'telegram:7', 1)`,
 	`INSERT INTO asks (id, turn_id, ask_id, message_id, question, options, payload_hash, who, state, created_at, expires_at)
 		VALUES (1, 1, 'budget', 3, 'More?', '["Raise it","No"]', '', '{}', 'open', 1, 4000000000000)`,
 }
@@ -74,6 +75,7 @@ func TestAudit_EachChange_IsARow(t *testing.T) {
 		{"POST /v1/egress/questions", "/v1/egress/questions", `{"Receipt":1,"Turn":1}`, nil}, // its rows are those of asks
 		{"POST /v1/egress/test", "/v1/egress/test", `{"host":"x","action":"pass"}`, nil},
 		{"DELETE /v1/egress/rules/{id}", "/v1/egress/rules/33", "", []string{"web:op: remove egress rule: 33: example.com → deny"}},
+		{"DELETE /v1/permissions/{id}", "/v1/permissions/1", "", []string{"web:op: revoke rule: 1 of main, made by telegram:7"}},
 		// The last one: its run stores messages, whose ids the changes above would see.
 		{"POST /v1/turns/{id}/retry", "/v1/turns/1/retry", "", []string{"web:op: retry turn: 1 of main in telegram:-1"}},
 	} {

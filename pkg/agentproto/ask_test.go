@@ -59,6 +59,8 @@ func TestAsk_Check_NamesTheProblem(t *testing.T) {
 		"option 2 is empty":                        func(a *agentproto.Ask) { a.Options[1] = "" },
 		"option 2 is the same as another one":      func(a *agentproto.Ask) { a.Options[1] = a.Options[0] },
 		"option 1 has more than 60 characters":     func(a *agentproto.Ask) { a.Options[0] = strings.Repeat("é", 61) },
+		"only a permission request has an option that allows it": func(a *agentproto.Ask) { a.PayloadHash, a.Allow = "", a.Options[0] },
+		"the option that allows it is none of the options":       func(a *agentproto.Ask) { a.PayloadHash, a.Allow = "h", "Allow" },
 		"the payload hash has more than 128 bytes": func(a *agentproto.Ask) { a.PayloadHash = strings.Repeat("0", 129) },
 	} {
 		a := question()

@@ -103,6 +103,7 @@ func TestHelpText(t *testing.T) {
 /status: show the state of this chat
 /spend: show what you have used here; operators see this chat's, too
 /who: show who may do what in this chat's group
+/permissions [revoke N]: show what this group always allows; approvers revoke a rule
 /agent [NAME]: show the agents; operators switch to one
 /model [NAME]: show the agent's models; operators choose one
 /hooks [KIND NAME]: show the group's webhooks; operators add one that answers here

@@ -124,6 +124,21 @@ func TestText_PermissionExpired_SaysItsHashAndThatItCountsAsNo(t *testing.T) {
 	golden.Compare(t, "testdata/question-expired.txt", printed(t, a.st, q.MessageID))
 }
 
+func TestText_PermissionByRule_SaysTheRuleAndWhoMadeIt(t *testing.T) {
+	t.Parallel()
+	a := &msg.Ask{ID: 5, TurnID: 2, Question: "Run Bash?\nby rule 9, made by telegram:9", Options: []string{"Allow once", "Deny"}, Allow: "Allow once", PayloadHash: "h",
+		State: msg.AskAnswered, Option: "Allow once", AnsweredBy: "telegram:1", CreatedAt: at(3000), EndedAt: at(3000), RuleID: 4, RuleAt: at(1000)}
+	day := time.UnixMilli(at(1000)).Format(time.DateOnly)
+	steps := askSteps(&Asked{Ask: a})
+	if want := "permission 5 of turn 2 allowed by rule 4, made by telegram:1 on " + day + ": Run Bash?"; len(steps) != 1 || steps[0].Text != want || !steps[0].Main {
+		t.Errorf("by the rule: %+v, want %s", steps, want)
+	}
+	a.Options, a.Always = append(a.Options, msg.AlwaysAllow), true
+	if got, want := AskState(a), "answered with option 3 by telegram:1, which made rule 4"; got != want {
+		t.Errorf("made a rule: %s", got)
+	}
+}
+
 // The question of a text that replies to nothing is the one that was open then.
 func TestRead_TypedAnswer_FindsItsQuestion(t *testing.T) {
 	t.Parallel()

@@ -241,6 +241,10 @@ func sampleGroup(now int64) any {
 		Choice:   pages.AgentChoice{Agent: "codex", Missing: true, Model: "default", Agents: []string{"default", "claude"}, Models: []string{"gpt-5", "gpt-5-mini"}},
 		Warnings: []string{"route 3 lets any user reach group acme/eng: match a sender or a room, or set roles.ask in the group's config"}, Chats: []string{"telegram:-1001234567890"}, MoreChats: 3,
 		Sessions: []rows.TopicSession{{ID: "3f2a9c01-7741", UpdatedAt: now - 60_000}, {Topic: "#deploy", ID: "77aa0011-9021", UpdatedAt: now - 9e7}}, NextSession: "/groups/acme/eng?session=x",
+		Rules: []*msg.PermissionRule{
+			{ID: 12, Text: "May I use Bash with this input?\ntool: \"Bash\"\ninput:\n  command: \"make --directory=/srv/engineering-builds-and-releases deploy-to-staging-and-wait\"", Author: "telegram:4211223344", CreatedAt: now - 7_200_000, Used: 31, UsedAt: now - 5000},
+			{ID: 3, Text: "May I use Write with this input?", Author: "web:operator", CreatedAt: now - 90_000_000},
+		},
 		Hooks: sampleHooks(), Runs: sampleRuns(now), Requests: sampleRequests(now),
 		Files: pages.Files{
 			Dir: "notes/2026", Up: "/groups/acme/eng?dir=notes", Next: "/groups/acme/eng?after=x", Cut: true,

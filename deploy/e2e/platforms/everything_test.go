@@ -19,7 +19,7 @@ func TestCommands_EachOne_IsAnsweredOnEachPlatform(t *testing.T) {
 		msg.CommandAgent: {"", "agent"}, msg.CommandModel: {"", "model"}, msg.CommandHooks: {"", "no webhooks"}, msg.CommandPing: {"", "pong"},
 		msg.CommandChatID: {"", ":"}, msg.CommandHelp: {"", "start a new session"}, msg.CommandOperator: {" ", "you are an operator"},
 		msg.CommandApprove: {" ABCD-1234", "ABCD-1234"}, msg.CommandReject: {" ABCD-1234 no", "ABCD-1234"}, msg.CommandWhy: {"", "routed"},
-		msg.CommandUndo: {"", "taken back: turn"}, msg.CommandRedo: {"", "done again: turn"}, msg.CommandSpend: {"", "30 days: "},
+		msg.CommandUndo: {"", "taken back: turn"}, msg.CommandRedo: {"", "done again: turn"}, msg.CommandSpend: {"", "30 days: "}, msg.CommandRules: {"", "has no rules of permissions"},
 		msg.CommandAlerts: {" off", "No operator gets messages about new problems"},
 	}
 	onEachPlatform(t, func(f *fixture) {

@@ -29,6 +29,9 @@ UPDATE turns SET root_turn_id = 3 WHERE id = 2; -- a later row
 INSERT INTO turn_progress (turn_id, state, text, updated_at) VALUES (2, 'running', 'working', 2);
 INSERT INTO previews (turn_id, chat_jid, state, created_at, updated_at) VALUES (2, 'telegram:1', 'open', 1, 1);
 INSERT INTO asks (turn_id, ask_id, message_id, question, options, state, created_at, expires_at) VALUES (2, 'a', 5, '?', '["yes","no"]', 'open', 1, 2);
+INSERT INTO asks (turn_id, ask_id, question, options, payload_hash, state, option, answered_by, created_at, expires_at, ended_at, tool, allow, always, rule_id, rule_at) VALUES
+  (2, 'b', '?', '["yes","no"]', 'h', 'answered', 'yes', 'telegram:7', 1, 2, 1, 'Bash', 'yes', 0, 1, 1);
+INSERT INTO permission_rules (folder, chat_jid, tool, payload_hash, text_hash, text, author, created_at, used, used_at) VALUES ('main', 'telegram:1', 'Bash', 'h', 't', '?', 'telegram:7', 1, 1, 1);
 INSERT INTO system_messages (folder, origin, event, turn_id, created_at) VALUES ('main', 'gateway', 'new_session', 2, 1);
 UPDATE turns SET session_before = 's', session_after = 't', undone_at = 4 WHERE id = 1;
 INSERT INTO undos (turn_id, redo, rest, folder, topic, message_id, by, state, answer, created_at, ended_at) VALUES

@@ -10,7 +10,8 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// Options of a permission request. There is none for good: users allow one input, once.
+// Options of a permission request. There is none for good: users allow one input, once. Gated adds its own for what
+// repeats, and answers with AllowOnce then.
 const (
 	AllowOnce = "Allow once"
 	Deny      = "Deny"

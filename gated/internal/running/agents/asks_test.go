@@ -41,6 +41,36 @@ func (r *harness) choose(a *msg.Ask, option int) {
 	r.m.AskEnded()
 }
 
+// always is a permission that says what allows it.
+const always = `!ask "askId":"p","question":"Run Bash?","detail":"rm -r x","options":["Allow once","Deny"],"payload_hash":"h1","tool":"Bash","allow":"Allow once"`
+
+func TestAsk_AlwaysAllowed_AgentGetsItsOwnOptionWithoutAQuestion(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, operators)
+	r.write(func(tx *store.Tx) error {
+		_, err := tx.PutGroup(&msg.Group{Folder: "main", Config: []byte(`{}`)})
+		return err
+	})
+	for i, options := range []int{2, 3} {
+		turn := r.ask(always)
+		a := r.asks(turn, 1)[0]
+		if len(a.Options) != options {
+			t.Fatalf("asked %+v", a)
+		}
+		r.choose(a, []int{1, 3}[i])
+		if got := r.answered(turn)[0]; !strings.HasSuffix(got, `p: "Allow once" answered by "telegram:77" for "h1"`) {
+			t.Errorf("the turn said %q", got)
+		}
+	}
+	turn := r.ask(always)
+	if got := r.answered(turn)[0]; !strings.HasSuffix(got, `p: "Allow once" answered by "telegram:77" for "h1"`) {
+		t.Errorf("by the rule the turn said %q", got)
+	}
+	if a := r.asks(turn, 1)[0]; !a.ByRule() || a.MessageID != 0 {
+		t.Errorf("stored %+v", a)
+	}
+}
+
 func TestAsk_Answered_AgentGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
