@@ -53,15 +53,15 @@ func TestAsk_ReadEvent_RefusesOnlyWhatCannotBeAnswered(t *testing.T) {
 
 func TestAsk_Check_NamesTheProblem(t *testing.T) {
 	for want, change := range map[string]func(*agentproto.Ask){
-		"the question is empty":                    func(a *agentproto.Ask) { a.Question = "" },
-		"a question has 2 to 10 options, not 1":    func(a *agentproto.Ask) { a.Options = a.Options[:1] },
-		"a question has 2 to 10 options, not 11":   func(a *agentproto.Ask) { a.Options = strings.Split("abcdefghijk", "") },
-		"option 2 is empty":                        func(a *agentproto.Ask) { a.Options[1] = "" },
-		"option 2 is the same as another one":      func(a *agentproto.Ask) { a.Options[1] = a.Options[0] },
-		"option 1 has more than 60 characters":     func(a *agentproto.Ask) { a.Options[0] = strings.Repeat("é", 61) },
+		"the question is empty":                                  func(a *agentproto.Ask) { a.Question = "" },
+		"a question has 2 to 10 options, not 1":                  func(a *agentproto.Ask) { a.Options = a.Options[:1] },
+		"a question has 2 to 10 options, not 11":                 func(a *agentproto.Ask) { a.Options = strings.Split("abcdefghijk", "") },
+		"option 2 is empty":                                      func(a *agentproto.Ask) { a.Options[1] = "" },
+		"option 2 is the same as another one":                    func(a *agentproto.Ask) { a.Options[1] = a.Options[0] },
+		"option 1 has more than 60 characters":                   func(a *agentproto.Ask) { a.Options[0] = strings.Repeat("é", 61) },
 		"only a permission request has an option that allows it": func(a *agentproto.Ask) { a.PayloadHash, a.Allow = "", a.Options[0] },
 		"the option that allows it is none of the options":       func(a *agentproto.Ask) { a.PayloadHash, a.Allow = "h", "Allow" },
-		"the payload hash has more than 128 bytes": func(a *agentproto.Ask) { a.PayloadHash = strings.Repeat("0", 129) },
+		"the payload hash has more than 128 bytes":               func(a *agentproto.Ask) { a.PayloadHash = strings.Repeat("0", 129) },
 	} {
 		a := question()
 		if err := a.Check(); err != nil {

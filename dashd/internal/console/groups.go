@@ -202,7 +202,8 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 		refusal = c.chooseAgent(r, g)
 	case "revoke":
 		notice, next = fmt.Sprintf("Rule %.20s is revoked: users are asked again.", form.Get("rule")), next+"#allowed"
-		refusal = c.ask(r.Context(), "gated", http.MethodDelete, "/v1/permissions/"+url.PathEscape(form.Get("rule")), nil, nil)
+		refusal = c.ask(r.Context(), "gated", http.MethodDelete, "/v1/permissions/"+url.PathEscape(form.Get("rule")), nil,
+			nil)
 	case "delete":
 		notice, next = "The group "+g.Folder+" is deleted. Its files stay in its folder on the server.", "/groups"
 		refusal = c.ask(r.Context(), "routd", http.MethodDelete, address, nil, nil)

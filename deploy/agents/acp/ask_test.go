@@ -22,7 +22,7 @@ func TestPermission_UsersDecide(t *testing.T) {
 	s := fake(t).open()
 	s.Send(agenttest.First("1", "", "permit rm x"))
 	a := s.Question()
-	if a.Question != `May I use "Run it" in this way?` || a.Detail != permitted || a.PayloadHash == "" || strings.Join(a.Options, "|") != "Allow once|Deny" {
+	if a.Question != `May I use "Run it" in this way?` || a.Detail != permitted || a.PayloadHash == "" || strings.Join(a.Options, "|") != "Allow once|Deny" || a.Allow != "Allow once" || a.Check() != nil {
 		t.Errorf("asked %+v", a)
 	}
 	s.Reply("1", a, "Allow once")

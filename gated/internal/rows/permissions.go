@@ -65,8 +65,8 @@ func byRule(tx *store.Tx, t *msg.Turn, a *msg.Ask, now int64) (done bool, err er
 // rulesFor returns the rules of a group that match a permission request in all of it.
 func rulesFor(tx *store.Tx, folder string, a *msg.Ask) ([]*msg.PermissionRule, error) {
 	return factrows.ReadRules(store.Uncancelled(), tx.Reader, `SELECT `+factrows.RuleColumns+` FROM permission_rules
-		WHERE folder = ? AND payload_hash = ? AND text_hash = ? AND tool = ? ORDER BY id`, folder, a.PayloadHash, textHash(a),
-		a.Tool)
+		WHERE folder = ? AND payload_hash = ? AND text_hash = ? AND tool = ? ORDER BY id`, folder, a.PayloadHash,
+		textHash(a), a.Tool)
 }
 
 // textHash is that of all that users see of a permission request.

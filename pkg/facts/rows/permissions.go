@@ -15,8 +15,8 @@ const RuleColumns = `id, folder, chat_jid, tool, payload_hash, text_hash, text, 
 func ReadRules(ctx context.Context, r store.Reader, query string, args ...any) ([]*msg.PermissionRule, error) {
 	return store.All(ctx, r, func(scan store.Scan) (*msg.PermissionRule, error) {
 		var p msg.PermissionRule
-		err := scan(&p.ID, &p.Folder, &p.ChatJID, &p.Tool, &p.PayloadHash, &p.TextHash, &p.Text, &p.Author, &p.CreatedAt,
-			&p.Used, &p.UsedAt)
+		err := scan(&p.ID, &p.Folder, &p.ChatJID, &p.Tool, &p.PayloadHash, &p.TextHash, &p.Text, &p.Author,
+			&p.CreatedAt, &p.Used, &p.UsedAt)
 		if err != nil {
 			return nil, fmt.Errorf("scan permission rule: %w", err)
 		}

@@ -74,7 +74,8 @@ func (s *Services) rulesOf(ctx context.Context, p decide.AskService, m *msg.Mess
 // listRules lists rules. What an agent has written stands last on its line, where it can't pass for anything else.
 func (s *Services) listRules(ctx context.Context, rules []*msg.PermissionRule, command string) string {
 	if len(rules) == 0 {
-		return "This group has no rules of permissions that you can revoke. The answer " + msg.AlwaysAllow + " makes one."
+		return "This group has no rules of permissions that you can revoke. The answer " + msg.AlwaysAllow +
+			" makes one."
 	}
 	var b strings.Builder
 	b.WriteString("These requests of the group are always allowed:")
@@ -91,8 +92,8 @@ func (s *Services) listRules(ctx context.Context, rules []*msg.PermissionRule, c
 		if text != r.Text {
 			text += "…"
 		}
-		fmt.Fprintf(&b, "\n- **rule %d**, made by %s on %s, used %d times%s: %s", r.ID, msg.EscapeLine(author), day(r.CreatedAt),
-			r.Used, lastUse(r), msg.EscapeLine(text))
+		fmt.Fprintf(&b, "\n- **rule %d**, made by %s on %s, used %d times%s: %s", r.ID,
+			msg.EscapeLine(author), day(r.CreatedAt), r.Used, lastUse(r), msg.EscapeLine(text))
 	}
 	return b.String() + "\nTo revoke one, write " + command + " with its number."
 }

@@ -235,9 +235,10 @@ const (
 	whyFailed = "The database cannot be read right now. Try again later."
 )
 
-// answerCommand answers a command that this process itself answers, and that takes many reads or a call. It also returns
-// the permission rule that the command revokes.
-func (s *Services) answerCommand(ctx context.Context, p decide.AskService, m *msg.Message) (reply string, revokes int64) {
+// answerCommand answers a command that this process itself answers, and that takes many reads or a call. It also
+// returns the permission rule that the command revokes.
+func (s *Services) answerCommand(ctx context.Context, p decide.AskService, m *msg.Message) (reply string,
+	revokes int64) {
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, msg.FamilyOf(m.ChatJID), func(string) bool { return true })
 	args := strings.TrimSpace(cmd.Args)
