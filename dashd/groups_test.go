@@ -92,7 +92,7 @@ func TestGroup_Rules_AreShownAndRevoked(t *testing.T) {
 	contains(t, b.must(200, "GET", "/groups/main", "").body, "Run &lt;b&gt;Bash&lt;/b&gt;?\n&lt;/td&gt;", "telegram:&lt;i&gt;", `data-label="Used">3, last `, fmt.Sprintf(`name="rule" value="%d"`, rule))
 	g.calls = nil
 	contains(t, b.submit("/groups/main", url.Values{"do": {"revoke"}, "rule": {fmt.Sprint(rule)}}).body, fmt.Sprintf("Rule %d is revoked", rule))
-	if want := fmt.Sprintf("web:operator DELETE /v1/permissions/%d ", rule); !slices.Contains(g.calls, want) {
+	if want := fmt.Sprintf("web:operator DELETE /v1/permissions/%d", rule); !slices.Contains(g.calls, want) {
 		t.Errorf("gated was asked %q", g.calls)
 	}
 	g.refuse(apierr.NotFound, "no permission rule 9")

@@ -10,7 +10,7 @@ import (
 )
 
 const putRule = `INSERT INTO permission_rules (folder, chat_jid, tool, payload_hash, text_hash, text, author, created_at, used, used_at)
-	VALUES (?, 'telegram:1', ?, 'h', 't', ?, 'telegram:5', 0, ?, 0)`
+	VALUES (?, 'telegram:1', ?, 'h', 't', ?, 'telegram:5', 43200000, ?, 0)`
 
 func TestPermissions_ThoseWhoMayAnswer_ListAndRevoke(t *testing.T) {
 	h := parallel(t)
