@@ -142,7 +142,7 @@ func TestLost_ReplayAllKilledInTheMiddle_CopiesEachOnce(t *testing.T) {
 // TestLost_NewestWereReplayed_GoesOn has more replayed messages than one step looks at before one that is left.
 func TestLost_NewestWereReplayed_GoesOn(t *testing.T) {
 	data := dataFolder(t)
-	failedRows(t, data, 1301)
+	failedRows(t, data, 2301)
 	shell(t, data, `INSERT INTO messages (chat_jid, direction, content, timestamp, received_at, source, out_state, derived_from)
 		SELECT chat_jid, 'out', content, 9, 9, 'agent', 'sent', id FROM messages WHERE id > 1`)
 	b := serve(t, data).operator()

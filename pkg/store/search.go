@@ -11,12 +11,15 @@ const (
 	updateSearchState  = `UPDATE search_state SET indexed = ?`
 	QuerySearchDeleted = `SELECT ifnull(max(id), 0), count(*) FROM (SELECT id FROM search_deleted ORDER BY id LIMIT ?+0) d`
 	QuerySearchHits    = `SELECT docid, docid FROM message_search WHERE message_search MATCH ?1 AND docid < ?2 AND docid >= ?3 ORDER BY docid DESC LIMIT ?4+0`
+	// IsCopy is the condition that message n, which is derived from message m, was sent or decided in its place.
+	IsCopy = `n.direction = m.direction AND n.kind = m.kind AND CASE n.direction WHEN 'in' THEN n.source = 'replay' ELSE n.source <> 'notice' END`
 	// The rows of ?1, a JSON list of ids, that the other filters of a list leave.
 	listFilter = `(?3 = '' OR m.chat_jid = ?3) AND (?4 = '' OR m.routed_to = ?4) AND (?5 = '' OR m.sender = ?5) AND (?6 = '' OR m.direction = ?6)
 		AND (?7 = '' OR m.disposition = ?7 OR ?7 = 'undecided' AND m.direction = 'in' AND m.disposition IS NULL) AND (?8 = '' OR m.reason = ?8)
 		AND (?9 = '' OR m.out_state = ?9 OR ?9 = 'waiting' AND m.out_state IN ('queued', 'sending'))
 		AND m.received_at >= ?10 AND m.received_at < ?11
-		AND (?13 = '' OR EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = m.id AND d.state = 'failed' AND d.error_class = ?13)) LIMIT ?12+0`
+		AND (?13 = '' OR EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = m.id AND d.state = 'failed' AND d.error_class = ?13))
+		AND (?14+0 = 0 OR NOT EXISTS (SELECT 1 FROM messages n INDEXED BY messages_derived WHERE n.derived_from = m.id AND ` + IsCopy + `)) LIMIT ?12+0`
 	listedColumns = `SELECT j.value, ` + FoundColumns
 	QueryListed   = listedColumns +
 		` FROM json_each(?1) j CROSS JOIN messages m ON m.id = CAST(j.value AS INTEGER) WHERE ?2+0 <> 0 AND ` +

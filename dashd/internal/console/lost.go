@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"arizuko/dashd/internal/pages"
@@ -22,7 +21,7 @@ func (c lostPages) list(r *http.Request) (*shown, error) {
 	key := r.URL.Query().Get("reason")
 	data, err := c.counts(r.Context(), key)
 	if err == nil && data.Chosen != nil {
-		data.List, err = c.messages(r, data.Chosen)
+		err = c.addMessages(r, &data)
 	}
 	return &shown{data: data}, err
 }
@@ -42,23 +41,29 @@ func (c lostPages) counts(ctx context.Context, key string) (data pages.Lost, err
 	if err != nil {
 		return data, err
 	}
-	data = pages.Lost{Now: c.Now().UnixMilli(), Groups: []pages.LostGroup{
+	data.Now = c.Now().UnixMilli()
+	for _, g := range []pages.LostGroup{
 		{Title: "Not delivered", Reasons: undeliveredReasons()},
 		{Title: "Not answered", Reasons: droppedReasons(dropped)},
 		{Title: "Waiting for an operator", Reasons: []pages.LostReason{{
 			Key: "parked", Title: msg.Onboarding.Words(), Filter: rows.MessageFilter{Disposition: msg.Onboarding},
 			Text: "its chat is not connected: approve or reject it under Approvals",
 		}}},
-	}}
-	for _, g := range data.Groups {
-		for i := range g.Reasons {
-			l := &g.Reasons[i]
+	} {
+		found := pages.LostGroup{Title: g.Title}
+		for _, l := range g.Reasons {
 			if l.Count, err = rows.Count(ctx, c.Store, l.Filter, pages.MaxLostCount); err != nil {
 				return data, err
 			}
 			if l.Key == key {
-				data.Chosen = l
+				data.Chosen = &l
 			}
+			if l.Count > 0 {
+				found.Reasons = append(found.Reasons, l)
+			}
+		}
+		if found.Reasons != nil {
+			data.Groups = append(data.Groups, found)
 		}
 	}
 	return data, nil
@@ -108,77 +113,41 @@ func worthReplaying(code msg.Reason) bool {
 	}, code)
 }
 
-// messages is a page of the messages of a reason.
-func (c lostPages) messages(r *http.Request, l *pages.LostReason) (*pages.LostList, error) {
-	ctx := r.Context()
-	filter := l.Filter
-	var err error
+// addMessages adds a page of the messages of the chosen reason.
+func (c lostPages) addMessages(r *http.Request, data *pages.Lost) (err error) {
+	filter := data.Chosen.Filter
 	if filter.Before, err = position(r.URL.Query()); err != nil {
-		return nil, err
+		return err
 	}
 	filter.Limit = maxMessages
-	page, err := rows.ListMessages(ctx, c.Store, filter)
-	if err != nil {
-		return nil, err
+	data.List, data.Copies = &pages.Messages{}, map[int64]int64{}
+	if err := (messagePages{c.site}).listInto(r, data.List, filter); err != nil {
+		return err
 	}
-	list := &pages.LostList{Lines: page.Rows, Copies: map[int64]int64{}}
-	for _, m := range page.Rows {
-		if list.Copies[m.ID], err = factrows.CopyOf(ctx, c.Store, m.ID); err != nil {
-			return nil, err
+	for _, m := range data.List.Lines {
+		if data.Copies[m.ID], err = factrows.CopyOf(r.Context(), c.Store, m.ID); err != nil {
+			return err
 		}
 	}
-	if page.Next != 0 {
-		list.Next = older(r, page.Next)
-	}
-	list.Titles, err = c.titlesOf(ctx, page.Rows)
-	return list, err
+	return nil
 }
 
 const (
 	// maxReplays is how many messages are replayed at once: gated's limit.
 	maxReplays = 200
-	// maxReplayPages bounds how far one step looks for messages without a copy.
-	maxReplayPages = 5
 	// maxReplayTime is how long one press of the button goes on with further steps.
 	maxReplayTime = 3 * time.Second
 )
 
-// nextReplays looks for messages of a reason that have no copy yet, the newest first: those older than one, 0 for the
-// newest. next is the message after which to continue, 0 for none.
-func (c lostPages) nextReplays(ctx context.Context, l *pages.LostReason, before int64) (found []*msg.Message,
-	next int64, err error) {
+// uncopied are messages of a reason that were not replayed yet, the newest first: those before one, 0 for the newest.
+func (c lostPages) uncopied(ctx context.Context, l *pages.LostReason, before int64) (rows.MessagePage, error) {
 	filter := l.Filter
-	filter.Limit, filter.Before = maxReplays, before
-	for range maxReplayPages {
-		page, err := rows.ListMessages(ctx, c.Store, filter)
-		if err != nil {
-			return nil, 0, err
-		}
-		for _, m := range page.Rows {
-			copied, err := factrows.CopyOf(ctx, c.Store, m.ID)
-			if err != nil {
-				return nil, 0, err
-			}
-			if copied != 0 || !replayable(m) {
-				continue
-			}
-			if found = append(found, m); len(found) == maxReplays {
-				return found, m.ID, nil
-			}
-		}
-		if next = page.Next; next == 0 {
-			break
-		}
-		filter.Before = next
-	}
-	return found, next, nil
+	filter.Uncopied, filter.Before, filter.Limit = true, before, maxReplays
+	return rows.ListMessages(ctx, c.Store, filter)
 }
 
-func idsOf(messages []*msg.Message) (ids []int64) {
-	for _, m := range messages {
-		ids = append(ids, m.ID)
-	}
-	return ids
+func lostBatch(messages []*msg.Message) pages.Batch {
+	return batchOf(messages, func(m *msg.Message) (int64, string) { return m.ID, m.ChatJID })
 }
 
 // confirmReplay describes the messages to replay: those of a reason that have no copy yet, those before a message.
@@ -188,16 +157,12 @@ func (c lostPages) confirmReplay(r *http.Request, l *pages.LostReason) (*pages.L
 	if err != nil {
 		return nil, err
 	}
-	found, next, err := c.nextReplays(ctx, l, before)
+	page, err := c.uncopied(ctx, l, before)
 	if err != nil {
 		return nil, err
 	}
-	confirm := &pages.LostConfirm{IDs: strings.Trim(fmt.Sprint(idsOf(found)), "[]"), Count: len(found),
-		Before: before, Next: next}
-	for _, m := range found {
-		confirm.Chats = pages.CountChat(confirm.Chats, m.ChatJID)
-	}
-	confirm.Titles, err = c.titlesOf(ctx, found)
+	confirm := &pages.LostConfirm{Batch: lostBatch(page.Rows), Before: before, Next: page.Next}
+	confirm.Titles, err = c.titlesOf(ctx, page.Rows)
 	return confirm, err
 }
 
@@ -231,30 +196,21 @@ func (c lostPages) replayAll(r *http.Request) (next, notice string, err error) {
 	if err != nil || l == nil || !l.Replay {
 		return pages.LostPath(key), "There are none left.", err
 	}
-	begun := time.Now()
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
 	var done replayCount
-	for {
-		found, next, err := c.nextReplays(ctx, l, before)
-		if err == nil && len(found) > 0 {
-			err = c.replayIDs(ctx, idsOf(found), &done)
+	for begun := time.Now(); ; {
+		page, err := c.uncopied(ctx, l, before)
+		if err == nil && len(page.Rows) > 0 {
+			err = c.replayIDs(ctx, lostBatch(page.Rows).IDs, &done)
 		}
 		if err != nil {
-			return l.ConfirmPath(before), "", fmt.Errorf("%s Then it failed; press the button to continue. %w",
-				done.String(),
-				err)
+			return l.ConfirmPath(before), "", done.failed(err)
 		}
-		late := time.Since(begun) > maxReplayTime
-		if before = next; late && before != 0 {
-			if found, next, err := c.nextReplays(ctx, l, before); err == nil && len(found) == 0 && next == 0 {
-				before = 0
-			}
-		}
-		if before == 0 {
+		if before = page.Next; before == 0 {
 			return pages.LostPath(key), done.String() + " That was all.", nil
 		}
-		if late {
+		if time.Since(begun) > maxReplayTime {
 			return l.ConfirmPath(before), done.String() + " There are more: press again to continue.", nil
 		}
 	}
@@ -273,6 +229,11 @@ func (n *replayCount) String() string {
 		text += fmt.Sprintf(" Left out: %d, such as: %s.", n.skipped, plaintext.Line(n.why))
 	}
 	return text
+}
+
+// failed is an error after which the same button goes on.
+func (n *replayCount) failed(err error) error {
+	return fmt.Errorf("%s Then it failed; press the button to continue. %w", n, err)
 }
 
 // replayIDs asks gated to copy messages, in one transaction.

@@ -33,18 +33,28 @@ func (c turnPages) causes(r *http.Request) (*shown, error) {
 	for _, t := range turns {
 		i := slices.IndexFunc(page.Causes, func(f pages.FailedCause) bool { return f.Key == causeOf(t) })
 		if i < 0 {
-			page.Causes, i = append(page.Causes, pages.FailedCause{Key: causeOf(t), Newest: t}), len(page.Causes)
+			page.Causes, i = append(page.Causes, pages.FailedCause{Key: causeOf(t)}), len(page.Causes)
 		}
-		f := &page.Causes[i]
-		if f.Count++; f.Key == key && len(f.Turns) < maxRetries {
-			f.Turns = append(f.Turns, t)
-		}
+		page.Causes[i].Turns = append(page.Causes[i].Turns, t)
 	}
 	if i := slices.IndexFunc(page.Causes, func(f pages.FailedCause) bool { return f.Key == key }); i >= 0 {
 		page.Chosen = &page.Causes[i]
-		page.Titles, err = c.titles(r.Context(), turnChats(page.Chosen.Turns))
+		chosen := page.Chosen.Turns[:min(len(page.Chosen.Turns), maxRetries)]
+		page.Batch = batchOf(chosen, func(t *msg.Turn) (int64, string) { return t.ID, t.ChatJID })
+		page.Titles, err = c.titles(r.Context(), turnChats(chosen))
 	}
 	return &shown{data: page}, err
+}
+
+// batchOf is the rows of a list, to be changed at once.
+func batchOf[T any](list []T, row func(T) (id int64, chat string)) pages.Batch {
+	b := pages.Batch{Chats: map[string]int{}}
+	for _, each := range list {
+		id, chat := row(each)
+		b.IDs = append(b.IDs, id)
+		b.Chats[chat]++
+	}
+	return b
 }
 
 // causeOf is the same for turns that failed alike: numbers in the error don't count.
@@ -80,7 +90,7 @@ func (c turnPages) retryAll(r *http.Request) (next, notice string, err error) {
 			done.skipped, done.why = done.skipped+1, err.Error()
 		default:
 			if err != nil {
-				return next, "", fmt.Errorf("%s Then it failed; press the button to continue. %w", done.String(), err)
+				return next, "", done.failed(err)
 			}
 			done.copied++
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -159,25 +158,18 @@ func OriginPath(o *why.Origin) string {
 
 // Lost is the messages that were not delivered, dropped, or wait for an operator.
 type Lost struct {
-	Groups  []LostGroup
+	Groups  []LostGroup // that have messages
 	Chosen  *LostReason // nil for none
-	List    *LostList
-	Confirm *LostConfirm // the messages to replay, in place of the list
+	List    *Messages
+	Copies  map[int64]int64 // of List by message, without those that have none
+	Confirm *LostConfirm    // the messages to replay, in place of the list
 	Now     int64
 }
-
-// Any reports whether there is one.
-func (l Lost) Any() bool { return slices.ContainsFunc(l.Groups, LostGroup.Any) }
 
 // LostGroup is reasons that belong together.
 type LostGroup struct {
 	Title   string
 	Reasons []LostReason
-}
-
-// Any reports whether a message has one of the reasons.
-func (g LostGroup) Any() bool {
-	return slices.ContainsFunc(g.Reasons, func(l LostReason) bool { return l.Count > 0 })
 }
 
 // LostReason is why messages are lost: the state of those that did not arrive or the class of their error, the reason
@@ -224,26 +216,16 @@ func (l LostReason) Verb() string {
 	return "Decide again"
 }
 
-// LostList is the messages of a reason.
-type LostList struct {
-	Lines  []*msg.Message
-	Copies map[int64]int64 // by message, without those that have none
-	Titles Titles
-	Next   string // address of what follows
-}
-
 // LostConfirm describes the messages that will be replayed.
 type LostConfirm struct {
-	IDs    string
-	Count  int
+	Batch
 	Before int64 // only messages that are older than this one, 0 for all
 	Next   int64 // the message before which there are older ones that were not looked at, 0 for none
-	Chats  []LostChat
 	Titles Titles
 }
 
-// LostChat is a chat and how many messages of it are replayed.
-type LostChat struct {
-	JID   string
-	Count int
+// Batch is rows that one form changes, and how many of them each chat has.
+type Batch struct {
+	IDs   []int64
+	Chats map[string]int // by address
 }

@@ -240,8 +240,8 @@ func messagesSamples() []sample {
 		{name: "no-lost", template: "lost.html", section: "/lost", data: func(now int64) any { return pages.Lost{Now: now} }},
 		{name: "confirm-lost", template: "lost.html", section: "/lost", data: func(now int64) any {
 			lost := sampleLost(now)
-			lost.List, lost.Confirm = nil, &pages.LostConfirm{IDs: "1 2 3", Count: 3, Before: 1234567, Next: 9,
-				Titles: sampleTitles(), Chats: []pages.LostChat{{JID: "telegram:-1001234567890", Count: 2}, {JID: "slack:C0ABC", Count: 1}}}
+			lost.List, lost.Confirm = nil, &pages.LostConfirm{Before: 1234567, Next: 9, Titles: sampleTitles(),
+				Batch: pages.Batch{IDs: []int64{1, 2, 3}, Chats: map[string]int{"telegram:-1001234567890": 2, "slack:C0ABC": 1}}}
 			return lost
 		}},
 		{name: "confirm-none-lost", template: "lost.html", section: "/lost", data: func(now int64) any {
@@ -315,8 +315,7 @@ func sampleLost(now int64) pages.Lost {
 	return pages.Lost{Now: now, Chosen: &failed, Groups: []pages.LostGroup{
 		{Title: "Not delivered", Reasons: []pages.LostReason{failed, {Key: "failed.expired", Title: "out of time", Text: "the platform was out of reach for too long", Count: pages.MaxLostCount}}},
 		{Title: "Not answered", Reasons: []pages.LostReason{{Key: "dropped.no_route", Title: msg.ReasonNoRoute.Words(), Text: "no route matches, and the row asks for no group: the bot was not addressed, or another bot wrote it", Count: 812}}},
-		{Title: "Waiting for an operator"},
-	}, List: &pages.LostList{Lines: sampleLines(now), Titles: sampleTitles(), Copies: map[int64]int64{81234566: 9}, Next: "/lost?before=3"}}
+	}, List: &pages.Messages{Lines: sampleLines(now), Titles: sampleTitles(), Next: "/lost?before=3"}, Copies: map[int64]int64{81234566: 9}}
 }
 
 func turnsSamples() []sample {
@@ -341,8 +340,8 @@ func turnsSamples() []sample {
 func sampleRetry(now int64) any {
 	list := sampleTurns(now).(pages.List[*msg.Turn])
 	page := pages.Retry{Now: now, Bounded: true, Titles: list.Titles, Causes: []pages.FailedCause{
-		{Key: "a", Newest: list.Lines[1], Count: 112, Turns: list.Lines[1:3]}, {Key: "b", Newest: &msg.Turn{ID: 7, Folder: "main", EndedAt: now}, Count: 1}}}
-	page.Chosen = &page.Causes[0]
+		{Key: "a", Turns: slices.Repeat(list.Lines[1:2], 112)}, {Key: "b", Turns: []*msg.Turn{{ID: 7, Folder: "main", EndedAt: now}}}}}
+	page.Chosen, page.Batch = &page.Causes[0], pages.Batch{IDs: []int64{1, 2}, Chats: map[string]int{list.Lines[1].ChatJID: 1, list.Lines[2].ChatJID: 1}}
 	return page
 }
 

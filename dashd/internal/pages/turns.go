@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -210,6 +209,7 @@ var (
 )
 
 // PromptPage is the prompt of an agent.
+	Batch   Batch        // to retry: turns of the chosen cause
 type PromptPage struct {
 	Prompt, Problem string
 }
@@ -223,40 +223,8 @@ type Retry struct {
 	Now     int64
 }
 
-// FailedCause is turns that failed alike.
+// FailedCause is turns that failed alike, the newest first.
 type FailedCause struct {
-	Key    string // in addresses
-	Newest *msg.Turn
-	Count  int
-	Turns  []*msg.Turn // to retry, the newest first; only of the chosen cause
-}
-
-// More reports whether there are more than can be retried at once.
-func (f FailedCause) More() bool { return f.Count > len(f.Turns) }
-
-// IDs are the turns to retry as a field of a form has them.
-func (f FailedCause) IDs() string {
-	var ids []string
-	for _, t := range f.Turns {
-		ids = append(ids, strconv.FormatInt(t.ID, 10))
-	}
-	return strings.Join(ids, " ")
-}
-
-// Chats are those of the turns to retry.
-func (f FailedCause) Chats() (all []LostChat) {
-	for _, t := range f.Turns {
-		all = CountChat(all, t.ChatJID)
-	}
-	return all
-}
-
-// CountChat counts one more row of a chat.
-func CountChat(all []LostChat, jid string) []LostChat {
-	i := slices.IndexFunc(all, func(known LostChat) bool { return known.JID == jid })
-	if i < 0 {
-		all, i = append(all, LostChat{JID: jid}), len(all)
-	}
-	all[i].Count++
-	return all
+	Key   string // in addresses
+	Turns []*msg.Turn
 }

@@ -30,6 +30,7 @@ type MessageFilter struct {
 	Reason       msg.Reason
 	State        msg.OutState
 	Class        msg.ErrorClass // of a failed part
+	Uncopied     bool           // only messages that were not replayed
 	Since, Until int64          // when it was stored, in unix ms: from Since to before Until
 	Before       int64          // MessagePage.Next of the page before
 	Limit        int
@@ -171,7 +172,7 @@ func listed(ctx context.Context, r store.Reader, f *MessageFilter, chunk []candi
 		}
 		return true, err
 	}, query, string(list), int64(store.AllChanges), f.Chat, f.Folder, f.Sender, f.Direction, f.Disposition, f.Reason,
-		f.State, f.Since, cmp.Or(f.Until, math.MaxInt64), limit, f.Class)
+		f.State, f.Since, cmp.Or(f.Until, math.MaxInt64), limit, f.Class, f.Uncopied)
 }
 
 // idsBetween are the ids of the messages that were stored from since to before until, in unix ms, 0 for any time: the

@@ -49,7 +49,7 @@ func listedAll(t testing.TB, s *store.Store, f rows.MessageFilter) (ids []int64,
 // listFixture stores rows of each kind.
 func listFixture(t *testing.T) (s *store.Store, all []*msg.Message) {
 	s = storetest.Open(t)
-	now := int64(0)
+	now, failed := int64(0), int64(0)
 	for i := range 12 {
 		for _, sender := range []string{"telegram:1", "telegram:2"} {
 			now += 10
@@ -66,12 +66,14 @@ func listFixture(t *testing.T) (s *store.Store, all []*msg.Message) {
 		}
 		states := []msg.OutState{msg.OutSent, msg.OutFailed, msg.OutAmbiguous, msg.OutQueued, msg.OutSending, msg.OutCancelled}
 		now += 10
-		m := storetest.Stored(t, s, &msg.Message{ChatJID: "telegram:-1", Direction: msg.Out, Sender: "agent:acme", Content: "hay", OutState: states[i%6], Timestamp: now, ReceivedAt: now})
+		m := storetest.Stored(t, s, &msg.Message{ChatJID: "telegram:-1", Direction: msg.Out, Sender: "agent:acme", Content: "hay", OutState: states[i%6], DerivedFrom: failed, Timestamp: now, ReceivedAt: now})
+		failed = 0
 		if m.OutState == msg.OutFailed {
 			class := []msg.ErrorClass{msg.Permanent, msg.Expired}[i/6]
 			storetest.Write(t, s, func(tx *store.Tx) error {
 				return tx.PutDelivery(store.Delivery{MessageID: m.ID, State: msg.OutFailed, ErrorClass: class}, 1)
 			})
+			failed = m.ID
 		}
 		all = append(all, m)
 	}
@@ -89,6 +91,10 @@ func TestListMessages_EveryPairOfFilters_IsTheRowsThatMatch(t *testing.T) {
 			c = d.ErrorClass
 		}
 		return c
+	}
+	copied := map[int64]int64{}
+	for _, m := range all {
+		copied[m.DerivedFrom] = m.ID
 	}
 	type filter struct {
 		name  string
@@ -112,6 +118,7 @@ func TestListMessages_EveryPairOfFilters_IsTheRowsThatMatch(t *testing.T) {
 		{"waiting", func(f *rows.MessageFilter) { f.State = rows.StateWaiting }, func(m *msg.Message) bool { return m.OutState == msg.OutQueued || m.OutState == msg.OutSending }},
 		{"sending", func(f *rows.MessageFilter) { f.State = msg.OutSending }, func(m *msg.Message) bool { return m.OutState == msg.OutSending }},
 		{"expired", func(f *rows.MessageFilter) { f.Class = msg.Expired }, func(m *msg.Message) bool { return class(m) == msg.Expired }},
+		{"uncopied", func(f *rows.MessageFilter) { f.Uncopied = true }, func(m *msg.Message) bool { return copied[m.ID] == 0 }},
 		{"time", func(f *rows.MessageFilter) { f.Since, f.Until = 100, 250 }, func(m *msg.Message) bool { return m.ReceivedAt >= 100 && m.ReceivedAt < 250 }},
 	}
 	for _, a := range filters {

@@ -29,9 +29,7 @@ func LastChange(ctx context.Context, r store.Reader, id, upto int64) (*Change, e
 // CopyOf is the last copy of a row that was sent, or decided, in its place; 0 if there is none.
 func CopyOf(ctx context.Context, r store.Reader, id int64) (int64, error) {
 	return store.Value[int64](ctx, r, `SELECT ifnull(max(n.id), 0) FROM messages n INDEXED BY messages_derived JOIN messages m ON m.id = n.derived_from
-		WHERE n.derived_from = ? AND n.direction = m.direction AND n.kind = m.kind
-		AND CASE n.direction WHEN 'in' THEN n.source = 'replay' ELSE n.source <> 'notice' END`,
-		id)
+		WHERE n.derived_from = ? AND `+store.IsCopy, id)
 }
 
 // FillTranscripts adds their transcripts to the audio files of messages.
