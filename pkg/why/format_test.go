@@ -36,7 +36,7 @@ func answered() *Path {
 			ID: 97, RunID: 55, Folder: "main", ChatJID: m.ChatJID, Topic: "#deploy", Place: "9", ThreadID: "9", TriggerMessageID: 812,
 			State: msg.TurnDone, Reason: msg.ReasonAnswered, Frames: 1, CreatedAt: at(31), StartedAt: at(40), EndedAt: at(2540),
 		},
-		Batch: []int64{811, 812},
+		Batch: []*msg.Message{{ID: 811}, {ID: 812}},
 		Usage: agentproto.Usage{Input: 5120, Output: 310, ContextUsed: 6000, ContextSize: 200_000, CostUSD: 0.021},
 		Runs:  []*factrows.RunResult{{Run: msg.Run{ID: 55, Runtime: "process", PID: 4711, StartedAt: at(40), EndedAt: at(62540)}, Result: "ok"}},
 		Sent: []*egress.Receipt{{ID: 9, At: at(1200), RunID: 55, TurnID: 97, Method: "POST", Host: "api.github.com", Port: 443, Path: "/repos/acme/x/issues", BytesOut: 412,

@@ -140,7 +140,7 @@ func turnSteps(t *Turn) []Step {
 		at = append(at, "thread "+t.ThreadID)
 	}
 	all := []Step{{At: t.CreatedAt, Text: fmt.Sprintf("turn %d stored: %s, %s", t.ID, strings.Join(at, ", "),
-		rows(t.Batch)), Owner: gated, Turn: t.ID}}
+		rows(idsOf(t.Batch))), Owner: gated, Turn: t.ID}}
 	started := fmt.Sprintf("turn %d started", t.ID)
 	if t.RunID != 0 {
 		started += fmt.Sprintf(" in run %d", t.RunID)
@@ -181,6 +181,13 @@ func turnSteps(t *Turn) []Step {
 			Turn: t.ID, Main: true})
 	}
 	return all
+}
+
+func idsOf(messages []*msg.Message) (ids []int64) {
+	for _, m := range messages {
+		ids = append(ids, m.ID)
+	}
+	return ids
 }
 
 func rows(ids []int64) string {

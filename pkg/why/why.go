@@ -48,7 +48,7 @@ type Path struct {
 // Turn is a turn with its runs and its answers.
 type Turn struct {
 	*msg.Turn
-	Batch   []int64               // ids of all its rows
+	Batch   []*msg.Message        // all its rows
 	Runs    []*factrows.RunResult // those of its folder and topic while it was open, oldest first
 	Replies []*Reply
 	Calls   []factrows.ToolCall // those that have acted, oldest first
@@ -171,40 +171,46 @@ func (l *loader) turn(ctx context.Context, id int64) {
 	if row, l.err = l.st.Turn(ctx, id); row == nil {
 		return
 	}
-	t := &Turn{Turn: row}
-	if t.Usage, l.err = factrows.Usage(ctx, l.st, id); l.err != nil {
+	var t *Turn
+	if t, l.err = ReadTurn(ctx, l.st, row); l.err != nil {
 		return
 	}
 	l.path.Turns = append(l.path.Turns, t)
-	var batch, replies []*msg.Message
-	if batch, l.err = factrows.TurnMessages(ctx, l.st, id); l.err != nil {
-		return
-	}
-	for _, m := range batch {
-		t.Batch = append(t.Batch, m.ID)
-	}
-	if t.Runs, l.err = factrows.RunsDuring(ctx, l.st, row.Folder, row.Topic, row.CreatedAt,
-		cmp.Or(row.EndedAt, math.MaxInt64), maxRuns); l.err != nil {
-		return
-	}
-	if t.Calls, l.err = factrows.ToolCalls(ctx, l.st, id); l.err != nil {
-		return
-	}
-	if t.Sent, l.err = egressrows.ReceiptsOfTurn(ctx, l.st, id, maxSent); l.err != nil {
-		return
-	}
-	if t.Undos, l.err = factrows.Undos(ctx, l.st, row); l.err != nil {
-		return
-	}
-	replies, l.err = factrows.TurnReplies(ctx, l.st, id)
-	for _, m := range replies {
-		t.Replies = append(t.Replies, l.reply(ctx, m))
-	}
-	l.asks(ctx, t)
 	l.delegated(ctx, row)
 	if row.AnsweredWith != 0 {
 		l.turn(ctx, row.AnsweredWith)
 	}
+}
+
+// ReadTurn reads everything stored about one turn.
+func ReadTurn(ctx context.Context, st store.Reader, row *msg.Turn) (t *Turn, err error) {
+	t = &Turn{Turn: row}
+	if t.Usage, err = factrows.Usage(ctx, st, row.ID); err != nil {
+		return nil, err
+	}
+	if t.Batch, err = factrows.TurnMessages(ctx, st, row.ID); err != nil {
+		return nil, err
+	}
+	if t.Runs, err = factrows.RunsDuring(ctx, st, row.Folder, row.Topic, row.CreatedAt,
+		cmp.Or(row.EndedAt, math.MaxInt64), maxRuns); err != nil {
+		return nil, err
+	}
+	if t.Calls, err = factrows.ToolCalls(ctx, st, row.ID); err != nil {
+		return nil, err
+	}
+	if t.Sent, err = egressrows.ReceiptsOfTurn(ctx, st, row.ID, maxSent); err != nil {
+		return nil, err
+	}
+	if t.Undos, err = factrows.Undos(ctx, st, row); err != nil {
+		return nil, err
+	}
+	replies, err := factrows.TurnReplies(ctx, st, row.ID)
+	l := &loader{st: st, err: err}
+	for _, m := range replies {
+		t.Replies = append(t.Replies, l.reply(ctx, m))
+	}
+	l.asks(ctx, t)
+	return t, l.err
 }
 
 // delegated follows a turn to the turns that it delegated to other groups.

@@ -80,7 +80,7 @@ func shape(p *Path) string {
 		all = append(all, fmt.Sprintf("row %d", m.ID))
 	}
 	for _, t := range p.Turns {
-		all = append(all, fmt.Sprintf("turn %d of %v", t.ID, t.Batch))
+		all = append(all, fmt.Sprintf("turn %d of %v", t.ID, idsOf(t.Batch)))
 		for _, r := range t.Runs {
 			all = append(all, fmt.Sprintf("run %d", r.ID))
 		}

@@ -43,9 +43,7 @@ func (c messagePages) list(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range t.groups[:min(len(t.groups), maxGroups)] {
-		data.Groups = append(data.Groups, g.Folder)
-	}
+	data.Groups = t.groups[:min(len(t.groups), maxGroups)]
 	if problem == "" {
 		err = c.listInto(r, &data, filter)
 	}
@@ -218,99 +216,27 @@ func (c messagePages) show(r *http.Request) (*shown, error) {
 
 // explained makes the page of a path.
 func (c messagePages) explained(ctx context.Context, p *why.Path) (pages.Why, error) {
-	m := p.Asked
-	data := pages.Why{Message: m, Now: c.Now().UnixMilli(), Replay: replayable(m), Near: near(p)}
-	titles, err := c.titlesOf(ctx, []*msg.Message{m})
-	if err != nil {
+	m, now := p.Asked, c.Now()
+	data := pages.Why{Path: p, Now: now.UnixMilli(), Replay: replayable(m), Near: near(p)}
+	var err error
+	if data.Titles, err = c.titlesOf(ctx, []*msg.Message{m}); err != nil {
 		return data, err
 	}
-	data.Fields = messageFields(p, titles)
 	if err := factrows.FillTranscripts(ctx, c.Store, []*msg.Message{m}); err != nil {
 		return data, err
 	}
-	change, err := factrows.LastChange(ctx, c.Store, m.ID, math.MaxInt64)
-	if err != nil {
+	if data.Change, err = factrows.LastChange(ctx, c.Store, m.ID, math.MaxInt64); err != nil {
 		return data, err
-	}
-	switch {
-	case change != nil && change.Deleted:
-		data.Change = "It has since been deleted on its platform, or will be."
-	case change != nil:
-		data.Change = "It was edited since, to: " + c.Pages.Whole(change.Content)
 	}
 	p.Daemons.Ask(ctx, config.Base{Data: c.Data}, data.Now)
 	steps := why.Steps(p)
 	data.Steps, data.Took = steps[max(0, len(steps)-maxSteps):], why.Took(p, steps)
-	data.Open = why.StillOpen(p, c.Now())
-	if p.Request != nil {
-		data.Request = p.Request.Code
-	}
+	data.Open = why.StillOpen(p, now)
 	data.Copy, err = factrows.CopyOf(ctx, c.Store, m.ID)
 	return data, err
 }
 
-// messageFields are the facts about a message: its place, its turns, and the fields that `gated why` prints, too.
-func messageFields(p *why.Path, titles pages.Titles) (all []pages.Field) {
-	m := p.Asked
-	add := func(name, text, path string) {
-		if text = pages.Line(text); text != "" {
-			all = append(all, pages.Field{Name: name, Text: text, Path: path})
-		}
-	}
-	direction := "received"
-	if m.Direction == msg.Out {
-		direction = "sent"
-	}
-	add("State", direction+": "+pages.StateOf(m), "")
-	add("Chat", titles.Name(m.ChatJID), pages.ChatPath(m.ChatJID))
-	if titles.Of(m.ChatJID) != "" {
-		add("Address", m.ChatJID, "")
-	}
-	if m.SenderName != "" {
-		add("From", m.SenderName, "")
-	}
-	add("Sender", m.Sender, senderPath(m))
-	add("Kind", pages.FormOf(m), "")
-	if m.Timestamp != 0 && m.Direction == msg.In {
-		add("Sent, by the platform's clock", time.UnixMilli(m.Timestamp).Format("2006-01-02 15:04:05.000 MST"), "")
-	}
-	if m.RoutedTo != "" && !strings.HasPrefix(m.RoutedTo, "daemon:") {
-		add("Group", m.RoutedTo, "/groups/"+m.RoutedTo)
-	}
-	for _, t := range p.Turns {
-		name := fmt.Sprintf("Turn %d", t.ID)
-		text := fmt.Sprintf("%s, group %s", t.State, t.Folder)
-		if t.Topic != "" {
-			text += ", topic " + t.Topic
-		} else {
-			text += ", without a topic"
-		}
-		if t.UndoneAt != 0 {
-			text += ", taken back"
-		}
-		add(name, text, turnPath(t.ID))
-	}
-	for _, f := range p.Fields() {
-		path := pages.OriginPath(f.From)
-		if f.Turn != 0 {
-			path = turnPath(f.Turn)
-		}
-		add(strings.ToUpper(f.Name[:1])+f.Name[1:], f.Text, path)
-	}
-	return all
-}
-
 func turnPath(id int64) string { return fmt.Sprintf("/turns/%d", id) }
-
-func senderPath(m *msg.Message) string {
-	if m.Sender == "" {
-		return ""
-	}
-	if m.Direction == msg.In {
-		return pages.PersonPath(m.Sender)
-	}
-	return "/messages?" + url.Values{"sender": {m.Sender}, "direction": {string(msg.Out)}}.Encode()
-}
 
 // near are the other messages of a path.
 func near(p *why.Path) (all []pages.NearMessage) {
@@ -337,8 +263,8 @@ func near(p *why.Path) (all []pages.NearMessage) {
 		for _, r := range t.Replies {
 			add(r.Message, fmt.Sprintf("an answer of turn %d", t.ID))
 		}
-		for _, id := range t.Batch {
-			add(&msg.Message{ID: id, ChatJID: t.ChatJID}, fmt.Sprintf("received, of turn %d", t.ID))
+		for _, m := range t.Batch {
+			add(m, fmt.Sprintf("received, of turn %d", t.ID))
 		}
 	}
 	for _, t := range p.Turns {

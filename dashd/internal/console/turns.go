@@ -21,7 +21,6 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
-	egressrows "arizuko/pkg/egress/rows"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -102,7 +101,10 @@ func (c turnPages) show(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.TurnPage{Now: c.Now().UnixMilli(), Turn: t}
+	page := pages.TurnPage{Now: c.Now().UnixMilli()}
+	if page.Turn, err = why.ReadTurn(ctx, c.Store, t); err != nil {
+		return nil, err
+	}
 	if page.Titles, err = c.titles(ctx, []string{t.ChatJID}); err != nil {
 		return nil, err
 	}
@@ -112,26 +114,14 @@ func (c turnPages) show(r *http.Request) (*shown, error) {
 	if page.Parent, err = c.delegatedBy(ctx, t); err != nil {
 		return nil, err
 	}
-	if page.Messages, err = factrows.TurnMessages(ctx, c.Store, t.ID); err != nil {
+	if page.Work, err = c.Store.Progress(ctx, t.ID); err != nil {
 		return nil, err
 	}
-	if page.Answers, err = factrows.TurnReplies(ctx, c.Store, t.ID); err != nil {
-		return nil, err
-	}
-	if page.Asks, err = c.questions(ctx, t, login.Sender(ctx)); err != nil {
-		return nil, err
-	}
-	if page.Tools, err = factrows.ToolCalls(ctx, c.Store, t.ID); err != nil {
-		return nil, err
-	}
-	if page.Requests, err = egressrows.ReceiptsOfTurn(ctx, c.Store, t.ID, maxRows); err != nil {
-		return nil, err
-	}
-	if page.Undos, err = factrows.Undos(ctx, c.Store, t); err != nil {
-		return nil, err
-	}
-	page.Messages, page.Answers, page.Tools = first(page.Messages), first(page.Answers), first(page.Tools)
-	if err := c.addWork(ctx, &page, t); err != nil {
+	page.Asks = questions(page.Turn, login.Sender(ctx))
+	page.Turn.Batch, page.Turn.Replies = first(page.Turn.Batch), first(page.Turn.Replies)
+	page.Turn.Calls = first(page.Turn.Calls)
+	page.Turn.Sent = page.Turn.Sent[max(0, len(page.Turn.Sent)-maxRows):] // the newest
+	if err := c.addLog(&page); err != nil {
 		return nil, err
 	}
 	return &shown{title: fmt.Sprintf("Turn %d", t.ID), data: page}, nil
@@ -168,24 +158,14 @@ func (c turnPages) delegatedBy(ctx context.Context, t *msg.Turn) (int64, error) 
 	return asked.ForwardedFrom.TurnID, nil
 }
 
-// addWork adds the agent's report on its work and its usage, the processes that worked on a turn, the newest
-// last, and the end of the last one's log.
-func (c turnPages) addWork(ctx context.Context, page *pages.TurnPage, t *msg.Turn) error {
-	used, err := factrows.Usage(ctx, c.Store, t.ID)
-	if err != nil {
-		return err
+// addLog adds the end of the last process's log.
+func (c turnPages) addLog(page *pages.TurnPage) error {
+	runs := page.Turn.Runs
+	if len(runs) == 0 {
+		return nil
 	}
-	page.Used = why.Used(used)
-	if page.Work, err = c.Store.Progress(ctx, t.ID); err != nil {
-		return err
-	}
-	until := cmp.Or(t.EndedAt, page.Now)
-	page.Runs, err = factrows.RunsDuring(ctx, c.Store, t.Folder, t.Topic, t.CreatedAt, until, maxRuns)
-	if err != nil || len(page.Runs) == 0 {
-		return err
-	}
-	last := page.Runs[len(page.Runs)-1].ID
-	text, cut, err := c.logEnd(t.Folder, last, maxLogShown)
+	last := runs[len(runs)-1].ID
+	text, cut, err := c.logEnd(page.Turn.Folder, last, maxLogShown)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -273,54 +253,42 @@ func (c turnPages) change(verb, done string) action {
 }
 
 // questions are those of a turn, open ones first, else the newest first. operator is who looks at them.
-func (c turnPages) questions(ctx context.Context, t *msg.Turn, operator string) (all []pages.Question, err error) {
-	asks, err := c.Store.TurnAsks(ctx, t.ID)
-	if err != nil {
-		return nil, err
-	}
+func questions(t *why.Turn, operator string) (all []pages.Question) {
 	for _, open := range []bool{true, false} {
-		for _, a := range slices.Backward(asks) {
-			q := pages.Question{Ask: a, Operator: operator}
+		for _, a := range slices.Backward(t.Asks) {
+			q := pages.Question{Ask: a.Ask, Operator: operator}
 			if q.Open() == open && !msg.IsRetry(a.AskID) { // the page has a button of its own
 				all = append(all, q)
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
-// answerQuestion asks gated to answer a question with the chosen option.
+// answerQuestion asks gated to answer a question of a turn with the option that a form chose.
 func (c turnPages) answerQuestion(r *http.Request) (next, notice string, err error) {
 	t, err := c.turnOf(r)
 	if err != nil {
 		return "/turns", "", err
 	}
 	next = turnPath(t.ID)
-	a, option, err := c.chosen(r, t)
+	id, err := idOf(chi.URLParam(r, "ask"), "question")
 	if err != nil {
 		return next, "", err
+	}
+	a, err := c.Store.Ask(r.Context(), id)
+	if err != nil {
+		return next, "", err
+	}
+	if a == nil || a.TurnID != t.ID {
+		return next, "", apierr.New(apierr.NotFound, "Turn %d has no question %d.", t.ID, id)
+	}
+	option, err := strconv.Atoi(r.PostForm.Get("option"))
+	if err != nil || option < 1 || option > len(a.Options) {
+		return next, "", apierr.New(apierr.BadRequest,
+			"Question %d has no such option: choose one of its buttons.", id)
 	}
 	path := fmt.Sprintf("/v1/asks/%d/answer", a.ID)
 	err = c.ask(r.Context(), "gated", http.MethodPost, path, map[string]int{"option": option}, nil)
 	return next, fmt.Sprintf("Question %d is answered: %s.", a.ID, pages.Line(a.Options[option-1])), err
-}
-
-// chosen reads which question of a turn a form answers, and with which option.
-func (c turnPages) chosen(r *http.Request, t *msg.Turn) (*msg.Ask, int, error) {
-	id, err := idOf(chi.URLParam(r, "ask"), "question")
-	if err != nil {
-		return nil, 0, err
-	}
-	a, err := c.Store.Ask(r.Context(), id)
-	if err != nil {
-		return nil, 0, err
-	}
-	if a == nil || a.TurnID != t.ID {
-		return nil, 0, apierr.New(apierr.NotFound, "Turn %d has no question %d.", t.ID, id)
-	}
-	option, err := strconv.Atoi(r.PostForm.Get("option"))
-	if err != nil || option < 1 || option > len(a.Options) {
-		return nil, 0, apierr.New(apierr.BadRequest, "Question %d has no such option: choose one of its buttons.", id)
-	}
-	return a, option, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/dashd/internal/rows"
+	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/why"
 )
@@ -29,7 +30,7 @@ type Messages struct {
 	Wrong   string         // the field that it is about: text, since, until, or ""
 	Lag     rows.SearchLag // of a search
 	About   bool           // the lag's number of rows is not exact
-	Groups  []string       // to choose from
+	Groups  []msg.Group    // to choose from
 	Now     int64
 }
 
@@ -47,10 +48,8 @@ type Option struct {
 	Selected    bool
 }
 
-// undelivered reports whether a message was not delivered, as far as is known.
-func undelivered(m *msg.Message) bool {
-	return m.Direction == msg.Out && (m.OutState == msg.OutFailed || m.OutState == msg.OutAmbiguous)
-}
+// undelivered reports whether a message was not delivered, as far as its state tells; received ones have none.
+func undelivered(state msg.OutState) bool { return state == msg.OutFailed || state == msg.OutAmbiguous }
 
 // Content is the text of a message; of a poll its question and options, of a pressed button its text.
 func Content(m *msg.Message) string {
@@ -96,21 +95,17 @@ func StateOf(m *msg.Message) string {
 
 // Why is the path of one message.
 type Why struct {
-	Message *msg.Message
-	Fields  []Field
-	Change  string        // that it was edited or deleted since, "" if not
-	Steps   []why.Step    // the last ones
-	Took    time.Duration // from the first step to the last part, 0 if nothing was delivered
-	Open    []why.Open
-	Near    []NearMessage // other messages of its path
-	Replay  bool          // it can be replayed
-	Copy    int64         // its copy that was made before, 0 for none
-	Request string        // code of the request that it waits for
-	Now     int64
+	Path   *why.Path
+	Titles Titles
+	Change *factrows.Change // its last one, nil for none
+	Steps  []why.Step       // the last ones
+	Took   time.Duration    // from the first step to the last part, 0 if nothing was delivered
+	Open   []why.Open
+	Near   []NearMessage // other messages of its path
+	Replay bool          // it can be replayed
+	Copy   int64         // its copy that was made before, 0 for none
+	Now    int64
 }
-
-// Field is a fact about a message. Path leads to more, "" for nowhere.
-type Field struct{ Name, Text, Path string }
 
 // NearMessage is a message that belongs to another one.
 type NearMessage struct {
@@ -128,32 +123,24 @@ func dayOf(at int64) string { return time.UnixMilli(at).Format(whyDay) }
 
 func timeOf(at int64) string { return time.UnixMilli(at).Format(whyTime) }
 
-// linksOf lead to the messages and turns of a step, without the message self.
+// linksOf lead to the messages and turns of a step, without the message self, and to the list that has its origin.
 func linksOf(self, row, turn int64, from *why.Origin) (all []Link) {
 	if row != 0 && row != self {
 		all = append(all, Link{Path: fmt.Sprintf("/messages/%d", row), Text: fmt.Sprintf("message %d", row)})
 	}
-	if turn != 0 {
+	if from == nil {
+		from = &why.Origin{}
+	}
+	if turn = cmp.Or(turn, from.Turn); turn != 0 {
 		all = append(all, Link{Path: fmt.Sprintf("/turns/%d", turn), Text: fmt.Sprintf("turn %d", turn)})
 	}
-	if path := OriginPath(from); path != "" && from.Turn == 0 {
-		all = append(all, Link{Path: path, Text: path[1:]})
+	switch {
+	case from.Reminder != 0:
+		all = append(all, Link{Path: "/reminders", Text: "reminders"})
+	case from.Poll != 0:
+		all = append(all, Link{Path: "/polls", Text: "polls"})
 	}
 	return all
-}
-
-// OriginPath is the page of a message's origin, "" for none.
-func OriginPath(o *why.Origin) string {
-	switch {
-	case o == nil:
-	case o.Reminder != 0:
-		return "/reminders"
-	case o.Poll != 0:
-		return "/polls"
-	case o.Turn != 0:
-		return fmt.Sprintf("/turns/%d", o.Turn)
-	}
-	return ""
 }
 
 // Lost is the messages that were not delivered, dropped, or wait for an operator.

@@ -66,7 +66,7 @@ func (p *Pages) functions() template.FuncMap {
 		"day": dayOf, "time": timeOf, "links": linksOf,
 		"accessVerb": accessVerb, "accessOutcome": accessOutcome,
 		// turns, agents and daemons
-		"turn": newTurnAt, "sessionID": sessionID, "undone": why.Undone,
+		"turn": newTurnAt, "sessionID": sessionID, "undone": why.Undone, "used": why.Used,
 		"work":       func(s agentproto.Status) string { return workStates[s] },
 		"step":       func(s agentproto.StepStatus) string { return stepStates[s] },
 		"call":       func(s agentproto.ToolStatus) string { return callStates[s] },

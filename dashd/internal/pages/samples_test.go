@@ -234,7 +234,7 @@ func messagesSamples() []sample {
 		{name: "no-search", template: "search.html", section: "/search", data: func(now int64) any { return pages.Search{} }},
 		{name: "why", template: "why.html", section: "/messages", data: func(now int64) any { return sampleWhy(now) }},
 		{name: "why-replayed", template: "why.html", section: "/messages", data: func(now int64) any {
-			return pages.Why{Now: now, Message: &msg.Message{ID: 7, Direction: msg.Out, ChatJID: "telegram:-1001234567890", Content: "hello"}, Replay: true, Copy: 9, Took: 2710 * time.Millisecond}
+			return pages.Why{Now: now, Path: &why.Path{Asked: &msg.Message{ID: 7, Direction: msg.Out, ChatJID: "telegram:-1001234567890", Content: "hello"}}, Replay: true, Copy: 9, Took: 2710 * time.Millisecond}
 		}},
 		{name: "lost", template: "lost.html", section: "/lost", data: func(now int64) any { return sampleLost(now) }},
 		{name: "no-lost", template: "lost.html", section: "/lost", data: func(now int64) any { return pages.Lost{Now: now} }},
@@ -274,7 +274,7 @@ func sampleLines(now int64) []*msg.Message {
 func sampleMessages(now int64) pages.Messages {
 	filter := noFilter()
 	filter.Text, filter.Chat, filter.Active = `build "no process"`, "telegram:-1001234567890", "chat"
-	return pages.Messages{Now: now, Filter: filter, Lines: sampleLines(now), TakenBack: map[int64]bool{81234566: true}, Titles: sampleTitles(), Next: "/messages?before=7", Newest: "/messages", Lag: rows.SearchLag{Rows: 1234, Since: now - 60_000}, Groups: []string{"main", "acme/eng"}}
+	return pages.Messages{Now: now, Filter: filter, Lines: sampleLines(now), TakenBack: map[int64]bool{81234566: true}, Titles: sampleTitles(), Next: "/messages?before=7", Newest: "/messages", Lag: rows.SearchLag{Rows: 1234, Since: now - 60_000}, Groups: []msg.Group{{Folder: "main"}, {Folder: "acme/eng"}}}
 }
 
 func sampleSearch(now int64) any {
@@ -291,12 +291,13 @@ func sampleSearch(now int64) any {
 func sampleWhy(now int64) pages.Why {
 	at := time.Date(2026, 9, 21, 14, 13, 20, 0, time.Local).UnixMilli()
 	return pages.Why{
-		Now: now, Took: 6100 * time.Millisecond, Change: "It was edited since, to: @arizuko why is the build red again?", Replay: true, Request: "KQVD-4821",
-		Message: &msg.Message{ID: 812, Direction: msg.In, ChatJID: "telegram:-1001234567890", Content: "@arizuko why is the build red?\nIt was green on Monday.", Attachments: []msg.Attachment{
-			{Name: "voice.ogg", Transcript: &msg.Transcript{Text: "and what broke it?"}}, {Name: "late.ogg", Transcript: &msg.Transcript{}}, {Name: "noise.ogg", Transcript: &msg.Transcript{Error: "it is empty"}}}},
-		Fields: []pages.Field{
-			{Name: "State", Text: "received: routed, route"}, {Name: "Chat", Text: "Engineering: builds, releases and everything that breaks at night", Path: "/messages?chat=x"},
-			{Name: "Sender", Text: "telegram:4211223344", Path: "/messages?sender=x"}, {Name: "Topic of the message", Text: "9"}, {Name: "Turn 97", Text: "failed, group acme/eng, topic #deploy", Path: "/turns/97"},
+		Now: now, Took: 6100 * time.Millisecond, Change: &factrows.Change{Content: "@arizuko why is the build red again?"}, Replay: true, Titles: sampleTitles(),
+		Path: &why.Path{
+			Request: &factrows.Request{Code: "KQVD-4821"},
+			Turns:   []*why.Turn{{Turn: &msg.Turn{ID: 97, State: msg.TurnFailed, Folder: "acme/eng", Topic: "#deploy"}}},
+			Asked: &msg.Message{ID: 812, Direction: msg.In, ChatJID: "telegram:-1001234567890", Sender: "telegram:4211223344", SenderName: "Ada", Topic: "9", Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "acme/eng",
+				Content: "@arizuko why is the build red?\nIt was green on Monday.", Timestamp: at, Attachments: []msg.Attachment{
+					{Name: "voice.ogg", Transcript: &msg.Transcript{Text: "and what broke it?"}}, {Name: "late.ogg", Transcript: &msg.Transcript{}}, {Name: "noise.ogg", Transcript: &msg.Transcript{Error: "it is empty"}}}},
 		},
 		Steps: []why.Step{
 			{At: at, Text: "row 812 stored by teled", Owner: "teled", Row: 812, Main: true},
@@ -324,8 +325,8 @@ func turnsSamples() []sample {
 		{name: "no-turns", template: "turns.html", section: "/turns", data: func(now int64) any { return pages.List[*msg.Turn]{Now: now, Choices: turnChoices()} }},
 		{name: "turn", template: "turn.html", section: "/turns", data: sampleTurn},
 		{name: "turn-queued", template: "turn.html", section: "/turns", data: func(now int64) any {
-			return pages.TurnPage{Now: now, Turn: &msg.Turn{ID: 7, Folder: "main", ChatJID: "web:main", State: msg.TurnQueued, CreatedAt: now},
-				Messages: []*msg.Message{{ID: 9, SenderName: "operator", Content: "hello"}}}
+			return pages.TurnPage{Now: now, Turn: &why.Turn{Turn: &msg.Turn{ID: 7, Folder: "main", ChatJID: "web:main", State: msg.TurnQueued, CreatedAt: now},
+				Batch: []*msg.Message{{ID: 9, SenderName: "operator", Content: "hello"}}}}
 		}},
 		{name: "retry", template: "retry.html", section: "/turns", data: sampleRetry},
 		{name: "no-retry", template: "retry.html", section: "/turns", data: func(now int64) any { return pages.Retry{Now: now} }},
@@ -380,23 +381,25 @@ func sampleTurn(now int64) any {
 	turn := list.Lines[1]
 	turn.ThreadID, turn.Surface = "1733", "telegram-group"
 	return pages.TurnPage{
-		Now: now, Turn: turn, Titles: list.Titles, Parent: 409, TookIn: []*msg.Turn{{ID: 412}, {ID: 413}},
-		Messages: []*msg.Message{
-			{ID: 5120, SenderName: "Ada Lovelace", Content: "@arizuko can you say why the nightly build is red? It has been since Tuesday.", Attachments: make([]msg.Attachment, 1)},
-			{ID: 5121, SenderName: "Grace", Content: "TestWriteOrder looks like it waits for a lock that no process holds."},
+		Now: now, Titles: list.Titles, Parent: 409, TookIn: []*msg.Turn{{ID: 412}, {ID: 413}},
+		Turn: &why.Turn{Turn: turn,
+			Batch: []*msg.Message{
+				{ID: 5120, SenderName: "Ada Lovelace", Content: "@arizuko can you say why the nightly build is red? It has been since Tuesday.", Attachments: make([]msg.Attachment, 1)},
+				{ID: 5121, SenderName: "Grace", Content: "TestWriteOrder looks like it waits for a lock that no process holds."},
+			},
+			Replies: []*why.Reply{{Message: &msg.Message{ID: 5140, Direction: msg.Out, SenderName: "arizuko", Content: "The agent could not answer. An operator can retry it.", OutState: msg.OutFailed, Error: "the chat does not exist any more"}}},
+			Usage:   agentproto.Usage{Input: 5120, Output: 310, CostUSD: 0.021},
+			Undos: []*factrows.Undo{
+				{State: factrows.UndoDone, By: "telegram:42", Name: "Ada Lovelace", Answer: "Taken back: turn 411 (“@arizuko can you say why the nightly build is red?”).\n- one message is deleted\n/redo reverses this.", EndedAt: now - 390_000},
+				{State: factrows.UndoRefused, By: "web:operator", Answer: factrows.UndoneFilesChanged + "pkg/store/write_order_test.go, deploy/ci/nightly.yml.\n/undo rest leaves them as they are, and does everything else.", EndedAt: now - 60_000},
+			},
+			Calls: []factrows.ToolCall{{Tool: "create_reminder", Result: []byte(`{"id":17}`), CreatedAt: now - 500_000}},
+			Runs:  sampleRuns(now), Sent: sampleRequests(now),
 		},
-		Answers: []*msg.Message{{ID: 5140, Direction: msg.Out, SenderName: "arizuko", Content: "The agent could not answer. An operator can retry it.", OutState: msg.OutFailed, Error: "the chat does not exist any more"}},
-		Used:    "tokens read: 5120, written: 310; US dollars: 0.0210; conversation: 3 % of its room",
 		Work: &store.Progress{State: agentproto.StatusRunning, UpdatedAt: now - 2000, Text: "The build is red since Tuesday, when",
 			Plan: []agentproto.Step{{Content: "Read the log of the build", Status: agentproto.StepCompleted}, {Content: "Find the change", Status: agentproto.StepInProgress},
 				{Content: "Say who can fix it", Status: agentproto.StepPending}},
 			Tools: []agentproto.Tool{{Title: "Read build.log", Status: agentproto.ToolDone}, {Title: "git bisect run go test ./pkg/store -run TestWriteOrder", Status: agentproto.ToolFailed}}},
-		Undos: []*factrows.Undo{
-			{State: factrows.UndoDone, By: "telegram:42", Name: "Ada Lovelace", Answer: "Taken back: turn 411 (“@arizuko can you say why the nightly build is red?”).\n- one message is deleted\n/redo reverses this.", EndedAt: now - 390_000},
-			{State: factrows.UndoRefused, By: "web:operator", Answer: factrows.UndoneFilesChanged + "pkg/store/write_order_test.go, deploy/ci/nightly.yml.\n/undo rest leaves them as they are, and does everything else.", EndedAt: now - 60_000},
-		},
-		Tools: []factrows.ToolCall{{Tool: "create_reminder", Result: []byte(`{"id":17}`), CreatedAt: now - 500_000}},
-		Runs:  sampleRuns(now), Requests: sampleRequests(now),
 		LogRun: 89, LogCut: true, Log: strings.Repeat("2026-11-23T04:10:00Z tool: go test ./pkg/store -run TestWriteOrder -count 50 -v | tail -100\n", 12),
 	}
 }
@@ -409,15 +412,15 @@ func sampleAsks(now int64) any {
 	answered := question(2, msg.AskAnswered, "operators", "Run Bash?\ngo test ./pkg/store", strings.Repeat("77aa01c4d5e6", 5), "Allow once", "Deny")
 	answered.Option, answered.AnsweredBy = "Allow once", "telegram:42"
 	return pages.TurnPage{
-		Now:  now,
-		Turn: &msg.Turn{ID: 7, Folder: "main", ChatJID: "telegram:-1001234567", State: msg.TurnRunning, CreatedAt: now - 90_000, StartedAt: now - 89_000},
+		Now: now,
+		Turn: &why.Turn{Turn: &msg.Turn{ID: 7, Folder: "main", ChatJID: "telegram:-1001234567", State: msg.TurnRunning, CreatedAt: now - 90_000, StartedAt: now - 89_000},
+			Batch: []*msg.Message{{ID: 5120, SenderName: "Ada Lovelace", Content: "fix the nightly build"}}},
 		Asks: []pages.Question{
 			question(4, msg.AskOpen, "operators", "Run Bash?\ngit push --force-with-lease origin HEAD:refs/heads/release/2026-11-23-hotfix-of-the-write-order\n# pushes the fix", strings.Repeat("3fa1b2c4d5e6", 5), "Allow once", "Deny"),
 			question(5, msg.AskOpen, "Ada Lovelace", "Which of the two builds shall I restart?", "", "the nightly one, of the night from Sunday to Monday, all of it", "the release"),
 			answered,
 			question(3, msg.AskExpired, "", "Shall I go on?", "", "yes", "no"),
 		},
-		Messages: []*msg.Message{{ID: 5120, SenderName: "Ada Lovelace", Content: "fix the nightly build"}},
 	}
 }
 

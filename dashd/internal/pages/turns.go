@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/egress"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -83,23 +82,16 @@ func (t turnAt) Waits() string {
 
 // TurnPage is one turn: its messages and answers, and how it ran.
 type TurnPage struct {
-	Turn     *msg.Turn
-	Titles   Titles
-	Parent   int64       // the turn that delegated it, 0 for none
-	TookIn   []*msg.Turn // turns that were answered with this one
-	Asks     []Question
-	Messages []*msg.Message
-	Answers  []*msg.Message
-	Work     *store.Progress // the agent's report on its work, nil for none
-	Used     string          // tokens and dollars in words, "" if the agent does not say
-	Tools    []factrows.ToolCall
-	Requests []*egress.Receipt // the newest ones that left its sandbox, or wanted to
-	Undos    []*factrows.Undo  // those of the turn and those that did it again, oldest first
-	Runs     []*factrows.RunResult
-	Log      string // the end of the last run's log
-	LogRun   int64  // that run, 0 if there is no log
-	LogCut   bool   // the log is longer
-	Now      int64
+	Turn   *why.Turn
+	Titles Titles
+	Parent int64       // the turn that delegated it, 0 for none
+	TookIn []*msg.Turn // turns that were answered with this one
+	Asks   []Question
+	Work   *store.Progress // the agent's report on its work, nil for none
+	Log    string          // the end of the last run's log
+	LogRun int64           // that run, 0 if there is no log
+	LogCut bool            // the log is longer
+	Now    int64
 }
 
 // Asking reports whether a question is open.
@@ -114,8 +106,8 @@ type Reversal struct {
 // Reversal is what can be done about a turn now; gated says if that has changed.
 func (p TurnPage) Reversal() (r Reversal) {
 	var last *factrows.Undo
-	if len(p.Undos) > 0 {
-		last = p.Undos[len(p.Undos)-1]
+	if len(p.Turn.Undos) > 0 {
+		last = p.Turn.Undos[len(p.Turn.Undos)-1]
 	}
 	switch {
 	case last != nil && last.State == factrows.UndoOpen:
@@ -209,7 +201,6 @@ var (
 )
 
 // PromptPage is the prompt of an agent.
-	Batch   Batch        // to retry: turns of the chosen cause
 type PromptPage struct {
 	Prompt, Problem string
 }
@@ -218,6 +209,7 @@ type PromptPage struct {
 type Retry struct {
 	Causes  []FailedCause
 	Chosen  *FailedCause // nil for none
+	Batch   Batch        // to retry: turns of the chosen cause
 	Titles  Titles       // of its chats
 	Bounded bool         // there may be more
 	Now     int64
