@@ -279,13 +279,11 @@ func sampleMessages(now int64) pages.Messages {
 
 func sampleSearch(now int64) any {
 	found := sampleMessages(now)
-	return pages.Search{Query: "build", Messages: found, Sections: []pages.SearchSection{
-		{Title: "By number", Hits: []pages.Hit{{Path: "/turns/7", JID: "web:main", Text: "Turn 7", Detail: "main, answered"}}},
-		{Title: "Groups", Hits: []pages.Hit{{Path: "/groups/acme/build", JID: "group:acme/build", Text: "acme/build", Detail: "Builds & releases"}}},
-		{Title: "Chats", All: "/chats?text=build", Hits: []pages.Hit{{Path: "/chats/slack:C0ABC", JID: "slack:C0ABC", Text: "builds", Detail: "slack:C0ABC"}, {Path: "/chats/discord+work:1", JID: "discord+work:1", Text: "build-log", Detail: "discord+work:1"},
-			{Path: "/chats/telegram:-1001234567890", JID: "telegram:-1001234567890", Text: "Engineering: builds, releases and everything that breaks at night", Detail: "telegram:-1001234567890"}}},
-		{Title: "Senders"},
-	}}
+	return pages.Search{Query: "build", Messages: found, Turn: &msg.Turn{ID: 7, ChatJID: "web:main", Folder: "main", State: msg.TurnDone, Reason: msg.ReasonAnswered},
+		Groups: []msg.Group{{Folder: "acme/build", Name: "Builds & releases"}}, MoreChats: true,
+		Chats: []rows.SeenChat{{Chat: msg.Chat{JID: "slack:C0ABC", Title: "builds"}}, {Chat: msg.Chat{JID: "discord+work:1", Title: "build-log"}},
+			{Chat: msg.Chat{JID: "telegram:-1001234567890", Title: "Engineering: builds, releases and everything that breaks at night"}}},
+	}
 }
 
 func sampleWhy(now int64) pages.Why {

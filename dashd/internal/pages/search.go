@@ -6,24 +6,22 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/msg"
 )
 
 // Search is what was found for some words, or for a number.
 type Search struct {
-	Query    string
-	Sections []SearchSection
-	Messages Messages
+	Query     string
+	Turn      *msg.Turn // with this number, nil for none
+	Message   *msg.Message
+	Groups    []msg.Group
+	Chats     []rows.SeenChat
+	MoreChats bool // there are more than these
+	Senders   []rows.Sender
+	Messages  Messages
 }
-
-// SearchSection is hits of one kind, and where all of them are, "" for nowhere.
-type SearchSection struct {
-	Title, All string
-	Hits       []Hit
-}
-
-// Hit is a page that was found. The platform of the address JID is shown beside it.
-type Hit struct{ Path, JID, Text, Detail string }
 
 // Piece is a part of a text, and whether it was searched for.
 type Piece struct {
