@@ -47,7 +47,7 @@ func (o Opening) problem() string {
 // Openings returns the routes that let strangers in, in the order in which routes are tried. Left out
 // are those that match nothing, as they are invalid or an earlier route matches all that they do.
 func Openings(routes []msg.Route, groups []msg.Group) []Opening {
-	return openings(parse(routes), membersOf(groups))
+	return openings(parse(routes), MembersOf(groups))
 }
 
 func openings(routes []match.Route, members map[string]groupconfig.Members) (all []Opening) {
@@ -72,7 +72,7 @@ func openings(routes []match.Route, members map[string]groupconfig.Members) (all
 // Reached returns the groups that strangers reach through the openings, each with the first opening:
 // those of the routes, and the others of their world that may be addressed there by @name.
 func Reached(open []Opening, groups []msg.Group) map[string]Opening {
-	return reached(open, groups, membersOf(groups))
+	return reached(open, groups, MembersOf(groups))
 }
 
 func reached(open []Opening, groups []msg.Group, members map[string]groupconfig.Members) map[string]Opening {
@@ -128,7 +128,7 @@ func Warnings(routes []msg.Route, groups []msg.Group) (all []Warning) {
 		all = append(all, Warning{route, folder, fmt.Sprintf("route %d%s%s", route, between, text), text})
 	}
 	valid := parse(routes)
-	members := membersOf(groups)
+	members := MembersOf(groups)
 	open := openings(valid, members)
 	for _, o := range open {
 		all = append(all, Warning{o.Route, o.Folder, o.String(), o.problem()})
@@ -165,8 +165,8 @@ func parse(routes []msg.Route) []match.Route {
 	return valid
 }
 
-// membersOf returns the members in the config of each registered group.
-func membersOf(groups []msg.Group) map[string]groupconfig.Members {
+// MembersOf returns the rights of the members of each registered group, by its folder.
+func MembersOf(groups []msg.Group) map[string]groupconfig.Members {
 	all := make(map[string]groupconfig.Members, len(groups))
 	for _, g := range groups {
 		if msg.ValidFolder(g.Folder) == nil {

@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/match"
@@ -157,12 +157,11 @@ func (c chatPages) person(r *http.Request) (*shown, error) {
 	if err := c.personChats(ctx, &page); err != nil {
 		return nil, err
 	}
-	made, err := c.Store.MadeOperators(ctx)
+	operators, err := facts.Operators(ctx, c.Store, c.Operators)
 	if err != nil {
 		return nil, err
 	}
-	page.Operator = slices.ContainsFunc(c.Operators, func(o string) bool { return strings.TrimSpace(o) == id }) ||
-		slices.ContainsFunc(made, func(o store.MadeOperator) bool { return o.Sender == id })
+	page.Operator = slices.Contains(operators, id)
 	if page.Roles, err = c.personRoles(ctx, id); err != nil {
 		return nil, err
 	}
@@ -207,7 +206,7 @@ func (c chatPages) personChats(ctx context.Context, page *pages.Person) error {
 		if err != nil {
 			return err
 		}
-		line := pages.PersonChat{JID: f.JID, Count: f.Count, At: f.At}
+		line := pages.PersonChat{SenderChat: f}
 		if chat != nil {
 			line.Home, err = t.homes.Of(ctx, c.Store, chat)
 		}
@@ -220,31 +219,19 @@ func (c chatPages) personChats(ctx context.Context, page *pages.Person) error {
 	return nil
 }
 
-// personRoles are the groups whose roles list a sender.
-func (c *site) personRoles(ctx context.Context, sender string) (all []pages.PersonRole, err error) {
+// personRoles are the groups whose roles list a sender, with those.
+func (c *site) personRoles(ctx context.Context, sender string) (all []pages.GroupRoles, err error) {
 	t, err := c.table(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, g := range t.groups {
-		var names []string
-		for _, role := range t.members()[g.Folder].Roles.Lines(nil) {
-			if slices.Contains(role.Role.Senders(), sender) {
-				names = append(names, fmt.Sprintf("%s (%s)", role.Name, role.Meaning))
-			}
-		}
-		if names != nil && len(all) < maxRows {
-			all = append(all, pages.PersonRole{Folder: g.Folder, Names: strings.Join(names, ", ")})
+		roles := slices.DeleteFunc(t.members()[g.Folder].Roles.Lines(nil), func(line groupconfig.RoleLine) bool {
+			return !slices.Contains(line.Role.Senders(), sender)
+		})
+		if len(roles) > 0 && len(all) < maxRows {
+			all = append(all, pages.GroupRoles{Folder: g.Folder, Roles: roles})
 		}
 	}
 	return all, nil
-}
-
-// membersOf reads the rights of each group's members.
-func membersOf(groups []msg.Group) map[string]groupconfig.Members {
-	all := make(map[string]groupconfig.Members, len(groups))
-	for _, g := range groups {
-		all[g.Folder], _ = groupconfig.ReadMembers(g.Config) // of an invalid one the least
-	}
-	return all
 }

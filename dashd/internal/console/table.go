@@ -52,7 +52,7 @@ func (c *site) table(ctx context.Context) (*table, error) {
 		version: version, routes: routes, groups: groups,
 		review: sync.OnceValue(func() review { return reviewOf(routes, groups) }),
 		homes:  routecheck.NewHomes(routes, groups), warnings: routecheck.Warnings(routes, groups),
-		members: sync.OnceValue(func() map[string]groupconfig.Members { return membersOf(groups) }),
+		members: sync.OnceValue(func() map[string]groupconfig.Members { return routecheck.MembersOf(groups) }),
 		sharers: sharers(routes),
 	}
 	return c.tables.last, nil

@@ -36,7 +36,7 @@ type Person struct {
 	Asked    rows.Asked
 	Chats    []PersonChat // the one with the newest message first
 	Titles   Titles       // of Chats
-	Roles    []PersonRole
+	Roles    []GroupRoles // the sender's own
 	Messages Messages
 	Turns    List[*msg.Turn]
 	Now      int64
@@ -44,12 +44,7 @@ type Person struct {
 
 // PersonChat is a chat that a sender has written in.
 type PersonChat struct {
-	JID   string
-	Home  string // the group that answers, "" for none
-	Rate  int    // of the group, turns an hour; 0 for no limit
-	Count int    // messages
-	At    int64  // of the last one
+	rows.SenderChat
+	Home string // the group that answers, "" for none
+	Rate int    // of the group, turns an hour; 0 for no limit
 }
-
-// PersonRole is a group whose roles list a sender.
-type PersonRole struct{ Folder, Names string }

@@ -104,8 +104,11 @@ func samplePerson(now int64) any {
 	return pages.Person{
 		Now: now, ID: "telegram:4211223344", Names: []string{"Ada Lovelace", "ada"}, Operator: true, Titles: sampleTitles(), Messages: sampleMessages(now), Turns: sampleTurns(now).(pages.List[*msg.Turn]),
 		Asked: rows.Asked{Spend: factrows.Spend{Turns: 12, CostUSD: 3.456}, Hour: 2},
-		Chats: []pages.PersonChat{{JID: "telegram:-1001234567890", Home: "acme/eng", Rate: 60, Count: 812, At: now - 60_000}, {JID: "telegram:4211223344", Home: "main", Count: 3, At: now - 86_400_000}, {JID: "slack:C0ABC", Count: 1, At: now}},
-		Roles: []pages.PersonRole{{Folder: "acme/eng", Names: "ask (write to the agent), approve (answer its permission requests)"}},
+		Chats: []pages.PersonChat{
+			{SenderChat: rows.SenderChat{JID: "telegram:-1001234567890", Count: 812, At: now - 60_000}, Home: "acme/eng", Rate: 60},
+			{SenderChat: rows.SenderChat{JID: "telegram:4211223344", Count: 3, At: now - 86_400_000}, Home: "main"}, {SenderChat: rows.SenderChat{JID: "slack:C0ABC", Count: 1, At: now}},
+		},
+		Roles: []pages.GroupRoles{{Folder: "acme/eng", Roles: groupconfig.Roles{}.Lines(nil)[:2]}},
 	}
 }
 
