@@ -70,6 +70,9 @@ func (f *routd) answer(r *http.Request) (any, error) {
 	if err := json.NewDecoder(r.Body).Decode(&test); err != nil {
 		return nil, err
 	}
+	if test.Routes == nil {
+		test.Routes = stored
+	}
 	if test.Items == nil {
 		return map[string]any{"answer": decideBy(test.Routes, &test.Item), "trace": []string{"route 1 <b>matches</b>"}}, nil
 	}

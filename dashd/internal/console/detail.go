@@ -92,23 +92,18 @@ func (c chatPages) addRoutes(ctx context.Context, page *pages.OneChat) error {
 		return err
 	}
 	anything := match.EventOf(page.JID, "", "", "\x00") // without a sender and a verb
-	var exprs []string
+	var places []int
 	for i, route := range t.routes {
 		expr, err := match.ParseMatch(route.Match)
 		if err != nil || !expr.Reaches(&anything) {
 			continue
 		}
-		line := routeLine(route, t.review())
-		line.Place = i + 1
-		page.Routes.Rows, exprs = append(page.Routes.Rows, line), append(exprs, route.Match)
-		if len(exprs) == maxDetail || expr.Matches(&anything) {
+		places = append(places, i)
+		if len(places) == maxDetail || expr.Matches(&anything) {
 			break
 		}
 	}
-	words, err := c.matchWords(ctx, exprs)
-	for i, w := range words {
-		page.Routes.Rows[i].Words = w
-	}
+	page.Routes.Rows, err = c.routeLines(ctx, t, places)
 	return err
 }
 

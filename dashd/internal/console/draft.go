@@ -21,7 +21,7 @@ import (
 
 const (
 	// maxDraftRows and maxDraft, in bytes of a form, bound the table that a page can hold: net/url reads at most 10,000
-	// fields, of which a row has 11, and a longer page takes too long to make.
+	// fields, of which a row has 10, and a longer page takes too long to make.
 	maxDraftRows = 500
 	maxDraft     = 700 << 10
 )
@@ -37,8 +37,8 @@ func newDraft(digest string, routes []msg.Route) *draft {
 	d := &draft{digest: digest}
 	for _, r := range routes {
 		waits, ok := impulseFields(r.Impulse)
-		d.rows = append(d.rows, pages.DraftRow{Key: strconv.FormatInt(r.ID, 10), ID: r.ID, Seq: r.Seq, Match: r.Match,
-			Target: r.Target, Waiting: string(r.Impulse), Impulse: waits, Raw: !ok})
+		d.rows = append(d.rows, pages.DraftRow{Key: strconv.FormatInt(r.ID, 10), Impulse: waits, Raw: !ok,
+			Stored: string(r.Impulse), RouteLine: pages.RouteLine{ID: r.ID, Match: r.Match, Target: r.Target}})
 	}
 	return d
 }
@@ -47,7 +47,7 @@ func newDraft(digest string, routes []msg.Route) *draft {
 var draftKey = regexp.MustCompile(`^n?[0-9]{1,18}$`)
 
 // draftFields are those that each row of the form has once.
-var draftFields = [...]string{"key", "seq", "place", "match", "target", "quiet", "hold", "threshold", "weights",
+var draftFields = [...]string{"key", "place", "match", "target", "quiet", "hold", "threshold", "weights",
 	"impulse", "raw"}
 
 // readDraft reads the form of the page. Rows whose place was changed go there.
@@ -71,18 +71,14 @@ func readDraft(form url.Values) (*draft, error) {
 			return nil, apierr.New(apierr.BadRequest, "the form is broken: key %.40q", key)
 		}
 		seen[key] = true
+		field := func(name string) string { return strings.Join(strings.Fields(form[name][i]), " ") }
 		row := pages.DraftRow{
-			Key: key, Match: strings.Join(strings.Fields(form["match"][i]), " "),
-			Target: strings.TrimSpace(form["target"][i]),
-			Impulse: pages.Impulse{
-				Quiet: strings.TrimSpace(form["quiet"][i]), Hold: strings.TrimSpace(form["hold"][i]),
-				Threshold: strings.TrimSpace(form["threshold"][i]),
-				Weights:   strings.Join(strings.Fields(form["weights"][i]), " "),
-			},
-			Waiting: form["impulse"][i], Raw: form["raw"][i] != "",
+			Key: key, Stored: form["impulse"][i], Raw: form["raw"][i] != "",
+			RouteLine: pages.RouteLine{Match: field("match"), Target: field("target")},
+			Impulse: pages.Impulse{Quiet: field("quiet"), Hold: field("hold"), Threshold: field("threshold"),
+				Weights: field("weights")},
 		}
-		row.ID, _ = strconv.ParseInt(key, 10, 64) // 0 for a new one
-		row.Seq, _ = strconv.ParseInt(form["seq"][i], 10, 64)
+		row.ID, _ = strconv.ParseInt(key, 10, 64)                        // 0 for a new one
 		places[i], _ = strconv.Atoi(strings.TrimSpace(form["place"][i])) // anything else than a number moves nothing
 		d.rows = append(d.rows, row)
 	}
@@ -144,22 +140,19 @@ func (d *draft) add(match string) {
 	if at < 0 {
 		at = len(d.rows)
 	}
-	d.rows = slices.Insert(d.rows, at, pages.DraftRow{Key: d.nextKey(), Match: match})
+	d.rows = slices.Insert(d.rows, at, pages.DraftRow{Key: d.nextKey(), RouteLine: pages.RouteLine{Match: match}})
 }
 
 // table returns the rows as routes, and the problems of those whose fields cannot be read, by index. A row that is not
 // stored has the id 0.
 func (d *draft) table(stored []msg.Route) (routes []msg.Route, problems map[int]string) {
-	problems = map[int]string{}
-	known := map[int64]bool{}
+	routes, problems = make([]msg.Route, 0, len(d.rows)), map[int]string{} // [] rather than null
+	known := map[int64]msg.Route{}
 	for _, r := range stored {
-		known[r.ID] = true
+		known[r.ID] = r
 	}
 	for i, row := range d.rows {
-		r := msg.Route{Seq: row.Seq, Match: row.Match, Target: row.Target}
-		if known[row.ID] {
-			r.ID = row.ID
-		}
+		r := msg.Route{ID: known[row.ID].ID, Seq: known[row.ID].Seq, Match: row.Match, Target: row.Target}
 		config, err := rowConfig(&row)
 		if err != nil {
 			problems[i] = err.Error()
@@ -173,14 +166,14 @@ func (d *draft) table(stored []msg.Route) (routes []msg.Route, problems map[int]
 
 // rowConfig is the settings of a row: the stored ones unless their fields were changed.
 func rowConfig(row *pages.DraftRow) (json.RawMessage, error) {
-	stored, ok := impulseFields(json.RawMessage(row.Waiting))
+	stored, ok := impulseFields(json.RawMessage(row.Stored))
 	switch {
-	case row.Raw && strings.TrimSpace(row.Waiting) == "":
+	case row.Raw && strings.TrimSpace(row.Stored) == "":
 		return nil, nil
-	case row.Raw && !json.Valid([]byte(row.Waiting)):
+	case row.Raw && !json.Valid([]byte(row.Stored)):
 		return nil, errors.New("the waiting settings are no JSON")
-	case row.Raw, row.Waiting != "" && ok && stored == row.Impulse:
-		return json.RawMessage(row.Waiting), nil
+	case row.Raw, row.Stored != "" && ok && stored == row.Impulse:
+		return json.RawMessage(row.Stored), nil
 	}
 	return impulseConfig(row.Impulse)
 }
@@ -248,6 +241,14 @@ func routeText(r msg.Route) string {
 	return pages.Excerpt(text)
 }
 
+// impulse is the settings of a route that are set, as they are stored.
+type impulse struct {
+	Hold      *int64            `json:"max_hold_ms,omitempty"`
+	Quiet     *int64            `json:"quiet_ms,omitempty"`
+	Threshold *uint64           `json:"threshold,omitempty"`
+	Weights   map[string]uint64 `json:"weights,omitempty"`
+}
+
 // impulseFields reads stored settings as an operator types them; ok is false if they are invalid.
 func impulseFields(config json.RawMessage) (f pages.Impulse, ok bool) {
 	if len(config) == 0 {
@@ -256,12 +257,7 @@ func impulseFields(config json.RawMessage) (f pages.Impulse, ok bool) {
 	if _, err := (msg.Impulse{}).Merge(config); err != nil {
 		return f, false
 	}
-	var set struct {
-		Quiet     *int64         `json:"quiet_ms"`
-		Hold      *int64         `json:"max_hold_ms"`
-		Threshold *int           `json:"threshold"`
-		Weights   map[string]int `json:"weights"`
-	}
+	var set impulse
 	if json.Unmarshal(config, &set) != nil {
 		return f, false
 	}
@@ -272,7 +268,7 @@ func impulseFields(config json.RawMessage) (f pages.Impulse, ok bool) {
 		f.Hold = duration(*set.Hold)
 	}
 	if set.Threshold != nil {
-		f.Threshold = strconv.Itoa(*set.Threshold)
+		f.Threshold = strconv.FormatUint(*set.Threshold, 10)
 	}
 	var weights []string
 	for _, verb := range slices.Sorted(maps.Keys(set.Weights)) {
@@ -297,52 +293,48 @@ func duration(ms int64) string {
 }
 
 // impulseConfig is the settings as JSON, nil if none is set.
-func impulseConfig(f pages.Impulse) (json.RawMessage, error) {
-	set := map[string]any{}
-	for _, each := range []struct{ name, field, text string }{{"quiet_ms", "wait for silence", f.Quiet},
-		{"max_hold_ms", "wait at most", f.Hold}} {
-		if each.text == "" {
-			continue
-		}
-		ms, err := milliseconds(each.text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", each.field, err)
-		}
-		set[each.name] = ms
+func impulseConfig(f pages.Impulse) (config json.RawMessage, err error) {
+	if f == (pages.Impulse{}) {
+		return nil, nil
+	}
+	set := impulse{Weights: map[string]uint64{}}
+	if set.Quiet, err = milliseconds("wait for silence", f.Quiet); err != nil {
+		return nil, err
+	}
+	if set.Hold, err = milliseconds("wait at most", f.Hold); err != nil {
+		return nil, err
 	}
 	if f.Threshold != "" {
 		n, err := strconv.ParseUint(f.Threshold, 10, 31)
 		if err != nil {
 			return nil, fmt.Errorf("the weight that starts a turn is a whole number, not %.40q", f.Threshold)
 		}
-		set["threshold"] = n
+		set.Threshold = &n
 	}
-	weights := map[string]uint64{}
 	for pair := range strings.FieldsSeq(f.Weights) {
 		verb, text, _ := strings.Cut(pair, "=")
 		n, err := strconv.ParseUint(text, 10, 31)
 		if err != nil || verb == "" {
 			return nil, fmt.Errorf("weights are written as reaction=0 message=50, not %.40q", pair)
 		}
-		weights[verb] = n
-	}
-	if len(weights) > 0 {
-		set["weights"] = weights
-	}
-	if len(set) == 0 {
-		return nil, nil
+		set.Weights[verb] = n
 	}
 	return json.Marshal(set)
 }
 
-// milliseconds reads 500ms, 3s, 5m or a number of seconds.
-func milliseconds(text string) (int64, error) {
+// milliseconds reads 500ms, 3s, 5m or a number of seconds in a field; nil if it is empty.
+func milliseconds(field, text string) (*int64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	value := text
 	if _, err := strconv.ParseUint(text, 10, 31); err == nil {
-		text += "s"
+		value += "s"
 	}
-	d, err := time.ParseDuration(text)
+	d, err := time.ParseDuration(value)
 	if err != nil || d < 0 || d%time.Millisecond != 0 {
-		return 0, fmt.Errorf("a time is written as 500ms, 3s or 5m, not %.40q", text)
+		return nil, fmt.Errorf("%s: a time is written as 500ms, 3s or 5m, not %.40q", field, text)
 	}
-	return d.Milliseconds(), nil
+	ms := d.Milliseconds()
+	return &ms, nil
 }

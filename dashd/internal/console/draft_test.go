@@ -24,8 +24,8 @@ func formOf(d *draft) url.Values {
 			raw = "1"
 		}
 		for name, value := range map[string]string{
-			"key": r.Key, "seq": fmt.Sprint(r.Seq), "place": fmt.Sprint(i + 1), "match": r.Match, "target": r.Target, "quiet": r.Quiet, "hold": r.Hold,
-			"threshold": r.Threshold, "weights": r.Weights, "impulse": r.Waiting, "raw": raw,
+			"key": r.Key, "place": fmt.Sprint(i + 1), "match": r.Match, "target": r.Target, "quiet": r.Quiet, "hold": r.Hold,
+			"threshold": r.Threshold, "weights": r.Weights, "impulse": r.Stored, "raw": raw,
 		} {
 			form[name] = append(form[name], value)
 		}
@@ -140,7 +140,7 @@ func TestDraft_AnyOrder_IsTriedInThatOrder(t *testing.T) {
 		}
 		d := newDraft("", before)
 		for n := range rapid.IntRange(0, 3).Draw(t, "new") {
-			d.rows = append(d.rows, pages.DraftRow{Key: fmt.Sprintf("n%d", n), Target: fmt.Sprint("new", n)})
+			d.rows = append(d.rows, pages.DraftRow{Key: fmt.Sprintf("n%d", n), RouteLine: pages.RouteLine{Target: fmt.Sprint("new", n)}})
 		}
 		d.rows = rapid.Permutation(d.rows).Draw(t, "order")
 		routes, _ := d.table(before)
@@ -242,7 +242,7 @@ func TestDraft_RawSettings_KeptOrReplaced(t *testing.T) {
 		`{"quiet_ms":"3 s"}`: `{"quiet_ms":"3 s"}<nil>`, `{"quiet_ms":3000}`: `{"quiet_ms":3000}<nil>`, " ": "<nil>", "{": "the waiting settings are no JSON",
 	} {
 		d := newDraft("", []msg.Route{r})
-		d.rows[0].Waiting = typed
+		d.rows[0].Stored = typed
 		d, err := readDraft(formOf(d))
 		if err != nil {
 			t.Fatal(err)

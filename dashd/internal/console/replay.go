@@ -18,6 +18,7 @@ import (
 	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
+	"arizuko/pkg/routecheck"
 )
 
 const (
@@ -51,7 +52,7 @@ func (c routePages) replay(ctx context.Context, d *draft, last int) (*pages.Repl
 			items, of = append(items, item), append(of, &inbound[i])
 		}
 	}
-	tested, err := c.compare(ctx, withIDs(routes, table.routes), items)
+	tested, err := c.compare(ctx, routes, items)
 	if err != nil {
 		return &pages.Replay{Problem: plainText(err.Error())}, nil
 	}
@@ -86,9 +87,6 @@ func (c routePages) replay(ctx context.Context, d *draft, last int) (*pages.Repl
 // compare asks routd about items, in as many requests as their size needs.
 func (c routePages) compare(ctx context.Context, routes []msg.Route,
 	items []routeapi.Item) (all []routeapi.TestedItem, err error) {
-	if routes == nil {
-		routes = []msg.Route{}
-	}
 	table, err := json.Marshal(routes)
 	if err != nil {
 		return nil, err
@@ -166,7 +164,8 @@ func answerWords(item *routeapi.Item, a *routeapi.Answer) string {
 	case a.Action == routeapi.None:
 		return "goes nowhere"
 	}
-	return plaintext.Line(targetLine(a.Target))
+	words, folder := targetWords(a.Target)
+	return plaintext.Line(strings.TrimSpace(words + " " + folder))
 }
 
 // testDraft decides on a message that an operator has typed, by the copy and by the stored table.
@@ -184,10 +183,10 @@ func (c routePages) testDraft(ctx context.Context, d *draft, typed pages.TestMes
 		return nil, err
 	}
 	t := tester{c.site, table, item, typed.Text}
-	edited, why, err := t.decide(ctx, withIDs(routes, table.routes))
+	edited, why, err := t.decide(ctx, routes)
 	var present string
 	if err == nil {
-		present, _, err = t.decide(ctx, table.routes)
+		present, _, err = t.decide(ctx, nil)
 	}
 	if err != nil {
 		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
@@ -274,11 +273,8 @@ func (t *tester) prefixed(ctx context.Context, routes []msg.Route, item *routeap
 	if err != nil {
 		return "", err
 	}
-	exists := func(folder string) bool {
-		return slices.ContainsFunc(t.table.groups, func(g msg.Group) bool { return g.Folder == folder })
-	}
 	folder, ok := layers.ResolveName(prefix.Name, answer.Home, msg.IsOperator(operators, item.ChatJID, item.Sender),
-		exists)
+		routecheck.Registered(t.table.groups))
 	if !ok {
 		return token + " names no group that this sender reaches: it is plain text", nil
 	}
@@ -286,11 +282,8 @@ func (t *tester) prefixed(ctx context.Context, routes []msg.Route, item *routeap
 	return token + " names the group " + folder, nil
 }
 
-// ask decides on the item, with the groups that are engaged now.
+// ask decides on the item by routes, nil for the stored ones, with the groups that are engaged now.
 func (t *tester) ask(ctx context.Context, routes []msg.Route, item *routeapi.Item) (*routeapi.Answer, []string, error) {
-	if routes == nil {
-		routes = []msg.Route{}
-	}
 	request := struct {
 		routeapi.Item
 		Routes []msg.Route `json:"routes"`

@@ -125,9 +125,6 @@ func (c routePages) save(w http.ResponseWriter, r *http.Request, d *draft, page 
 	if len(problems) > 0 {
 		return c.showEditor(w, r, http.StatusBadRequest, d, page, "")
 	}
-	if routes == nil {
-		routes = []msg.Route{} // all are deleted
-	}
 	var done routeapi.Replaced
 	err = c.ask(r.Context(), "routd", http.MethodPut, routeapi.RoutesPath,
 		routeapi.Table{Digest: d.digest, Routes: routes}, &done)
@@ -169,11 +166,11 @@ func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteE
 	}
 	page.Now, page.Digest, page.NextKey = c.Now().UnixMilli(), d.digest, d.nextKey()
 	routes, problems := d.table(table.routes)
-	edited, check := withIDs(routes, table.routes), table.review
+	check := table.review
 	if page.TooLarge == "" {
 		changes := lines(differences(table.routes, routes))
 		if len(changes) > 0 {
-			check = func() review { return reviewOf(edited, table.groups) }
+			check = func() []review { return reviewOf(routes, table.groups) }
 		}
 		page.Changes = changes[:min(len(changes), maxChangeLines)]
 		page.More = len(changes) - len(page.Changes)
@@ -193,13 +190,12 @@ func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteE
 	reviewed := check()
 	for i, row := range d.rows {
 		before, known := stored[row.ID]
-		row.Place, row.Words, row.New, row.Changed = i+1, words[i], !known, known && before != routeText(edited[i])
-		row.Does = plaintext.Line(targetLine(row.Target))
+		row.New, row.Changed = !known, known && before != routeText(routes[i])
+		row.RouteLine = routeLine(routes[i], i, words[i], reviewed[i])
 		if row.Target == "" {
 			row.Does = "no target yet"
 		}
-		row.Warnings = lines(reviewed.warnings[edited[i].ID])
-		row.Problem = plaintext.Line(cmp.Or(problems[i], reviewed.problems[edited[i].ID]))
+		row.Problem = cmp.Or(plaintext.Line(problems[i]), row.Problem)
 		if row.Problem != "" {
 			page.Problems++
 		}
@@ -219,22 +215,6 @@ func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteE
 	page.Targets = targetChoices(table.groups)
 	page.Chats, err = rows.NewestChats(ctx, c.Store, maxChatChoices)
 	return err
-}
-
-// withIDs gives new rows ids for the time of a test: those after all stored ones.
-func withIDs(routes, stored []msg.Route) []msg.Route {
-	routes = slices.Clone(routes)
-	last := int64(0)
-	for _, r := range stored {
-		last = max(last, r.ID)
-	}
-	for i := range routes {
-		if routes[i].ID == 0 {
-			last++
-			routes[i].ID = last
-		}
-	}
-	return routes
 }
 
 func targetChoices(groups []msg.Group) (all []string) {

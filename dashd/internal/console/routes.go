@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -42,21 +41,8 @@ func (c routePages) list(r *http.Request) (*shown, error) {
 	if end := start + maxRouteLines; end < len(found) {
 		page.After, found = routesPath(query, table.routes[found[end]].ID), found[:end]
 	}
-	found = found[start:]
-	exprs := make([]string, len(found))
-	for i, at := range found {
-		exprs[i] = table.routes[at].Match
-	}
-	words, err := c.matchWords(ctx, exprs)
-	if err != nil {
-		return nil, err
-	}
-	for i, at := range found {
-		line := routeLine(table.routes[at], table.review())
-		line.Place, line.Words = at+1, words[i]
-		page.Rows = append(page.Rows, line)
-	}
-	return &shown{data: page}, nil
+	page.Rows, err = c.routeLines(ctx, table, found[start:])
+	return &shown{data: page}, err
 }
 
 func routesPath(query string, from int64) string {
@@ -72,38 +58,51 @@ func contains(text string, in ...string) bool {
 	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), text) })
 }
 
-// review has the problems and warnings of each row, by its id.
+// review has why a route matches nothing, "" if it is valid, and the warnings about it.
 type review struct {
-	problems map[int64]string
-	warnings map[int64][]string
+	problem  string
+	warnings []string
 }
 
-func reviewOf(routes []msg.Route, groups []msg.Group) review {
-	r := review{map[int64]string{}, map[int64][]string{}}
-	registered := routecheck.Registered(groups)
-	places := map[int64]int{}
-	for i, route := range routes {
-		places[route.ID] = i + 1
-		if err := routecheck.Problem(route, registered); err != nil {
-			r.problems[route.ID] = err.Error()
+// reviewOf reviews routes in the order in which they are tried.
+func reviewOf(routes []msg.Route, groups []msg.Group) []review {
+	all := make([]review, len(routes))
+	routes, registered := slices.Clone(routes), routecheck.Registered(groups)
+	for i := range routes {
+		routes[i].ID = int64(i) // warnings name their routes by these
+		if err := routecheck.Problem(routes[i], registered); err != nil {
+			all[i].problem = plaintext.Line(err.Error())
 		}
 	}
 	for _, w := range routecheck.Warnings(routes, groups) {
-		r.warnings[w.Route] = append(r.warnings[w.Route], w.Beside)
+		all[w.Route].warnings = append(all[w.Route].warnings, plaintext.Line(w.Beside))
 	}
-	shadowed := routecheck.Shadowed(routes, groups)
-	for _, id := range slices.Sorted(maps.Keys(shadowed)) {
-		r.warnings[id] = append(r.warnings[id],
-			fmt.Sprintf("never used: the route at place %d matches all that it does", places[shadowed[id]]))
+	for i, first := range routecheck.Shadowed(routes, groups) {
+		all[i].warnings = append(all[i].warnings,
+			fmt.Sprintf("never used: the route at place %d matches all that it does", first+1))
 	}
-	return r
+	return all
 }
 
-func routeLine(r msg.Route, review review) pages.RouteLine {
-	line := pages.RouteLine{
-		ID: r.ID, Match: r.Match, Target: plaintext.Line(r.Target), Waits: waitWords(r.Impulse),
-		Problem: plaintext.Line(review.problems[r.ID]), Warnings: lines(review.warnings[r.ID]),
+// routeLines are the rows of the table at some places, from 0.
+func (c *site) routeLines(ctx context.Context, t *table, places []int) (all []pages.RouteLine, err error) {
+	exprs := make([]string, len(places))
+	for i, at := range places {
+		exprs[i] = t.routes[at].Match
 	}
+	words, err := c.matchWords(ctx, exprs)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range places {
+		all = append(all, routeLine(t.routes[at], at, words[i], t.review()[at]))
+	}
+	return all, nil
+}
+
+func routeLine(r msg.Route, at int, words string, of review) pages.RouteLine {
+	line := pages.RouteLine{ID: r.ID, Place: at + 1, Match: r.Match, Words: words, Target: r.Target,
+		Waits: waitWords(r.Impulse), Problem: of.problem, Warnings: of.warnings}
 	line.Does, line.Folder = targetWords(r.Target)
 	return line
 }
@@ -117,33 +116,25 @@ func lines(texts []string) []string {
 }
 
 // matchWords words each of some expressions, with the titles of chats.
-func (c *site) matchWords(ctx context.Context, exprs []string) ([]string, error) {
-	var chats []string
-	parsed := make([]*match.Expr, len(exprs))
-	for i, text := range exprs {
-		if e, err := match.ParseMatch(text); err == nil {
-			parsed[i] = &e
-			e.Words(func(jid string) string { chats = append(chats, jid); return jid })
-		}
-	}
-	titles, err := c.titles(ctx, chats)
-	if err != nil {
-		return nil, err
-	}
+func (c *site) matchWords(ctx context.Context, exprs []string) (words []string, err error) {
+	titles := pages.Titles{}
 	named := func(jid string) string {
+		if err == nil {
+			err = c.readTitle(ctx, titles, jid)
+		}
 		if title := titles.Of(jid); title != "" {
 			return fmt.Sprintf("“%s” (%s)", title, jid)
 		}
 		return jid
 	}
-	words := make([]string, len(exprs))
-	for i, e := range parsed {
+	words = make([]string, len(exprs))
+	for i, text := range exprs {
 		words[i] = "nothing: it cannot be read"
-		if e != nil {
+		if e, parseErr := match.ParseMatch(text); parseErr == nil {
 			words[i] = plaintext.Line(e.Words(named))
 		}
 	}
-	return words, nil
+	return words, err
 }
 
 // targetWords words a target. folder is the group that follows the words, "" for none.
@@ -165,12 +156,6 @@ func targetWords(text string) (words, folder string) {
 	default:
 		return "ignored", ""
 	}
-}
-
-// targetLine is targetWords with the group.
-func targetLine(text string) string {
-	words, folder := targetWords(text)
-	return strings.TrimSpace(words + " " + folder)
 }
 
 // waitWords says how long messages are held before they start a turn, "" if the route sets nothing.

@@ -17,7 +17,7 @@ type table struct {
 	version  int64
 	routes   []msg.Route // in the order in which they are tried
 	groups   []msg.Group
-	review   func() review // of the routes
+	review   func() []review // of the routes, by their places
 	homes    *routecheck.Homes
 	warnings []routecheck.Warning
 	members  func() map[string]groupconfig.Members // by folder
@@ -50,7 +50,7 @@ func (c *site) table(ctx context.Context) (*table, error) {
 	}
 	c.tables.last = &table{
 		version: version, routes: routes, groups: groups,
-		review: sync.OnceValue(func() review { return reviewOf(routes, groups) }),
+		review: sync.OnceValue(func() []review { return reviewOf(routes, groups) }),
 		homes:  routecheck.NewHomes(routes, groups), warnings: routecheck.Warnings(routes, groups),
 		members: sync.OnceValue(func() map[string]groupconfig.Members { return routecheck.MembersOf(groups) }),
 		sharers: sharers(routes),
@@ -85,19 +85,23 @@ func (c *site) leads(ctx context.Context, t *table, folder string, most int) (wo
 func (c *site) titles(ctx context.Context, jids []string) (pages.Titles, error) {
 	titles := pages.Titles{}
 	for _, jid := range jids {
-		if _, known := titles[jid]; known {
-			continue
-		}
-		chat, err := c.Store.Chat(ctx, jid)
-		if err != nil {
+		if err := c.readTitle(ctx, titles, jid); err != nil {
 			return nil, err
-		}
-		titles[jid] = ""
-		if chat != nil {
-			titles[jid] = c.Pages.Hide(chat.Title)
 		}
 	}
 	return titles, nil
+}
+
+func (c *site) readTitle(ctx context.Context, titles pages.Titles, jid string) error {
+	if _, known := titles[jid]; known {
+		return nil
+	}
+	chat, err := c.Store.Chat(ctx, jid)
+	titles[jid] = ""
+	if chat != nil {
+		titles[jid] = c.Pages.Hide(chat.Title)
+	}
+	return err
 }
 
 // chatsOf are the addresses of the chats of a list.

@@ -15,7 +15,6 @@ type Routes struct {
 	Query  string // only rows with this text are shown
 	Before string // address of the page before this one, "" for none
 	After  string // address of the next page, "" for none
-	Edit   bool   // the table can be edited here
 }
 
 // RouteLine is a row of the table.
@@ -58,21 +57,14 @@ type Impulse struct{ Quiet, Hold, Threshold, Weights string }
 
 // DraftRow is a row of the copy.
 type DraftRow struct {
-	Key      string // names the row on the page
-	ID, Seq  int64  // stored; 0 for a new row
-	Place    int
-	Match    string
-	Target   string
-	Impulse         // as typed
-	Waiting  string // the stored settings as JSON
-	Raw      bool   // they are edited as JSON, as their fields cannot be read
-	New      bool
-	Changed  bool
-	Open     bool // its fields are shown
-	Words    string
-	Does     string
-	Problem  string
-	Warnings []string
+	RouteLine        // ID is 0 for a row that is not stored
+	Key       string // names the row on the page
+	Impulse          // as typed
+	Stored    string // the stored settings as JSON
+	Raw       bool   // they are edited as JSON, as their fields cannot be read
+	New       bool
+	Changed   bool
+	Open      bool // its fields are shown
 }
 
 // Title is how the page names the row, apart from all others.

@@ -311,14 +311,14 @@ func sampleRoutes() pages.Routes {
 
 func sampleEditor(now int64) pages.RouteEditor {
 	row := func(place int, key, words, does string) pages.DraftRow {
-		return pages.DraftRow{Key: key, ID: int64(place), Place: place, Words: words, Does: does}
+		return pages.DraftRow{Key: key, RouteLine: pages.RouteLine{ID: int64(place), Place: place, Words: words, Does: does}}
 	}
 	open := row(2, "3", "mentions of the bot in “Engineering: builds, releases and everything that breaks at night” (telegram:-1001234567890)", "answered by acme/ops")
 	open.Match, open.Target, open.Quiet, open.Hold, open.Open, open.Changed = "chat_jid=telegram:-1001234567890 verb=mention", "acme/ops", "3s", "1m", true, true
 	bad := row(3, "n1", "nothing: it cannot be read", "no target yet")
 	bad.New, bad.Open, bad.Match, bad.Problem = true, true, "platfrom=discord", `match: unknown key "platfrom": use platform, account, room, chat_jid, sender, sender_name or verb`
 	raw := row(4, "9", "everything on Slack", "answered by acme/ops")
-	raw.Raw, raw.Open, raw.Waiting = true, true, `{"quiet_ms":"3 s"}`
+	raw.Raw, raw.Open, raw.Stored = true, true, `{"quiet_ms":"3 s"}`
 	raw.Warnings = []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set roles.ask in the group's config"}
 	return pages.RouteEditor{
 		Digest: strings.Repeat("0", 64), NextKey: "n2", Now: now, Checked: true, Problems: 1, Last: 200,
