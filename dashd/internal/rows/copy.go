@@ -3,7 +3,6 @@ package rows
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -283,52 +282,6 @@ func (r RestoredCopy) cancelOpen(ctx context.Context, tx *sql.Tx) error {
 		}
 	}
 	return nil
-}
-
-// WAL is the state of a write-ahead log. All are bytes.
-type WAL struct {
-	Size    int64 // of the file
-	Pending int64 // that no checkpoint has copied into the database yet
-}
-
-// The positions in the -shm file of the fields that ReadWAL reads, in bytes, and the page size:
-// https://sqlite.org/walformat.html#the_wal_index_file_format
-const (
-	shmPageSize = 14 // uint16; 1 means 65536
-	shmMaxFrame = 16 // uint32: frames in the log
-	shmBackfill = 96 // uint32: frames that are in the database
-	shmHeader   = 100
-)
-
-// ReadWAL reads the state of the write-ahead log of the database at path from its
-// files. Do not call it while this process has the database open: closing the -shm
-// file would give up SQLite's locks on it.
-func ReadWAL(path string) (w WAL, err error) {
-	info, err := os.Stat(path + "-wal")
-	if errors.Is(err, fs.ErrNotExist) {
-		return w, nil
-	} else if err != nil {
-		return w, err
-	}
-	w.Size = info.Size()
-	f, err := os.Open(path + "-shm")
-	if errors.Is(err, fs.ErrNotExist) {
-		return w, nil // no process has it open
-	} else if err != nil {
-		return w, err
-	}
-	defer f.Close()
-	header := make([]byte, shmHeader)
-	if _, err := f.ReadAt(header, 0); err != nil {
-		return w, nil // not written yet
-	}
-	page := int64(binary.NativeEndian.Uint16(header[shmPageSize:]))
-	if page == 1 {
-		page = 65536
-	}
-	frames, copied := binary.NativeEndian.Uint32(header[shmMaxFrame:]), binary.NativeEndian.Uint32(header[shmBackfill:])
-	w.Pending = max(0, int64(frames)-int64(copied)) * page
-	return w, nil
 }
 
 // LastRuntimes returns how each folder's newest run was run, of the newest 1,000.
