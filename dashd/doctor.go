@@ -68,14 +68,13 @@ func programs() string {
 	return filepath.Dir(self)
 }
 
-// doctorConfig is dashd's configuration for the doctor. The other daemons' addresses have the same
-// names everywhere.
+// doctorConfig is dashd's configuration for the doctor.
 func doctorConfig(cfg Config, environ []string) doctor.Config {
-	peers, _ := config.Load[doctor.Peers](environ) // invalid ones are reported by doctor
 	return doctor.Config{
 		Base: cfg.Base, Environ: environ, Now: time.Now, Disk: disk.Of, Carry: disk.CheckCarry, Proc: "/proc",
-		Media:   &disk.Usage{Folder: cfg.MediaDir(), Quota: cfg.MediaQuota, Now: time.Now},
-		Daemons: append(peers.Endpoints(environ), doctor.Endpoint{Name: name, URL: cfg.URL}),
+		Media: &disk.Usage{Folder: cfg.MediaDir(), Quota: cfg.MediaQuota, Now: time.Now},
+		Daemons: doctor.Endpoints(map[string]config.URL{"routd": cfg.RoutdURL, "gated": cfg.GatedURL,
+			"onbod": cfg.OnbodURL, name: cfg.URL}, environ),
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"arizuko/dashd/internal/doctor"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
@@ -30,7 +29,6 @@ import (
 
 func TestMain(m *testing.M) {
 	configtest.Isolate(Config{})
-	configtest.Isolate(doctor.Peers{})
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil { // they mostly wait
 		panic(err)

@@ -112,22 +112,15 @@ func reportUnready(e *examination) {
 	}
 }
 
-// Peers is where the other daemons are called, if not at their sockets.
-type Peers struct {
-	GatedURL config.URL `env:"GATED_URL"`
-	RoutdURL config.URL `env:"ROUTD_URL"`
-	OnbodURL config.URL `env:"ONBOD_URL"`
-}
-
-// Endpoints returns those of all daemons, further accounts included.
-func (p Peers) Endpoints(environ []string) []Endpoint {
-	all := []Endpoint{{"routd", p.RoutdURL}, {"gated", p.GatedURL}, {"onbod", p.OnbodURL}}
-	for _, a := range daemon.Adapters() {
-		all = append(all, Endpoint{Name: a.Name})
-	}
+// Endpoints are those of all daemons, further accounts included: at their URLs, or at their sockets.
+func Endpoints(urls map[string]config.URL, environ []string) (all []Endpoint) {
+	names := daemon.Suite()
 	accounts, _ := daemon.Accounts(environ) // invalid ones are reported by environment
 	for i := range accounts {
-		all = append(all, Endpoint{Name: accounts[i].Daemon})
+		names = append(names, accounts[i].Daemon)
+	}
+	for _, name := range names {
+		all = append(all, Endpoint{name, urls[name]})
 	}
 	return all
 }
