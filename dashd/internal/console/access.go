@@ -28,9 +28,11 @@ func (c accessPages) show(r *http.Request) (*shown, error) {
 	if page.Operators, err = c.operators(ctx); err != nil {
 		return nil, err
 	}
-	if page.Chats, err = rows.NewestChats(ctx, c.Store, maxRows); err != nil {
+	chats, err := rows.ListChats(ctx, c.Store, rows.ChatFilter{Limit: maxRows})
+	if err != nil {
 		return nil, err
 	}
+	page.Chats = chats.Rows
 	if err = c.groupRoles(r, &page); err != nil {
 		return nil, err
 	}

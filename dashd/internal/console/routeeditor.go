@@ -213,7 +213,8 @@ func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteE
 	page.Verbs = options(page.Test.Verb, "message", "a plain message", "mention", "a mention of the bot",
 		"reply", "a reply to the bot", "reaction", "a reaction", "join", "a join", "leave", "a leave")
 	page.Targets = targetChoices(table.groups)
-	page.Chats, err = rows.NewestChats(ctx, c.Store, maxChatChoices)
+	chats, err := rows.ListChats(ctx, c.Store, rows.ChatFilter{Limit: maxChatChoices})
+	page.Chats = chats.Rows
 	return err
 }
 

@@ -47,7 +47,7 @@ func (c ChatRow) Account() string {
 // Access is the page of a sender's permissions in a chat.
 type Access struct {
 	Chat, Sender, Name, Thread string // the question
-	Chats                      []rows.ChatTitle
+	Chats                      []rows.SeenChat
 	Problem                    string           // why routd does not say
 	Answer                     *routeapi.Access // nil before a question
 	Titles                     Titles

@@ -35,13 +35,13 @@ type RouteLine struct {
 type RouteEditor struct {
 	Digest   string // of the stored table that the copy began with
 	Rows     []DraftRow
-	Targets  []string         // that a row may have
-	Chats    []rows.ChatTitle // that a message may be tested in
-	Problems int              // rows that cannot be saved
-	Changes  []string         // that saving would make, in words
-	More     int              // further changes
-	Conflict *Conflict        // nil if no other editor has saved
-	Verbs    []Option         // of a message to test
+	Targets  []string        // that a row may have
+	Chats    []rows.SeenChat // that a message may be tested in
+	Problems int             // rows that cannot be saved
+	Changes  []string        // that saving would make, in words
+	More     int             // further changes
+	Conflict *Conflict       // nil if no other editor has saved
+	Verbs    []Option        // of a message to test
 	Test     TestMessage
 	Tested   *TestedMessage // nil if no message was tested
 	Last     int            // how many messages are replayed

@@ -136,7 +136,7 @@ func sampleAccess(now int64) any {
 			{Folder: "main", Roles: []groupconfig.RoleLine{{Name: "operate", Meaning: "stop what others asked for", Who: "operators"}}},
 		},
 		Next: "/access?after=main",
-		Chat: "telegram:-1001234567890", Sender: "telegram:4211223344", Chats: []rows.ChatTitle{{JID: "telegram:-1001234567890", Title: "Engineering"}, {JID: "slack:C0ABC"}},
+		Chat: "telegram:-1001234567890", Sender: "telegram:4211223344", Chats: []rows.SeenChat{{Chat: msg.Chat{JID: "telegram:-1001234567890", Title: "Engineering"}}, {Chat: msg.Chat{JID: "slack:C0ABC"}}},
 		Titles: pages.Titles{"telegram:-1001234567890": "Engineering"},
 		Answer: &routeapi.Access{
 			ChatJID: "telegram:-1001234567890", Kind: msg.ChatGroup, Sender: "telegram:4211223344",
@@ -323,7 +323,7 @@ func sampleEditor(now int64) pages.RouteEditor {
 	return pages.RouteEditor{
 		Digest: strings.Repeat("0", 64), NextKey: "n2", Now: now, Checked: true, Problems: 1, Last: 200,
 		Rows:    []pages.DraftRow{row(1, "7", "everything from telegram:666", "ignored"), open, bad, raw, row(5, "2", "everything", "asks you to connect the chat")},
-		Targets: []string{"acme/eng", "acme/eng#observe", "builtin:drop"}, Chats: []rows.ChatTitle{{JID: "telegram:-1001234567890", Title: "Engineering"}},
+		Targets: []string{"acme/eng", "acme/eng#observe", "builtin:drop"}, Chats: []rows.SeenChat{{Chat: msg.Chat{JID: "telegram:-1001234567890", Title: "Engineering"}}},
 		Changes:  []string{"change route 3: chat_jid=telegram:-1001234567890 verb=mention → acme/ops; before: chat_jid=telegram:-1001234567890 verb=mention → acme/eng", "add at place 3: platfrom=discord → "},
 		Conflict: &pages.Conflict{Saved: true, By: []factrows.AuditRow{{ID: 5, At: now - 120_000, Who: "telegram:4211223344", What: "change route", Detail: "3: order 0, chat_jid=telegram:-1001234567890 to acme/eng#observe"}}},
 		Verbs:    []pages.Option{{Value: "message", Text: "a plain message"}, {Value: "mention", Text: "a mention of the bot", Selected: true}},

@@ -44,21 +44,6 @@ func NewestInbound(ctx context.Context, r store.Reader, limit int) ([]Inbound, e
 	}, queryNewestInbound, limit, int64(limit)*store.MaxInboundScan)
 }
 
-// ChatTitle is a chat with its title.
-type ChatTitle struct {
-	JID   string
-	Kind  string
-	Title string
-}
-
-// NewestChats returns the chats in which something happened last, at most the limit.
-func NewestChats(ctx context.Context, r store.Reader, limit int) ([]ChatTitle, error) {
-	return store.All(ctx, r, func(scan store.Scan) (c ChatTitle, err error) {
-		err = scan(&c.JID, &c.Kind, &c.Title)
-		return c, err
-	}, queryNewestChats, limit)
-}
-
 // SeenChat is a chat, and when its adapter last described it.
 type SeenChat struct {
 	msg.Chat

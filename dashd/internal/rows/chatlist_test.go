@@ -104,10 +104,6 @@ func TestNewestInbound_Rows_AsRoutesSeeThem(t *testing.T) {
 	if got, err := rows.NewestInbound(t.Context(), s.Reader, 1); err != nil || len(got) != 1 || got[0].ID != 4 {
 		t.Errorf("the newest: %v, %v", got, err)
 	}
-	chats, err := rows.NewestChats(t.Context(), s.Reader, 5)
-	if diff := cmp.Diff([]rows.ChatTitle{{JID: "telegram:-1", Kind: "group", Title: "Dev"}}, chats); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
 }
 
 // seenChats follows a list of chats to its end and returns the addresses, and how many pages ended before they were full.

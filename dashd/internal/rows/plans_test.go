@@ -79,7 +79,6 @@ func TestQueryPlans(t *testing.T) {
 			"SCALAR SUBQUERY 1\n" +
 			"SEARCH messages\n" +
 			"SEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN"},
-		"queryNewestChats":  {queryNewestChats, "SCAN chats USING INDEX chats_seen"},
 		"queryLastRuntimes": {queryLastRuntimes, "SCAN runs"},
 		"queryPolls":        {queryPolls, "SEARCH p USING INTEGER PRIMARY KEY (rowid<?)"},
 		"queryAllOpen":      {queryAllOpen, "SEARCH p USING INDEX polls_open (id<?)"},

@@ -124,8 +124,6 @@ const (
 		substr(m.content, 1, 300)
 		FROM messages m LEFT JOIN chats c ON c.jid = m.chat_jid
 		WHERE m.direction = 'in' AND m.id > (SELECT max(id) FROM messages) - ?2 ORDER BY m.id DESC LIMIT ?1+0`
-	// There are about as many chats as routes, and far fewer than messages.
-	queryNewestChats = `SELECT jid, kind, title FROM chats ORDER BY last_seen_at DESC, jid DESC LIMIT ?+0`
 )
 
 // Statements for `dashd doctor`, see queries.go. It runs at any time on any amount of rows: each reads an
