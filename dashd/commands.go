@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"time"
 
 	"arizuko/dashd/internal/backup"
 	"arizuko/migrations"
@@ -20,7 +21,9 @@ import (
 // commands are the subcommands: those that ask the running dashd, and those that need none.
 func commands() map[string]cli.Func {
 	all := backup.Program{
-		Place: place, Version: buildinfo.Version(), Schema: migrations.Latest(), In: os.Stdin, Log: os.Stderr,
+		Place: place,
+		Process: backup.Process{Version: buildinfo.Version(), Schema: migrations.Latest(), In: os.Stdin,
+			Log: os.Stderr, Now: time.Now},
 	}.Commands()
 	maps.Copy(all, asking(func() (*httpx.Client, error) {
 		cfg, err := loadConfig()

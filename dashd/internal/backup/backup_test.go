@@ -71,7 +71,7 @@ func (i *instance) say(text string) (id int64) {
 }
 
 func (i *instance) creation(target string) Creation {
-	return Creation{Place: Place{i.data, i.database}, Target: target, Version: "v1", Known: migrations.Latest(), Now: time.Now, Out: io.Discard, Log: &i.log}
+	return Creation{Process: Process{Version: "v1", Schema: migrations.Latest(), Log: &i.log, Now: time.Now}, Place: Place{i.data, i.database}, Target: target, Out: io.Discard}
 }
 
 // backup makes a backup in a folder of its own and returns its path.
@@ -93,7 +93,7 @@ func (i *instance) restore(source string) string {
 }
 
 func restoration(data, source string) Restoration {
-	return Restoration{Data: data, Source: source, Known: migrations.Latest(), Now: time.Now, Log: io.Discard}
+	return Restoration{Process: Process{Schema: migrations.Latest(), Log: io.Discard, Now: time.Now}, Data: data, Source: source}
 }
 
 func TestBackup_Restored_HasRows(t *testing.T) {
@@ -142,7 +142,7 @@ func TestVerify_NewerSchema_NamesBothAndTheRemedy(t *testing.T) {
 	t.Parallel()
 	i := newInstance(t)
 	var out, log strings.Builder
-	p := Program{Schema: migrations.Latest() - 1, Log: &log}
+	p := Program{Process: Process{Schema: migrations.Latest() - 1, Log: &log}}
 	i.ok(p.backup(t.Context(), []string{"--verify", i.backup()}, &out))
 	want := fmt.Sprintf("note: the backup has schema %d, this program knows %d: restore it with the version that made it, ", migrations.Latest(), p.Schema)
 	if !strings.Contains(out.String(), "is whole") || !strings.Contains(log.String(), want) {
@@ -273,7 +273,7 @@ func TestRestore_NewerSchema_NamesTheVersion(t *testing.T) {
 	t.Parallel()
 	i := newInstance(t)
 	r := restoration(filepath.Join(t.TempDir(), "data"), i.backup())
-	r.Known--
+	r.Schema--
 	_, err := r.Run(t.Context())
 	if no := (Refusal{}); !errors.As(err, &no) || !strings.Contains(err.Error(), "restore it with the version that made it, v1") {
 		t.Errorf("got %v", err)

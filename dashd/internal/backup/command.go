@@ -15,13 +15,19 @@ import (
 	"arizuko/pkg/lockfile"
 )
 
-// Program has the parts of the process that the subcommands need.
-type Program struct {
-	Place   func() (Place, error)
-	Version string
-	Schema  int // the newest that it knows
+// Process has the parts of this process that backups need.
+type Process struct {
+	Version string // of the program
+	Schema  int    // the newest that it knows
 	In      io.Reader
-	Log     io.Writer // standard error
+	Log     io.Writer // progress and notes: standard error
+	Now     func() time.Time
+}
+
+// Program has the subcommands.
+type Program struct {
+	Process
+	Place func() (Place, error)
 }
 
 // Place is where an instance keeps its data.
@@ -66,8 +72,7 @@ func (p Program) create(ctx context.Context, target string, out io.Writer) error
 		return err
 	}
 	began := time.Now()
-	s, err := Creation{Place: place, Target: target, Version: p.Version, Known: p.Schema, Now: time.Now, Out: out,
-		Log: p.Log}.Run(ctx)
+	s, err := Creation{Process: p.Process, Place: place, Target: target, Out: out}.Run(ctx)
 	if err != nil {
 		return exit(ctx, err, "no backup was written")
 	}
@@ -114,10 +119,8 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 			"then set it again and run `migrate copy --to server`, which moves the restored instance to an empty "+
 			"database of the server"), "")
 	}
-	done, err := Restoration{
-		Data: place.Data, Source: files[0], In: p.In, Known: p.Schema, Force: *force, CancelOpen: *cancel,
-		Now: time.Now, Log: p.Log,
-	}.Run(ctx)
+	done, err := Restoration{Process: p.Process, Data: place.Data, Source: files[0], Force: *force,
+		CancelOpen: *cancel}.Run(ctx)
 	if err != nil {
 		return exit(ctx, err, "")
 	}

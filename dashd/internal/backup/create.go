@@ -30,13 +30,10 @@ const Stdout = "-"
 
 // Creation is a backup to be made.
 type Creation struct {
+	Process
 	Place
-	Target  string // the file, which must not exist, or Stdout
-	Version string // of this program
-	Known   int    // the newest schema that this program knows
-	Now     func() time.Time
-	Out     io.Writer // standard output
-	Log     io.Writer // progress and notes
+	Target string    // the file, which must not exist, or Stdout
+	Out    io.Writer // standard output
 }
 
 // Summary describes a backup.
@@ -81,7 +78,7 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	if err := c.measure(ctx, folder, &s.Head); err != nil {
 		return s, err
 	}
-	var copied *staged
+	var copied *os.File
 	err = dataowner.Do(c.Data, func() (err error) { copied, err = c.stage(ctx, folder, &s, report); return err })
 	if err != nil {
 		return s, err
@@ -178,13 +175,13 @@ func (c Creation) requireCurrent(ctx context.Context) error {
 	if schema.Moved != "" {
 		return refuse("the database was copied to %s: set ARIZUKO_DB, so that the backup is of that one", schema.Moved)
 	}
-	switch mismatch := schema.Mismatch(c.Known); {
+	switch mismatch := schema.Mismatch(c.Schema); {
 	case errors.Is(mismatch, store.ErrSchemaRefused): // nor would this program restore it
 		return refuse("%w", mismatch)
 	case mismatch != nil:
 		fmt.Fprintf(c.Log, "note: %v, after a restore too\n", mismatch)
 	}
-	if note := schema.Newer(c.Known); note != "" {
+	if note := schema.Newer(c.Schema); note != "" {
 		fmt.Fprintln(c.Log, "note:", note)
 	}
 	return nil
@@ -235,16 +232,10 @@ func (c Creation) measure(ctx context.Context, folder string, h *Head) (err erro
 	return requireSpace(folder, h.Database+archive)
 }
 
-// staged is a copy of the database, and the file information of the database itself.
-type staged struct {
-	*os.File
-	live fs.FileInfo
-}
-
 // stage copies the database and checks the copy, which has no name any more when stage returns it. The copy is made
 // beside the backup. For standard output it is made in the folder run, and where the data folder's owner makes it for
 // root.
-func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *report) (*staged, error) {
+func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *report) (*os.File, error) {
 	name := filepath.Join(folder, filepath.Base(c.Target)+".partial.db")
 	if info, err := os.Stat(c.Data); err != nil {
 		return nil, err
@@ -262,15 +253,7 @@ func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *repor
 		return nil, err
 	}
 	s.Schema, s.Floor, s.Rows = info.Schema, info.Floor, info.Rows
-	live, err := os.Stat(filepath.Join(c.Data, databaseName))
-	if c.Server != "" {
-		live, err = os.Stat(c.Data)
-	}
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.Open(name)
-	return &staged{file, live}, err
+	return os.Open(name)
 }
 
 func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *report) error {
@@ -293,12 +276,12 @@ func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *repo
 }
 
 // write writes the archive to a name of its own, syncs it and renames it. It returns the size.
-func (c Creation) write(ctx context.Context, folder string, database *staged, s *Summary, r *report) (written int64,
+func (c Creation) write(ctx context.Context, folder string, database *os.File, s *Summary, r *report) (written int64,
 	err error) {
 	if c.Target == Stdout {
-		out := &counter{w: c.Out}
+		out := &guard{w: c.Out}
 		err := c.archive(ctx, out, database, s, r)
-		return out.n, err
+		return out.written, err
 	}
 	in, err := c.openFolder(folder)
 	if err != nil {
@@ -317,7 +300,7 @@ func (c Creation) write(ctx context.Context, folder string, database *staged, s 
 	}
 	defer in.Remove(partial) // nothing, once it is renamed
 	defer file.Close()
-	out := &counter{w: &guard{w: file, folder: folder}}
+	out := &guard{w: file, folder: folder}
 	if err := c.archive(ctx, out, database, s, r); err != nil {
 		return 0, err
 	}
@@ -327,7 +310,7 @@ func (c Creation) write(ctx context.Context, folder string, database *staged, s 
 	if err := in.Rename(partial, final); err != nil {
 		return 0, err
 	}
-	return out.n, syncFolder(in)
+	return out.written, syncFolder(in)
 }
 
 // openFolder opens the folder for the backup; no link leads out of the data folder if it is in that.
@@ -345,8 +328,16 @@ func (c Creation) openFolder(folder string) (*os.Root, error) {
 	return os.OpenRoot(folder)
 }
 
-func (c Creation) archive(ctx context.Context, out io.Writer, database *staged, s *Summary, r *report) error {
+func (c Creation) archive(ctx context.Context, out io.Writer, database *os.File, s *Summary, r *report) error {
 	info, err := database.Stat()
+	if err != nil {
+		return err
+	}
+	owned := filepath.Join(c.Data, databaseName)
+	if c.Server != "" {
+		owned = c.Data
+	}
+	owner, err := os.Stat(owned)
 	if err != nil {
 		return err
 	}
@@ -359,7 +350,7 @@ func (c Creation) archive(ctx context.Context, out io.Writer, database *staged, 
 	if err := w.json(ctx, headName, s.Head, s.CreatedAt); err != nil {
 		return err
 	}
-	h := header(databaseName, database.live) // its owner, or the folder's; the copy has that of this process
+	h := header(databaseName, owner) // its owner, or the folder's; the copy has that of this process
 	h.Typeflag, h.Mode, h.Size = tar.TypeReg, 0o600, info.Size()
 	if err := w.put(ctx, h, database); err != nil {
 		return err
@@ -406,18 +397,6 @@ func (w *writer) json(ctx context.Context, name string, v any, at time.Time) err
 	return w.put(ctx, &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(text)),
 		ModTime: at.Truncate(time.Second)},
 		bytes.NewReader(text))
-}
-
-// counter counts the bytes that are written.
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 func syncFolder(root *os.Root) error {

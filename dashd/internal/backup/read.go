@@ -32,13 +32,7 @@ func read(ctx context.Context, from io.Reader, begin func(Head) error, entry ent
 	}
 	packed.Multistream(false) // a backup is one
 	archive := &reader{tar: tar.NewReader(unpacked{ctx, packed}), parts: digests{}, report: r}
-	if err := archive.head(&s.Head); err != nil {
-		return s, err
-	}
-	if err := begin(s.Head); err != nil {
-		return s, err
-	}
-	if err := archive.entries(entry, &s.Manifest); err != nil {
+	if err := archive.entries(&s, begin, entry); err != nil {
 		return s, err
 	}
 	if _, err := io.Copy(io.Discard, packed); err != nil { // to the checksum of the compression
@@ -108,23 +102,30 @@ func (a *reader) next() (*tar.Header, io.Reader, error) {
 	return h, io.TeeReader(a.tar, d), nil
 }
 
-// entries reads to the manifest and compares.
-func (a *reader) entries(entry entryFunc, m *Manifest) error {
-	for {
+// entries reads from the head to the manifest, and compares.
+func (a *reader) entries(s *Summary, begin func(Head) error, entry entryFunc) error {
+	for first := true; ; first = false {
 		h, content, err := a.next()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		switch h.Name {
-		case headName:
+		case first && h.Name != headName:
+			return fmt.Errorf("%w: it begins with %q, not %s", ErrInvalid, h.Name, headName)
+		case first:
+			if err = readHead(h, content, &s.Head); err == nil {
+				err = begin(s.Head)
+			}
+		case h.Name == headName:
 			return fmt.Errorf("%w: it has %s twice", ErrInvalid, headName)
-		case manifestName:
-			if err := readJSON(h, content, maxManifest, m); err != nil {
+		case h.Name == manifestName:
+			if err := readJSON(h, content, maxManifest, &s.Manifest); err != nil {
 				return err
 			}
-			return a.compare(m.Parts)
+			return a.compare(s.Parts)
+		default:
+			err = entry(h, content)
 		}
-		if err := entry(h, content); err != nil {
+		if err != nil {
 			return err
 		}
 		if _, err := io.Copy(io.Discard, content); err != nil {
@@ -151,23 +152,13 @@ func (a *reader) compare(want map[string]Part) error {
 	return nil
 }
 
-// head reads the first entry.
-func (a *reader) head(into *Head) error {
-	h, content, err := a.next()
-	if err != nil {
-		return err
-	}
-	if h.Name != headName {
-		return fmt.Errorf("%w: it begins with %q, not %s", ErrInvalid, h.Name, headName)
-	}
-	if err := readJSON(h, content, maxHead, into); err != nil {
-		return err
-	}
-	if into.Format != formatVersion {
-		return fmt.Errorf("the backup has format %d, this program reads %d: use dashd %s", into.Format, formatVersion,
+func readHead(h *tar.Header, content io.Reader, into *Head) error {
+	err := readJSON(h, content, maxHead, into)
+	if err == nil && into.Format != formatVersion {
+		err = fmt.Errorf("the backup has format %d, this program reads %d: use dashd %s", into.Format, formatVersion,
 			into.Version)
 	}
-	return nil
+	return err
 }
 
 func readJSON(h *tar.Header, content io.Reader, limit int64, into any) error {

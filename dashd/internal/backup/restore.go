@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"arizuko/dashd/internal/rows"
 
@@ -42,14 +40,11 @@ func refuse(format string, args ...any) error { return Refusal{fmt.Errorf(format
 
 // Restoration is a data folder to be made from a backup.
 type Restoration struct {
-	Data       string    // the data folder, which is made unless it exists
-	Source     string    // the file, or Stdout for In
-	In         io.Reader // standard input
-	Known      int       // the newest schema that this program knows
-	Force      bool      // replaces an instance, which is moved aside
-	CancelOpen bool      // cancels turns and messages that were under way when the backup was made
-	Now        func() time.Time
-	Log        io.Writer
+	Process
+	Data       string // the data folder, which is made unless it exists
+	Source     string // the file, or Stdout for In
+	Force      bool   // replaces an instance, which is moved aside
+	CancelOpen bool   // cancels turns and messages that were under way when the backup was made
 }
 
 // Restored is the result of a Restoration.
@@ -149,7 +144,7 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 	if err := errors.Join(create(work, "README", []byte(unfinished)), work.Mkdir(newName, 0o700)); err != nil {
 		return nil, err
 	}
-	e := &extractor{path: filepath.Join(r.Data, restoringName, newName), known: r.Known, report: newReport(r.Log)}
+	e := &extractor{path: filepath.Join(r.Data, restoringName, newName), known: r.Schema, report: newReport(r.Log)}
 	if e.root, err = dataowner.OpenFolder(work, newName); err != nil {
 		return nil, err
 	}
@@ -197,7 +192,7 @@ To do without it, remove this folder, if arizuko.db is still beside it.
 // complete checks the extracted database, prepares it and puts everything on disk.
 func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) error {
 	e.progress("database: checking")
-	if r.CancelOpen && s.Schema != r.Known {
+	if r.CancelOpen && s.Schema != r.Schema {
 		return refuse("--cancel-open needs the version that made the backup, %s: restore with that, then upgrade",
 			s.Version)
 	}
@@ -210,7 +205,7 @@ func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) erro
 		if err := checkDatabase(ctx, path, s); err != nil {
 			return err
 		}
-		return rows.RestoredCopy{CancelOpen: r.CancelOpen, Now: r.Now().UnixMilli()}.Apply(ctx, path)
+		return rows.PrepareRestored(ctx, path, r.CancelOpen, r.Now().UnixMilli())
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"arizuko/migrations"
 	"arizuko/migrations/dbcopy"
@@ -82,8 +83,8 @@ func TestBackup_OfAServerThatWasMoved_IsRefused(t *testing.T) {
 func TestRestore_ToAServer_IsRefusedAndSaysHow(t *testing.T) {
 	t.Parallel()
 	p := Program{
-		Place: func() (Place, error) { return Place{t.TempDir(), "postgres://arizuko:s3cret@127.0.0.1:1/arizuko"}, nil },
-		Log:   io.Discard,
+		Place:   func() (Place, error) { return Place{t.TempDir(), "postgres://arizuko:s3cret@127.0.0.1:1/arizuko"}, nil },
+		Process: Process{Log: io.Discard, Now: time.Now},
 	}
 	err := p.restore(t.Context(), []string{"b.tgz"}, &bytes.Buffer{})
 	var exit *daemon.ExitError

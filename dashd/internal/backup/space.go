@@ -31,17 +31,20 @@ func requireSpace(folder string, bytes int64) error {
 
 // guard is a writer to a folder's disk that fails before that is full.
 type guard struct {
-	w      io.Writer
-	folder string
-	left   int64 // until the next look
+	w       io.Writer
+	folder  string // "" for another target
+	written int64  // bytes
+	next    int64  // how many are written at the next look
 }
 
 func (g *guard) Write(p []byte) (int, error) {
-	if g.left -= int64(len(p)); g.left < 0 {
-		g.left = checkEvery
+	if g.folder != "" && g.written >= g.next {
+		g.next = g.written + checkEvery
 		if err := requireSpace(g.folder, 0); err != nil {
 			return 0, err
 		}
 	}
-	return g.w.Write(p)
+	n, err := g.w.Write(p)
+	g.written += int64(n)
+	return n, err
 }

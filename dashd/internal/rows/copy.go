@@ -72,58 +72,22 @@ func needNoOther(file *os.File) error {
 
 func copyDatabase(ctx context.Context, src, dst string, progress func(done, total int64) error) error {
 	// Not read-only: the last process that closes the file has to be able to recover its log.
-	from, err := openCopy(src, url.Values{"mode": {"rw"}, "_query_only": {"true"}, "_busy_timeout": {"10000"}})
+	from, err := connect(src, url.Values{"mode": {"rw"}, "_query_only": {"true"}, "_busy_timeout": {"10000"}})
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	to, err := openCopy(dst, url.Values{"mode": {"rw"}, "_journal_mode": {"OFF"}, "_synchronous": {"OFF"},
+	to, err := connect(dst, url.Values{"mode": {"rw"}, "_journal_mode": {"OFF"}, "_synchronous": {"OFF"},
 		"_locking_mode": {"EXCLUSIVE"}})
 	if err != nil {
 		return err
 	}
 	defer to.Close()
 	// Without a snapshot of its own, each write of another process would begin the copy again.
-	tx, err := from.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
+	if _, err := from.Exec(`BEGIN; SELECT count(*) FROM sqlite_master`, nil); err != nil {
 		return err
 	}
-	defer tx.Rollback()
-	var tables int
-	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master`).Scan(&tables); err != nil {
-		return err
-	}
-	return from.Raw(func(source any) error {
-		return to.Raw(func(target any) error {
-			return copySteps(ctx, source.(*sqlite3.SQLiteConn), target.(*sqlite3.SQLiteConn), progress)
-		})
-	})
-}
-
-// openCopy is the only connection of a handle; closing it closes the handle.
-func openCopy(path string, options url.Values) (*copyConn, error) {
-	db, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path),
-		RawQuery: options.Encode()}).String())
-	if err != nil {
-		return nil, err
-	}
-	conn, err := db.Conn(context.Background())
-	if err != nil {
-		_ = db.Close()
-		return nil, err
-	}
-	return &copyConn{conn, db}, nil
-}
-
-type copyConn struct {
-	*sql.Conn
-	db *sql.DB
-}
-
-func (c *copyConn) Close() error { return errors.Join(c.Conn.Close(), c.db.Close()) }
-
-func copySteps(ctx context.Context, source, target *sqlite3.SQLiteConn, progress func(done, total int64) error) error {
-	b, err := target.Backup("main", source, "main")
+	b, err := to.Backup("main", from, "main")
 	if err != nil {
 		return err
 	}
@@ -143,6 +107,19 @@ func copySteps(ctx context.Context, source, target *sqlite3.SQLiteConn, progress
 	return b.Close()
 }
 
+func dataSource(path string, options url.Values) string {
+	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: options.Encode()}).String()
+}
+
+// connect opens a database without database/sql.
+func connect(path string, options url.Values) (*sqlite3.SQLiteConn, error) {
+	conn, err := new(sqlite3.SQLiteDriver).Open(dataSource(path, options))
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*sqlite3.SQLiteConn), nil
+}
+
 // pageSize is SQLite's default, in bytes; only progress depends on it.
 const pageSize = 4096
 
@@ -157,12 +134,12 @@ type CopyInfo struct {
 // with the tables, which takes several times as long, and checks the foreign keys. The error is an ErrDamaged if
 // the copy is broken; a copy of a database that is not migrated, or dirty, is refused too.
 func InspectCopy(ctx context.Context, path string, thorough bool) (info CopyInfo, err error) {
-	db, err := openCopy(path, url.Values{"mode": {"ro"}, "immutable": {"1"}})
+	db, err := sql.Open("sqlite3", dataSource(path, url.Values{"mode": {"ro"}, "immutable": {"1"}}))
 	if err != nil {
-		return info, store.Explain(err)
+		return info, err
 	}
 	defer db.Close()
-	if err := checkCopy(ctx, db.Conn, thorough); err != nil {
+	if err := checkCopy(ctx, db, thorough); err != nil {
 		return info, store.Explain(err)
 	}
 	var dirty bool
@@ -173,11 +150,11 @@ func InspectCopy(ctx context.Context, path string, thorough bool) (info CopyInfo
 		return info, fmt.Errorf("the database is not migrated, or a migration of it has failed: see `migrate up` (%w)",
 			errors.Join(err, fmt.Errorf("schema %d, dirty %v", info.Schema, dirty)))
 	}
-	info.Rows, err = countRows(ctx, db.Conn)
+	info.Rows, err = countRows(ctx, db)
 	return info, store.Explain(err)
 }
 
-func checkCopy(ctx context.Context, db *sql.Conn, thorough bool) error {
+func checkCopy(ctx context.Context, db *sql.DB, thorough bool) error {
 	check := "quick_check"
 	if thorough {
 		check = "integrity_check"
@@ -202,7 +179,7 @@ func checkCopy(ctx context.Context, db *sql.Conn, thorough bool) error {
 	return nil
 }
 
-func countRows(ctx context.Context, db *sql.Conn) (map[string]int64, error) {
+func countRows(ctx context.Context, db *sql.DB) (map[string]int64, error) {
 	var list []byte
 	err := db.QueryRowContext(ctx,
 		`SELECT json_group_array(name) FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
@@ -230,22 +207,16 @@ func countRows(ctx context.Context, db *sql.Conn) (map[string]int64, error) {
 // that no backup is too old.
 const idGap = 1 << 32
 
-// RestoredCopy is a copy that becomes the database of an instance.
-type RestoredCopy struct {
-	// CancelOpen cancels the work that was under way when the copy was made: answers that were not delivered,
-	// turns that had not ended, and approvals that were not carried out, whose requests stay pending.
-	CancelOpen bool
-	Now        int64 // unix ms
-}
-
-// Apply changes the copy at path, which no process uses. Row ids go on far above those of the
-// copy: anything made after it, such as file names, nonces on a platform and open pages of
-// the web chat, keeps ids of its own.
-func (r RestoredCopy) Apply(ctx context.Context, path string) error {
-	db, err := openCopy(path, url.Values{"mode": {"rw"}, "_synchronous": {"FULL"}, "_foreign_keys": {"true"},
-		"_txlock": {"immediate"}})
+// PrepareRestored makes the copy at path, which no process uses, the database of an instance. Row ids go on far above
+// those of the copy: anything made after it, such as file names, nonces on a platform and open pages of the web chat,
+// keeps ids of its own. cancelOpen cancels the work that was under way when the copy was made: answers that were not
+// delivered, turns that had not ended, and approvals that were not carried out, whose requests stay pending. now is in
+// unix ms.
+func PrepareRestored(ctx context.Context, path string, cancelOpen bool, now int64) error {
+	db, err := sql.Open("sqlite3", dataSource(path, url.Values{"mode": {"rw"}, "_synchronous": {"FULL"},
+		"_foreign_keys": {"true"}, "_txlock": {"immediate"}}))
 	if err != nil {
-		return store.Explain(err)
+		return err
 	}
 	defer db.Close()
 	tx, err := db.BeginTx(ctx, nil)
@@ -253,35 +224,33 @@ func (r RestoredCopy) Apply(ctx context.Context, path string) error {
 		return store.Explain(err)
 	}
 	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, updateSkipIDs, idGap); err != nil {
-		return store.Explain(err)
+	steps := []step{{updateSkipIDs, []any{idGap}}}
+	if cancelOpen {
+		steps = append(steps, cancelSteps(now)...)
 	}
-	if r.CancelOpen {
-		if err := r.cancelOpen(ctx, tx); err != nil {
+	for _, s := range steps {
+		if _, err := tx.ExecContext(ctx, s.query, s.args...); err != nil {
 			return store.Explain(err)
 		}
 	}
 	return store.Explain(tx.Commit())
 }
 
-// cancelOpen ends the work that was under way. A row with a part that was sent, or may have been, ends as ambiguous:
+type step struct {
+	query string
+	args  []any
+}
+
+// cancelSteps end the work that was under way. A row with a part that was sent, or may have been, ends as ambiguous:
 // it may have arrived.
-func (r RestoredCopy) cancelOpen(ctx context.Context, tx *sql.Tx) error {
-	for _, step := range []struct {
-		query string
-		args  []any
-	}{
-		{updateCancelParts, []any{r.Now}}, {updateCancelOutbound, nil}, {deleteOpenSystem, nil},
+func cancelSteps(now int64) []step {
+	return []step{
+		{updateCancelParts, []any{now}}, {updateCancelOutbound, nil}, {deleteOpenSystem, nil},
 		{updateReleaseOpenSystem, nil},
-		{updateCancelTurns, []any{r.Now}}, {store.BumpState, []any{store.StateDecisionSeq}},
-		{updateDropUndecided, []any{r.Now, store.StateDecisionSeq}},
+		{updateCancelTurns, []any{now}}, {store.BumpState, []any{store.StateDecisionSeq}},
+		{updateDropUndecided, []any{now, store.StateDecisionSeq}},
 		{updateWithdrawApprovals, nil},
-	} {
-		if _, err := tx.ExecContext(ctx, step.query, step.args...); err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // LastRuntimes returns how each folder's newest run was run, of the newest 1,000.

@@ -108,7 +108,7 @@ func TestInspectCopy_Broken_ReturnsErrDamaged(t *testing.T) {
 	}
 }
 
-func TestRestoredCopy_CancelOpen_LeavesNothingToDo(t *testing.T) {
+func TestPrepareRestored_CancelOpen_LeavesNothingToDo(t *testing.T) {
 	t.Parallel()
 	path := storetest.File(t)
 	s := storetest.OpenAt(t, path, nil)
@@ -131,7 +131,7 @@ func TestRestoredCopy_CancelOpen_LeavesNothingToDo(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := (rows.RestoredCopy{CancelOpen: true, Now: 77}).Apply(t.Context(), path); err != nil {
+	if err := rows.PrepareRestored(t.Context(), path, true, 77); err != nil {
 		t.Fatal(err)
 	}
 	s = storetest.OpenAt(t, path, nil)
