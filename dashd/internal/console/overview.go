@@ -15,7 +15,6 @@ import (
 	"arizuko/dashd/internal/checks"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
@@ -45,11 +44,12 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	var down []string
-	for _, d := range f.Daemons {
-		if !d.OK {
-			down = append(down, d.Name)
+	for name, d := range f.Daemons {
+		if d.Trouble(f.Now) != "" {
+			down = append(down, name)
 		}
 	}
+	slices.Sort(down)
 	attention, err := c.findings.read(ctx, c.site, strings.Join(down, " "))
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (c *overviewPages) countMinutes(ctx context.Context) (pages.Chart, error) {
 const maxStepRequests = 3
 
 // steps are the tasks that remain until a chat of a platform was answered, nil once one was.
-func (c *overviewPages) steps(ctx context.Context, daemons []status.Daemon) (*pages.Steps, error) {
+func (c *overviewPages) steps(ctx context.Context, daemons facts.Daemons) (*pages.Steps, error) {
 	answered, err := c.wasAnswered(ctx)
 	if err != nil || answered {
 		return nil, err
@@ -109,28 +109,20 @@ func (c *overviewPages) steps(ctx context.Context, daemons []status.Daemon) (*pa
 			s.Requests = append(s.Requests, r)
 		}
 	}
-	find := func(name string) status.Daemon {
-		if i := slices.IndexFunc(daemons, func(d status.Daemon) bool { return d.Name == name }); i >= 0 {
-			return daemons[i]
-		}
-		return status.Daemon{Name: name, Connection: daemon.Stopped}
-	}
+	now := c.Now().UnixMilli()
 	for _, name := range daemon.Core() {
-		if row := find(name); name != "dashd" && !row.OK && row.Connection != daemon.Degraded {
+		d := daemons[name]
+		if name != "dashd" && d.Trouble(now) != "" && (d == nil || d.State() != daemon.Degraded) {
 			s.Daemons = append(s.Daemons, name)
 		}
 	}
 	for _, p := range platforms() {
-		row := find(p.Daemon)
-		if i := slices.IndexFunc(daemons, func(d status.Daemon) bool {
-			return d.OK && isOf(d.Name,
-				p.Daemon)
-		}); i >= 0 {
-			row = daemons[i]
+		for name, d := range daemons {
+			p.Connected = p.Connected || isOf(name, p.Daemon) && d.Trouble(now) == ""
 		}
-		p.Token, p.Connected = daemon.TokenVariable(p.Daemon), row.OK
-		if row.Connection == daemon.BadCredentials || row.Connection == daemon.Degraded {
-			p.Problem = row.Detail
+		if d := daemons[p.Daemon]; d != nil && !p.Connected &&
+			(d.State() == daemon.BadCredentials || d.State() == daemon.Degraded) {
+			p.Problem = d.Details()
 		}
 		s.Platforms = append(s.Platforms, p)
 	}
@@ -222,12 +214,11 @@ func (c *overviewPages) connect(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Token = daemon.TokenVariable(p.Daemon)
 	daemons, err := c.Status.Daemons(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	p.Connected = slices.ContainsFunc(daemons, func(d status.Daemon) bool { return d.Name == p.Daemon && d.OK })
+	p.Connected = daemons[p.Daemon].Trouble(c.Now().UnixMilli()) == ""
 	data := pages.Connect{Platform: p, Profiles: profiles(daemons, p.Daemon)}
 	return &shown{title: "Connect " + p.Name, data: data}, nil
 }
@@ -244,12 +235,10 @@ func platform(r *http.Request) (pages.Platform, error) {
 }
 
 // profiles are those of Compose with which an adapter starts beside those that run.
-func profiles(daemons []status.Daemon, name string) string {
+func profiles(daemons facts.Daemons, name string) string {
 	var all []string
 	for _, a := range daemon.Adapters() {
-		if a.Name == name || slices.ContainsFunc(daemons, func(d status.Daemon) bool {
-			return d.Name == a.Name && d.Connection != daemon.Stopped
-		}) {
+		if d := daemons[a.Name]; a.Name == name || d != nil && d.State() != daemon.Stopped {
 			all = append(all, a.Platform)
 		}
 	}

@@ -59,10 +59,10 @@ func TestPlatforms_AreThoseOfTheAdapters(t *testing.T) {
 	t.Parallel()
 	var names, want []string
 	for _, p := range platforms() {
-		names = append(names, p.Daemon)
+		names = append(names, p.Daemon+" "+p.Secrets[0])
 	}
 	for _, a := range daemon.Adapters() {
-		want = append(want, a.Name)
+		want = append(want, a.Name+" "+a.Token)
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("first steps explain %q, want %q", names, want)

@@ -108,12 +108,12 @@ type MadeOperator struct {
 
 // Platform is an adapter. Problem is why it is not connected, "" while it was not started.
 type Platform struct {
-	Name, Daemon, Token string
-	Where               string   // where the token comes from
-	OperatorID          string   // how an operator finds their own id there
-	Secrets             []string // the variables with its tokens
-	Connected           bool
-	Problem             string
+	Name, Daemon string
+	Where        string   // where the token comes from
+	OperatorID   string   // how an operator finds their own id there
+	Secrets      []string // the variables with its tokens, that without which it cannot start first
+	Connected    bool
+	Problem      string
 }
 
 // Connect says how a platform gets its token.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"arizuko/dashd/internal/rows"
-	"arizuko/dashd/internal/status"
 	"arizuko/pkg/config"
 	"arizuko/pkg/egress"
+	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/hooks"
@@ -141,7 +141,7 @@ type FileLine struct {
 type Settings struct {
 	Values  []config.Shown
 	Paths   []config.Shown // without the doc
-	Daemons []status.Daemon
+	Daemons facts.Daemons
 	Version string
 	Schema  int
 	Now     int64

@@ -28,51 +28,54 @@ type Overview struct {
 // Routes are the lines of the report on routes and groups, which routd has in its detail: rows that match nothing,
 // groups that strangers reach.
 func (o Overview) Routes() []string {
-	for _, d := range o.Daemons {
-		if d.Name == "routd" && d.Detail != "" {
-			return strings.Split(d.Detail, "\n")
-		}
+	if d := o.Daemons["routd"]; d != nil && d.Details() != "" {
+		return strings.Split(d.Details(), "\n")
 	}
 	return nil
 }
 
 // connection words the state of a daemon. One without a platform runs: there is nothing that it is connected to. The
 // last report of one that hangs or was killed says nothing about it.
-func connection(d status.Daemon, now int64) string {
-	stored := daemonrows.Daemon{Name: d.Name, Connection: string(d.Connection), HeartbeatAt: d.HeartbeatAt}
-	row := facts.Daemon{Daemon: stored}
-	switch {
-	case row.Silent(now), !d.OK && d.Connection == daemon.Connected, d.Connection == "":
+func connection(d *facts.Daemon, now int64) string {
+	switch state := d.State(); {
+	case d.Silent(now), d.Trouble(now) != "" && state == daemon.Connected, state == "":
 		return "not answering"
-	case d.Connection == daemon.Connected && slices.Contains(daemon.Core(), d.Name):
+	case state == daemon.Connected && slices.Contains(daemon.Core(), d.Name):
 		return "running"
+	default:
+		return string(state)
 	}
-	return string(d.Connection)
 }
 
-// does says which part of its daemon's work a process does.
-func does(p status.Process) string {
-	switch {
-	case p.Daemon == "gated" && p.Works:
+// does says which part of its daemon's work a process does: every gated runs agents.
+func does(p daemonrows.Process) string {
+	switch works := p.Holds != ""; {
+	case p.Daemon == "gated" && works:
 		return "decides, runs agents"
 	case p.Daemon == "gated":
 		return "runs agents"
-	case p.Works:
+	case works:
 		return "works"
 	}
 	return "stands by"
+}
+
+// unwell reports whether a process's connection is not in order, or its lease has ended.
+func unwell(p daemonrows.Process) bool {
+	return p.Until <= p.Now || !slices.Contains([]daemon.Connection{"", daemon.Connected, daemon.Connecting},
+		daemon.Connection(p.Connection))
 }
 
 // lateRenewal, in ms, is above the 3 s after which a process renews its lease, and the time that the page may be old.
 const lateRenewal = 6_000
 
 // lease words how a process's lease is.
-func lease(p status.Process) string {
-	switch {
-	case p.Left <= 0:
-		return "ended " + duration(-p.Left) + " ago"
-	case p.Quiet >= lateRenewal:
-		return "not renewed for " + duration(p.Quiet)
+func lease(p daemonrows.Process) string {
+	switch quiet := p.Now - p.Renewed(); {
+	case p.Until <= p.Now:
+		return "ended " + duration(p.Now-p.Until) + " ago"
+	case quiet >= lateRenewal:
+		return "not renewed for " + duration(quiet)
 	}
 	return "renewed"
 }

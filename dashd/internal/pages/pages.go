@@ -70,7 +70,7 @@ func (p *Pages) functions() template.FuncMap {
 		"work":       func(s agentproto.Status) string { return workStates[s] },
 		"step":       func(s agentproto.StepStatus) string { return stepStates[s] },
 		"call":       func(s agentproto.ToolStatus) string { return callStates[s] },
-		"connection": connection, "does": does, "lease": lease,
+		"connection": connection, "does": does, "lease": lease, "unwell": unwell,
 		"chatPath": ChatPath, "personPath": PersonPath,
 		"dollars": dollars, "spendLink": spendLink, "minus": func(a, b int) int { return a - b },
 	}

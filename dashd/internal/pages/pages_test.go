@@ -136,10 +136,10 @@ func TestPages_Words(t *testing.T) {
 			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []*factrows.Request{{Code: "ABCD-1234", State: factrows.RequestPending, Folder: "eng"}}})
 		}, "Approved into eng", "<form method=\"post\" action=\"/approvals"},
 		{"first steps", func(w http.ResponseWriter) {
-			fragment(t, p, w, "overview.html", pages.Overview{Steps: &pages.Steps{Platforms: []pages.Platform{{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN"}}}})
+			fragment(t, p, w, "overview.html", pages.Overview{Steps: &pages.Steps{Platforms: []pages.Platform{{Name: "Telegram", Daemon: "teled", Secrets: []string{"TELEGRAM_BOT_TOKEN"}}}}})
 		}, "<code>TELEGRAM_BOT_TOKEN</code>", "Operators:"},
 		{"first steps, connected", func(w http.ResponseWriter) {
-			fragment(t, p, w, "overview.html", pages.Overview{Steps: &pages.Steps{Operators: pages.Operators{Named: []string{"telegram:42"}}, Platforms: []pages.Platform{{Name: "Telegram", Connected: true}, {Name: "Slack", Token: "SLACK_BOT_TOKEN"}}}})
+			fragment(t, p, w, "overview.html", pages.Overview{Steps: &pages.Steps{Operators: pages.Operators{Named: []string{"telegram:42"}}, Platforms: []pages.Platform{{Name: "Telegram", Connected: true}, {Name: "Slack", Secrets: []string{"SLACK_BOT_TOKEN"}}}}})
 		}, "Connected to Telegram", "SLACK_BOT_TOKEN"},
 		{"first steps, a request", func(w http.ResponseWriter) {
 			fragment(t, p, w, "overview.html", pages.Overview{Pending: 1, Steps: &pages.Steps{Requests: []*factrows.Request{{Code: "ABCD-1234", ChatJID: "telegram:5"}}}})

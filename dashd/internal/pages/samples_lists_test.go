@@ -7,9 +7,9 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/dashd/internal/status"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/egress"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/groupconfig"
@@ -264,7 +264,7 @@ func sampleSettings(now int64) any {
 			{Name: "OPERATORS", Doc: "senders that may approve chats"},
 		},
 		Paths:   []config.Shown{{Name: "Database", Value: "/var/lib/arizuko/arizuko.db"}},
-		Daemons: []status.Daemon{{Name: "gated", Connection: daemon.Connected, Version: "v1.2.3", OK: true, HeartbeatAt: now - 1000}, {Name: "teled", Connection: daemon.BadCredentials, Detail: "the token is wrong", HeartbeatAt: now - 1000}},
+		Daemons: daemons(now, daemonrows.Daemon{Name: "gated"}, daemonrows.Daemon{Name: "teled", Connection: string(daemon.BadCredentials), Detail: "the token is wrong"}),
 	}
 }
 

@@ -1,6 +1,7 @@
 package pages_test
 
 import (
+	"cmp"
 	"net/http"
 	"reflect"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/daemon"
+	daemonrows "arizuko/pkg/daemon/rows"
 	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
@@ -115,9 +117,9 @@ func overviewSamples() []sample {
 
 func sampleSteps(connected bool) *pages.Steps {
 	s := &pages.Steps{Platforms: []pages.Platform{
-		{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN", Where: "from @BotFather, command /newbot", Connected: connected, OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry"},
-		{Name: "Discord", Daemon: "discd", Token: "DISCORD_BOT_TOKEN", Where: "from the developer portal, Bot, Reset Token", OperatorID: "discord:123, your user id (Settings, Advanced, Developer Mode; your profile, Copy User ID)"},
-		{Name: "Slack", Daemon: "slakd", Token: "SLACK_BOT_TOKEN", Where: "and SLACK_APP_TOKEN, from your app's page", OperatorID: "slack:U0AB, your member id (your profile, Copy member ID)"},
+		{Name: "Telegram", Daemon: "teled", Secrets: []string{"TELEGRAM_BOT_TOKEN"}, Where: "from @BotFather, command /newbot", Connected: connected, OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry"},
+		{Name: "Discord", Daemon: "discd", Secrets: []string{"DISCORD_BOT_TOKEN"}, Where: "from the developer portal, Bot, Reset Token", OperatorID: "discord:123, your user id (Settings, Advanced, Developer Mode; your profile, Copy User ID)"},
+		{Name: "Slack", Daemon: "slakd", Secrets: []string{"SLACK_BOT_TOKEN"}, Where: "and SLACK_APP_TOKEN, from your app's page", OperatorID: "slack:U0AB, your member id (your profile, Copy member ID)"},
 	}}
 	if !connected {
 		s.Daemons = []string{"onbod"}
@@ -128,17 +130,28 @@ func sampleSteps(connected bool) *pages.Steps {
 	return s
 }
 
+// daemons are rows that are connected and a second old, unless they say otherwise.
+func daemons(now int64, rows ...daemonrows.Daemon) facts.Daemons {
+	all := facts.Daemons{}
+	for _, row := range rows {
+		row.Version, row.HeartbeatAt = "v0.3.0", cmp.Or(row.HeartbeatAt, now-1_000)
+		row.Connection = cmp.Or(row.Connection, string(daemon.Connected))
+		all[row.Name] = &facts.Daemon{Daemon: row}
+	}
+	return all
+}
+
 func sampleFacts(now int64) pages.Overview {
 	report := "route 3 matches nothing: match: sender: \"Ann\" is not an id, which has a platform as in telegram:42: use sender_name for a display name\n" +
 		"route 7 (platform=telegram) lets any user reach group main; direct messages of all of them share its sessions: match a sender or a room, or set roles.ask in the group's config"
 	return pages.Overview{
 		Facts: status.Facts{
-			Daemons: []status.Daemon{
-				{Name: "dashd", Connection: daemon.Connected, Version: "v0.3.0", OK: true, HeartbeatAt: now - 2_000},
-				{Name: "gated", Connection: daemon.Connected, Version: "v0.3.0", OK: true, HeartbeatAt: now - 3_000, LastProbeAt: now - 3_000},
-				{Name: "routd", Connection: daemon.Connected, Detail: report, Version: "v0.3.0", OK: true, HeartbeatAt: now - 1_000},
-				{Name: "teled", Connection: daemon.BadCredentials, Detail: "getMe: 401 Unauthorized: the token is not known", Version: "v0.3.0", HeartbeatAt: now - 1_000, LastEventAt: now - 600_000, LastProbeAt: now - 240_000},
-			},
+			Daemons: daemons(now,
+				daemonrows.Daemon{Name: "dashd", HeartbeatAt: now - 2_000},
+				daemonrows.Daemon{Name: "gated", HeartbeatAt: now - 3_000, LastProbeAt: now - 3_000},
+				daemonrows.Daemon{Name: "routd", Detail: report},
+				daemonrows.Daemon{Name: "teled", Connection: string(daemon.BadCredentials), Detail: "getMe: 401 Unauthorized: the token is not known", LastEventAt: now - 600_000, LastProbeAt: now - 240_000},
+			),
 			RunningCount: 1, Running: []*msg.Turn{{ID: 412, Folder: "main", ChatJID: "web:main", Topic: "#deploy", State: msg.TurnRunning, StartedAt: now - 95_000, Attempts: 1}},
 			QueuedCount: 2, Queued: []*msg.Turn{
 				{ID: 413, Folder: "acme/eng", ChatJID: "telegram:-1001234567", State: msg.TurnQueued, CreatedAt: now - 30_000, Attempts: 2, Error: "exit status 1: the agent ended without an answer"},
@@ -158,12 +171,12 @@ func sampleFacts(now int64) pages.Overview {
 
 // sampleMachines is an instance on three machines; one hangs.
 func sampleMachines(now int64) pages.Overview {
-	process := func(daemon, host, addr string, works bool, since, quiet int64) status.Process {
-		left := 12_000 - quiet
-		return status.Process{Daemon: daemon, Place: host + ":/var/lib/arizuko", Addr: addr, Version: "v0.3.0", Works: works, Since: now - since, Quiet: quiet, Left: left, Bad: left <= 0}
+	process := func(daemon, host, addr string, works bool, since, quiet int64) daemonrows.Process {
+		return daemonrows.Process{Daemon: daemon, Place: host + ":/var/lib/arizuko", Addr: addr, Version: "v0.3.0", Holds: map[bool]string{true: daemon}[works],
+			Since: now - since, Now: now, Until: now - quiet + store.LeaseTime.Milliseconds()}
 	}
 	o := sampleFacts(now)
-	o.Machines = []status.Process{
+	o.Machines = []daemonrows.Process{
 		process("gated", "machine1", "10.0.0.11:8080", true, 7_200_000, 1_000),
 		process("gated", "machine2", "10.0.0.12:8080", false, 7_100_000, 2_000),
 		process("gated", "machine3", "10.0.0.13:8080", false, 86_400_000, 8_000),
@@ -171,7 +184,7 @@ func sampleMachines(now int64) pages.Overview {
 		process("routd", "machine2", "10.0.0.12:8081", false, 7_100_000, 2_000),
 		process("teled", "machine3", "10.0.0.13:8091", true, 86_400_000, 40_000),
 	}
-	o.Machines[1].Bad, o.Machines[1].Note = true, "agents cannot be started: the Docker engine does not answer"
+	o.Machines[1].Connection, o.Machines[1].Detail = string(daemon.Degraded), "agents cannot be started: the Docker engine does not answer"
 	o.Attention[0] = facts.Fact{Level: facts.Problem, Text: "teled does not run: its last heartbeat was 40 s ago",
 		Fix: "the lease of its process on machine3:/var/lib/arizuko ended 28 s ago, and no other took over: look at its log there, or start teled on another machine"}
 	return o
@@ -431,7 +444,7 @@ func approvalsSamples() []sample {
 
 func connectSamples() []sample {
 	connect := func(text ...string) pages.Connect {
-		return pages.Connect{Platform: pages.Platform{Name: text[0], Daemon: text[1], Where: text[2], Token: text[3], Secrets: text[3:]}, Profiles: "telegram,slack"}
+		return pages.Connect{Platform: pages.Platform{Name: text[0], Daemon: text[1], Where: text[2], Secrets: text[3:]}, Profiles: "telegram,slack"}
 	}
 	return []sample{{
 		name: "connect", template: "connect.html", section: "/",

@@ -23,7 +23,7 @@ func TestDaemon_OK(t *testing.T) {
 		t.Fatal(err)
 	}
 	var well []string
-	for _, d := range got {
+	for _, d := range reported(got, now) {
 		if d.OK {
 			well = append(well, d.Name)
 		}
@@ -70,7 +70,7 @@ Healthy: dashd, gated, routd`
 	if len(facts.Running) != 50 || len(facts.Queued) != 50 || facts.RunningCount != 60 || facts.QueuedCount != 55 {
 		t.Errorf("%d of %d running, %d of %d queued", len(facts.Running), facts.RunningCount, len(facts.Queued), facts.QueuedCount)
 	}
-	if facts.Now != now || facts.Outbound.ChatJID != other || facts.Inbound.Rows != 1 || facts.Daemons[3].Detail != "as @bot" {
+	if facts.Now != now || facts.Outbound.ChatJID != other || facts.Inbound.Rows != 1 || facts.Daemons["teled"].Details() != "as @bot" {
 		t.Errorf("facts %+v", facts)
 	}
 }
@@ -147,23 +147,19 @@ func TestMachines_Several_ListedWithWhatWorksFirst(t *testing.T) {
 	r.sql(`UPDATE processes SET until = until - 20000 WHERE id = ?`, late)
 	r.sql(`UPDATE processes SET until = until - 5000, connection = 'degraded', detail = 'no engine' WHERE id = ?`, worse)
 	f := r.facts()
-	for i := range f.Machines {
-		p := &f.Machines[i]
-		if p.Since < now || p.Left+p.Quiet != store.LeaseTime.Milliseconds() || (p.Left <= 0) != (p.Daemon == "teled" && p.Works) {
+	var got []string
+	for _, p := range f.Machines {
+		quiet := p.Now - p.Renewed()
+		if p.Since < now || (p.Until <= p.Now) != (p.Daemon == "teled" && p.Holds != "") {
 			t.Errorf("process %+v", p)
 		}
-		if p.Daemon == "gated" && p.Works && (p.Quiet < 5*second || p.Quiet > minute) {
-			t.Errorf("renewed %d ms ago", p.Quiet)
+		if p.Daemon == "gated" && p.Holds != "" && (quiet < 5*second || quiet > minute) {
+			t.Errorf("renewed %d ms ago", quiet)
 		}
-		p.Since, p.Left, p.Quiet = 0, 0, 0
+		got = append(got, fmt.Sprintf("%s %s %s %s %t %s", p.Daemon, p.Place, p.Addr, p.Version, p.Holds != "", p.Detail))
 	}
-	want := []Process{
-		{Daemon: "gated", Place: "host2", Addr: "host2:1", Version: "v2", Works: true, Bad: true, Note: "no engine"},
-		{Daemon: "gated", Place: "host1", Addr: "host1:1", Version: "v2"},
-		{Daemon: "teled", Place: "host2", Addr: "host2:1", Version: "v2", Works: true, Bad: true},
-		{Daemon: "teled", Place: "host1", Addr: "host1:1", Version: "v2"},
-	}
-	if diff := cmp.Diff(want, f.Machines); diff != "" {
+	want := []string{"gated host2 host2:1 v2 true no engine", "gated host1 host1:1 v2 false ", "teled host2 host2:1 v2 true ", "teled host1 host1:1 v2 false "}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -176,18 +172,14 @@ func TestDaemons_OtherGatedDegraded_IsAProblem(t *testing.T) {
 	other := r.process("gated", "host2", false)
 	r.sql(`UPDATE processes SET connection = 'degraded', detail = 'no engine' WHERE id = ?`, other)
 	f := r.facts()
-	for _, d := range f.Daemons {
-		if d.Name == "gated" && (d.OK || d.Detail != "on host2: no engine") {
-			t.Errorf("gated: %+v", d)
-		}
+	if d := f.Daemons["gated"]; d.Trouble(now) == "" || d.Details() != "on host2: no engine" {
+		t.Errorf("gated: %+v", d)
 	}
 	if text := f.text(); !strings.HasPrefix(text, "gated cannot answer some messages: the dashboard says why.\n") || strings.Contains(text, "host2") {
 		t.Errorf("text %q", text)
 	}
 	r.beat("gated", daemon.Degraded, second) // "as @bot"
-	for _, d := range r.facts().Daemons {
-		if d.Name == "gated" && d.Detail != "as @bot; on host2: no engine" {
-			t.Errorf("both: %+v", d)
-		}
+	if d := r.facts().Daemons["gated"]; d.Details() != "as @bot; on host2: no engine" {
+		t.Errorf("both: %+v", d)
 	}
 }

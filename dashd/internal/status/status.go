@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -62,11 +65,29 @@ type Report struct {
 	Daemons      []Daemon `json:"daemons"`
 }
 
+// Daemon is what a report has of a daemon: reports go to chats.
+type Daemon struct {
+	Name        string            `json:"name"`
+	Connection  daemon.Connection `json:"connection"`
+	OK          bool              `json:"ok"`           // connected, with a recent heartbeat
+	HeartbeatAt int64             `json:"heartbeat_at"` // unix ms
+}
+
+// reported are the daemons by name.
+func reported(daemons facts.Daemons, now int64) []Daemon {
+	all := make([]Daemon, 0, len(daemons)) // an empty list in JSON, never null
+	for _, name := range slices.Sorted(maps.Keys(daemons)) {
+		d := daemons[name]
+		all = append(all, Daemon{name, d.State(), d.Trouble(now) == "", d.HeartbeatAt})
+	}
+	return all
+}
+
 // chat is the facts of a report on a chat.
 type chat struct {
 	Where
 	now     int64
-	daemons []Daemon
+	daemons facts.Daemons
 	info    msg.Chat // with the address alone while the chat is unknown
 	current bool     // the group is routd's answer; if not it is the last known one
 	group   string   // "" for none
@@ -89,7 +110,8 @@ func (s *Status) Chat(ctx context.Context, at Where) (Report, error) {
 	}
 	return Report{
 		Text: c.text(), Advice: c.advice(), Group: orNull(c.group), Topic: c.topic, Session: orNull(c.session),
-		EngagedUntil: orNull(c.engaged.Until), QueuePlace: c.work.place, Waiting: c.waiting.Rows, Daemons: c.daemons,
+		EngagedUntil: orNull(c.engaged.Until), QueuePlace: c.work.place, Waiting: c.waiting.Rows,
+		Daemons: reported(c.daemons, c.now),
 	}, nil
 }
 
@@ -106,18 +128,16 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if c.waiting, err = factrows.Undecided(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
 		return err
 	}
-	running, err := s.known(ctx, c.now)
-	if err != nil {
+	if c.daemons, err = s.Daemons(ctx); err != nil {
 		return err
 	}
-	c.daemons = daemons(running, c.now)
 	unsent, err := factrows.Unsent(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds())
 	if err != nil {
 		return err
 	}
 	if unsent.Rows > 0 {
 		c.unsent = strings.TrimSuffix(waits(unsent, "to be sent", c.now), ".") + ": " +
-			running.Unsent(c.ChatJID, c.now) + "."
+			c.daemons.Unsent(c.ChatJID, c.now) + "."
 	}
 	if c.group, c.current, err = s.home(ctx, c); err != nil {
 		return err

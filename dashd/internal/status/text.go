@@ -3,6 +3,8 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +70,7 @@ func (c *chat) text() string {
 	if c.group == "" {
 		return join(lines, "")
 	}
-	return join(lines, healthy(c.daemons, c.current))
+	return join(lines, healthy(c.daemons, c.now, c.current))
 }
 
 // identity names the group that answers in the chat, and its topic and session.
@@ -194,18 +196,18 @@ func (f Facts) text() string {
 			facts.Span(f.Now-f.Queued[0].CreatedAt)
 	}
 	lines = append(lines, "Running turns: "+running, "Queue: "+queue)
-	return join(append(lines, onTime...), healthy(f.Daemons, true))
+	return join(append(lines, onTime...), healthy(f.Daemons, f.Now, true))
 }
 
 // unwritten returns the time since the newest heartbeat, in ms, if all daemons are silent though dashd runs; 0 if one
 // is not.
-func unwritten(daemons []Daemon, now int64) (age int64) {
+func unwritten(daemons facts.Daemons, now int64) (age int64) {
 	asked := false
 	for _, d := range daemons {
-		if d.Connection == daemon.Stopped {
+		if d.State() == daemon.Stopped {
 			continue
 		}
-		if !d.silent {
+		if !isSilent(d.Trouble(now)) {
 			return 0
 		}
 		asked = asked || d.Name == "dashd"
@@ -219,27 +221,30 @@ func unwritten(daemons []Daemon, now int64) (age int64) {
 	return age
 }
 
+// isSilent reports whether a daemon's trouble is that it has ended without reporting that.
+func isSilent(trouble string) bool { return strings.HasPrefix(trouble, facts.Silent) }
+
 // problems returns a line for each daemon that is not healthy. If none can write, that is one line.
-func problems(daemons []Daemon, now int64) (lines []string) {
+func problems(daemons facts.Daemons, now int64) (lines []string) {
 	more, stuck := 0, unwritten(daemons, now)
 	if stuck > 0 {
 		lines = append(lines, "No daemon has written to the database for "+facts.Span(stuck)+
 			": `dashd doctor` names what keeps it locked, or what else is wrong.")
 	}
 	said := map[string]int{} // line by the trouble that several daemons have
-	for _, d := range daemons {
-		name := cli.PrintableLine(d.Name)
-		i, again := said[d.trouble]
+	for _, key := range slices.Sorted(maps.Keys(daemons)) {
+		name, trouble := cli.PrintableLine(key), daemons[key].Trouble(now)
+		i, again := said[trouble]
 		switch {
-		case d.OK, stuck > 0 && d.silent:
+		case trouble == "", stuck > 0 && isSilent(trouble):
 		case again:
 			lines[i] = name + ", " + strings.Replace(lines[i], " "+facts.NotReady, " are not ready: ", 1)
 		case len(lines) == maxProblems:
 			more++
 		default:
-			lines = append(lines, name+" "+d.trouble+".")
-			if strings.HasPrefix(d.trouble, facts.NotReady) {
-				said[d.trouble] = len(lines) - 1
+			lines = append(lines, name+" "+trouble+".")
+			if strings.HasPrefix(trouble, facts.NotReady) {
+				said[trouble] = len(lines) - 1
 			}
 		}
 	}
@@ -250,11 +255,11 @@ func problems(daemons []Daemon, now int64) (lines []string) {
 }
 
 // healthy names the daemons that are healthy, "" for none. routd has answered, or is none of them.
-func healthy(daemons []Daemon, routd bool) string {
+func healthy(daemons facts.Daemons, now int64, routd bool) string {
 	var names []string
-	for _, d := range daemons {
-		if d.OK && (routd || d.Name != "routd") {
-			names = append(names, cli.PrintableLine(d.Name))
+	for _, name := range slices.Sorted(maps.Keys(daemons)) {
+		if daemons[name].Trouble(now) == "" && (routd || name != "routd") {
+			names = append(names, cli.PrintableLine(name))
 		}
 	}
 	if names == nil {
