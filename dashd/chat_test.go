@@ -20,7 +20,7 @@ func TestChat_UnknownGroup_NotFound(t *testing.T) {
 	const evil = "/chat/%3Cscript%3Ealert(1)%3C/script%3E/x"
 	for _, path := range []string{"/chat/none", "/chat/none/", "/chat/main/eng", "/chat/main//", "/chat/..%2f", "/chat/none/messages", evil} {
 		a := b.get(path)
-		if a.status != 404 || !strings.Contains(a.body, "No such chat") || strings.Contains(a.body, "<script>alert") || !strings.HasPrefix(a.Get("Content-Type"), "text/html") {
+		if a.status != 404 || !strings.Contains(a.body, "There is no group") || strings.Contains(a.body, "<script>alert") || !strings.HasPrefix(a.Get("Content-Type"), "text/html") {
 			t.Errorf("%s as a page: %d %.300s", path, a.status, a.body)
 		}
 		if a := b.get(path, "Accept: application/json"); a.status != 404 || a.kind() != "not_found" {

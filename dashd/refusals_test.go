@@ -56,7 +56,7 @@ func TestRefusals_Browser_GetsAPage(t *testing.T) {
 		"slash at the end":     {b, "GET", "/turns/", nil, 404, "/turns/"},
 		"address of a form":    {b, "GET", "/turns/1/retry", nil, 400, "nothing was changed"},
 		"page that takes none": {b, "POST", "/turns", []string{own}, 400, "nothing was changed"},
-		"no such group":        {b, "GET", "/chat/none", nil, 404, "no group none"},
+		"no such group":        {b, "GET", "/chat/none", nil, 404, "There is no group &#34;none&#34;"},
 		"file without one":     {b, "GET", "/chat/main/file", nil, 404, "has no file 1"},
 		"other site's form":    {b, "POST", "/turns/1/retry", []string{"Origin: https://evil.example"}, 403, "other sites"},
 		"other name":           {b, "GET", "/", []string{"Host: evil.example"}, 403, "not the dashboard"},

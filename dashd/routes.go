@@ -81,11 +81,9 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 		case err != nil:
 		case g != nil:
 			err = handler(w, r, g)
-		case strings.Contains(r.Header.Get("Accept"), "text/html"):
-			d.pages.Problem(w, r, http.StatusNotFound, "No such chat",
-				"There is no group "+folder+". The page Groups lists the groups and can add one.")
 		default:
-			err = apierr.New(apierr.NotFound, "no group %q is registered", folder)
+			err = apierr.New(apierr.NotFound, "There is no group %.80q. The page Groups lists the groups and can add one.",
+				folder)
 		}
 		if err != nil {
 			httpx.Error(w, err)

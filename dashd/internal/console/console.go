@@ -300,45 +300,34 @@ func (c *site) render(ctx context.Context, v view, data any) (template.HTML, err
 	return down + fragment, err
 }
 
-// failed shows why a page cannot be shown: the words of a refusal, else that the database cannot be read.
+// failed answers why a page cannot be shown: the words of a refusal, else that the database cannot be read.
 func (c *site) failed(w http.ResponseWriter, r *http.Request, err error) {
-	kind := apierr.KindOf(err)
-	refused := kind == apierr.BadRequest || kind == apierr.NotFound
-	if !refused {
+	if kind := apierr.KindOf(err); kind != apierr.BadRequest && kind != apierr.NotFound {
 		c.Log.Error("page failed", "path", r.URL.Path, "err", err)
+		err = apierr.New(apierr.Unavailable, "The database cannot be read. dashd doctor on the server says why.")
 	}
-	switch {
-	case wantsJSON(r):
-		httpx.Error(w, err)
-	case refused:
-		c.Pages.Problem(w, r, kind.Status(), "This page cannot be shown", plainText(err.Error()))
-	default:
-		c.Pages.Problem(w, r, http.StatusServiceUnavailable, "The database cannot be read",
-			"dashd doctor on the server says why.")
-	}
+	httpx.Error(w, err)
 }
 
 // maxForm is how much of a form is read, in bytes.
 const maxForm = 256 << 10
 
-// form reads a form of at most limit bytes. The request that it returns names the operator to other daemons; ok is
-// false if the form was refused.
-func (c *site) form(w http.ResponseWriter, r *http.Request, limit int64) (_ *http.Request, ok bool) {
+// form reads a form of at most limit bytes. The request that it returns names the operator to other daemons.
+func form(w http.ResponseWriter, r *http.Request, limit int64) (*http.Request, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	if err := r.ParseForm(); err != nil {
-		c.Pages.Problem(w, r, http.StatusBadRequest, "The form could not be read",
-			"It is too long, or broken. Go back and try again.")
-		return nil, false
+		return nil, apierr.New(apierr.BadRequest,
+			"The form could not be read: it is too long, or broken. Go back and try again.")
 	}
-	return r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context()))), true
+	return r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context()))), nil
 }
 
 // act answers a form with a redirect to the page that shows its result: a reload sends nothing again.
 func (c *site) act(do action) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		r, ok := c.form(w, r, maxForm)
-		if !ok {
-			return
+	return c.handle(func(w http.ResponseWriter, r *http.Request) error {
+		r, err := form(w, r, maxForm)
+		if err != nil {
+			return err
 		}
 		next, notice, err := do(r)
 		problem := ""
@@ -346,7 +335,8 @@ func (c *site) act(do action) http.HandlerFunc {
 			notice, problem = "", pages.Printable(strings.ReplaceAll(err.Error(), "`", ""))
 		}
 		http.Redirect(w, r, c.flashes.add(next, notice, problem, c.Now()), http.StatusSeeOther)
-	}
+		return nil
+	})
 }
 
 // askTimeout is how long a page waits for other daemons: it answers within five seconds, whatever they do.

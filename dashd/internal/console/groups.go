@@ -176,9 +176,9 @@ func groupVersion(g *msg.Group) string {
 
 // change saves or deletes a group: routd does it. What was typed into a form that is refused stays there.
 func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
-	r, ok := c.form(w, r, maxForm)
-	if !ok {
-		return nil
+	r, err := form(w, r, maxForm)
+	if err != nil {
+		return err
 	}
 	g, err := c.groupOf(r)
 	if err != nil {
@@ -188,8 +188,8 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 		"Saved. The change takes effect with the next message."
 	var refusal error
 	var problems map[string]string // of the fields of the form
-	form := r.PostForm
-	switch form.Get("do") {
+	fields := r.PostForm
+	switch fields.Get("do") {
 	case "settings":
 		var changed string
 		if refusal = stale(r, g); refusal == nil {
@@ -201,8 +201,8 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 	case "agent":
 		refusal = c.chooseAgent(r, g)
 	case "revoke":
-		notice, next = fmt.Sprintf("Rule %.20s is revoked: users are asked again.", form.Get("rule")), next+"#allowed"
-		refusal = c.ask(r.Context(), "gated", http.MethodDelete, "/v1/permissions/"+url.PathEscape(form.Get("rule")), nil,
+		notice, next = fmt.Sprintf("Rule %.20s is revoked: users are asked again.", fields.Get("rule")), next+"#allowed"
+		refusal = c.ask(r.Context(), "gated", http.MethodDelete, "/v1/permissions/"+url.PathEscape(fields.Get("rule")), nil,
 			nil)
 	case "delete":
 		notice, next = "The group "+g.Folder+" is deleted. Its files stay in its folder on the server.", "/groups"
@@ -219,13 +219,13 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	problem := plainText(refusal.Error())
-	switch form.Get("do") {
+	switch fields.Get("do") {
 	case "agent", "delete", "revoke":
 	case "settings":
-		page.Name, page.Version = form.Get("name"), form.Get("version")
-		page.Sections = sections(g.Config, form, problems)
+		page.Name, page.Version = fields.Get("name"), fields.Get("version")
+		page.Sections = sections(g.Config, fields, problems)
 	default:
-		page.Name, page.Config, page.Version = form.Get("name"), form.Get("config"), form.Get("version")
+		page.Name, page.Config, page.Version = fields.Get("name"), fields.Get("config"), fields.Get("version")
 		page.Problem = problem
 	}
 	return c.write(w, r, apierr.KindOf(refusal).Status(), groupView,

@@ -63,9 +63,9 @@ func tooLarge(routes []msg.Route) string {
 
 // edit answers the buttons of the page.
 func (c routePages) edit(w http.ResponseWriter, r *http.Request) error {
-	r, ok := c.form(w, r, maxDraft)
-	if !ok {
-		return nil
+	r, err := form(w, r, maxDraft)
+	if err != nil {
+		return err
 	}
 	d, err := readDraft(r.PostForm)
 	if err != nil {
