@@ -121,7 +121,7 @@ func (d *dashd) open() (err error) {
 	d.hosts = &hosts.Hosts{Public: d.base(), Proxies: d.cfg.Proxies, Secret: d.Secret}
 	d.login, err = login.New(login.Config{
 		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(),
-		Revoked: revoked{d.Store, d.Now, func() { d.hub.LoginEnded() }},
+		Revoked: revoked{d.Store, d.Now, func() { d.hub.Notify() }},
 		Form:    d.pages.Login, Now: d.Now, Log: d.Log,
 	})
 	if err != nil {

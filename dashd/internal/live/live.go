@@ -28,36 +28,25 @@ const (
 // Hub notifies the event streams. It is safe for concurrent use.
 type Hub struct {
 	mu      sync.Mutex
-	streams map[*signals]struct{}
+	streams map[chan struct{}]struct{} // each holds a value while there may be news
 	closed  chan struct{}
 	valid   func(*http.Request) bool
 	log     *slog.Logger
 }
 
-// signals wake a stream; each holds one value at most.
-type signals struct {
-	changed chan struct{} // rows may have changed
-	logins  chan struct{} // a login has ended
-}
-
 // NewHub makes a hub. valid reports whether the login of a request that opened a stream is still
-// valid; streams check it with each ping, and after LoginEnded.
+// valid; streams check it with each ping, and after each Notify.
 func NewHub(valid func(*http.Request) bool, log *slog.Logger) *Hub {
-	return &Hub{streams: map[*signals]struct{}{}, closed: make(chan struct{}), valid: valid, log: log}
+	return &Hub{streams: map[chan struct{}]struct{}{}, closed: make(chan struct{}), valid: valid, log: log}
 }
 
-// Notify makes every stream read the news.
-func (h *Hub) Notify() { h.signal(func(s *signals) chan<- struct{} { return s.changed }) }
-
-// LoginEnded makes every stream check its login.
-func (h *Hub) LoginEnded() { h.signal(func(s *signals) chan<- struct{} { return s.logins }) }
-
-func (h *Hub) signal(which func(*signals) chan<- struct{}) {
+// Notify makes every stream read the news: rows may have changed, or a login has ended.
+func (h *Hub) Notify() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for s := range h.streams {
+	for changed := range h.streams {
 		select {
-		case which(s) <- struct{}{}:
+		case changed <- struct{}{}:
 		default:
 		}
 	}
@@ -73,22 +62,22 @@ func (h *Hub) Streams() int {
 	return len(h.streams)
 }
 
-func (h *Hub) subscribe() (*signals, error) {
+func (h *Hub) subscribe() (chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// Half of the connections at most: an open stream is not closed for a new connection.
 	if limit := min(maxStreams, httpx.MaxConns()/2); len(h.streams) >= limit {
 		return nil, apierr.New(apierr.Unavailable, "too many pages are open (%d): close some", limit)
 	}
-	s := &signals{changed: make(chan struct{}, 1), logins: make(chan struct{}, 1)}
-	h.streams[s] = struct{}{}
-	return s, nil
+	changed := make(chan struct{}, 1)
+	h.streams[changed] = struct{}{}
+	return changed, nil
 }
 
-func (h *Hub) unsubscribe(s *signals) {
+func (h *Hub) unsubscribe(changed chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.streams, s)
+	delete(h.streams, changed)
 }
 
 // Feed writes the events of a stream.
@@ -125,11 +114,11 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, feed Feed) {
 }
 
 // follow updates a stream until it ends.
-func (h *Hub) follow(s *Stream, r *http.Request, wake *signals, feed Feed) {
+func (h *Hub) follow(s *Stream, r *http.Request, wake <-chan struct{}, feed Feed) {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	for feed.Update(s) == nil {
-		changed, pause := wake.changed, time.NewTimer(feed.Every)
+	for h.valid(r) && feed.Update(s) == nil {
+		changed, pause := wake, time.NewTimer(feed.Every)
 		if feed.Every > 0 {
 			changed = nil // until the pause is over
 		}
@@ -138,11 +127,7 @@ func (h *Hub) follow(s *Stream, r *http.Request, wake *signals, feed Feed) {
 			case <-changed:
 				again = true
 			case <-pause.C:
-				changed = wake.changed
-			case <-wake.logins:
-				if !h.valid(r) {
-					return
-				}
+				changed = wake
 			case <-ping.C:
 				if !h.valid(r) || s.Event("ping", 0, struct{}{}) != nil {
 					return

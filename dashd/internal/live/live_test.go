@@ -268,19 +268,19 @@ func TestServe_End(t *testing.T) {
 	}
 }
 
-func TestLoginEnded_EndsThatLoginsStreamsAtOnce(t *testing.T) {
+func TestNotify_LoginEnded_EndsThatLoginsStreamsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, func(*Stream) error { return nil })
 		p := s.open()
 		synctest.Wait()
 		start := time.Now()
-		s.hub.LoginEnded() // another one's
+		s.hub.Notify() // another one's
 		synctest.Wait()
 		if s.served.Load() != 0 {
 			t.Fatal("the stream of a valid login has ended")
 		}
 		s.ended.Store(true)
-		s.hub.LoginEnded()
+		s.hub.Notify()
 		p.want("")
 		s.over(1)
 		if waited := time.Since(start); waited != 0 {
