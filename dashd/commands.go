@@ -15,6 +15,7 @@ import (
 	"arizuko/migrations"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/cli"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 )
 
@@ -25,15 +26,18 @@ func commands() map[string]cli.Func {
 		Process: backup.Process{Version: buildinfo.Version(), Schema: migrations.Latest(), In: os.Stdin,
 			Log: os.Stderr, Now: time.Now},
 	}.Commands()
-	maps.Copy(all, asking(func() (*httpx.Client, error) {
-		cfg, err := loadConfig()
-		if err != nil {
-			return nil, err
-		}
-		return cfg.client()
-	}))
+	maps.Copy(all, asking(connect))
 	all["doctor"] = examine
 	return all
+}
+
+// connect makes a client of the running dashd.
+func connect() (*httpx.Client, error) {
+	cfg, err := loadConfig()
+	if err != nil {
+		return nil, err
+	}
+	return daemon.ClientOf(cfg.Base, name, cfg.URL)
 }
 
 // asking are the subcommands that ask the running dashd. connect makes its client.

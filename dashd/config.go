@@ -17,7 +17,6 @@ import (
 	"arizuko/dashd/internal/backup"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
 )
 
@@ -161,9 +160,6 @@ func place() (backup.Place, error) {
 	cfg, err := config.Load[config.Base](os.Environ())
 	return backup.Place{Data: cfg.Data, Server: string(cfg.DB)}, err
 }
-
-// client returns a client of the running dashd.
-func (c *Config) client() (*httpx.Client, error) { return daemon.ClientOf(c.Base, name, c.URL) }
 
 // paths are where the instance keeps its data.
 func paths(cfg *Config) []config.Shown {

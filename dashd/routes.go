@@ -125,36 +125,30 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) error {
 	page.Steps = !answered
 	skip, _ := strconv.Atoi(query.Get("skip")) // else from the beginning
 	page.Later = skip > 0
-	page.Groups = lines[max(0, min(skip, len(lines))):]
-	if len(page.Groups) > maxChatLines {
-		page.Groups = page.Groups[:maxChatLines]
+	lines = lines[max(0, min(skip, len(lines))):]
+	if len(lines) > maxChatLines {
+		lines = lines[:maxChatLines]
 		query.Set("skip", strconv.Itoa(skip+maxChatLines))
 		page.Next = "/chat/?" + query.Encode()
 	}
-	for i := range page.Groups {
-		line := &page.Groups[i]
-		last, err := rows.LastWebMessage(r.Context(), d.Store.Reader, webchat.JID(line.Folder))
+	for _, chat := range lines {
+		last, err := rows.LastWebMessage(r.Context(), d.Store.Reader, webchat.JID(chat.Folder))
 		if err != nil {
 			return err
 		}
-		if last != nil {
-			line.Last, line.LastAt = pages.Excerpt(last.Content), last.ReceivedAt
-		}
+		page.Groups = append(page.Groups, pages.GroupLine{WebChat: chat, Last: last})
 	}
 	d.pages.Chats(w, page)
 	return nil
 }
 
 // chatLines returns the chats whose title or folder has a text, whatever its case.
-func (d *dashd) chatLines(ctx context.Context, text string) (lines []pages.GroupLine, err error) {
+func (d *dashd) chatLines(ctx context.Context, text string) ([]rows.WebChat, error) {
 	chats, err := rows.WebChats(ctx, d.Store.Reader)
 	text = strings.ToLower(text)
-	for _, c := range chats {
-		if strings.Contains(strings.ToLower(c.Name+"\n"+c.Folder), text) {
-			lines = append(lines, pages.GroupLine{Folder: c.Folder, Name: c.Name, LastID: c.LastID})
-		}
-	}
-	return lines, err
+	return slices.DeleteFunc(chats, func(c rows.WebChat) bool {
+		return !strings.Contains(strings.ToLower(c.Name+"\n"+c.Folder), text)
+	}), err
 }
 
 func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) error {

@@ -32,10 +32,8 @@ func (c pushPages) show(r *http.Request) (*shown, error) {
 	if c.Push.Client != nil {
 		page.Key = c.Push.Client.PublicKey()
 	}
-	devices, err := c.devices(r)
-	for _, d := range devices {
-		page.Devices = append(page.Devices, pages.PushDevice{PushDevice: d})
-	}
+	var err error
+	page.Devices, err = c.devices(r)
 	return &shown{data: page}, err
 }
 
@@ -78,7 +76,7 @@ func (c pushPages) change(r *http.Request) (next, notice string, err error) {
 		err = c.Push.Store.Write(r.Context(), func(tx *store.Tx) error { return rows.DeletePushDevice(tx, d.ID) })
 	case "save":
 		d.Kinds = ""
-		for _, o := range (pages.PushDevice{PushDevice: d}).Choices() {
+		for _, o := range pages.PushKinds(d) {
 			if slices.Contains(r.PostForm["kind"], o.Value) {
 				d.Kinds += " " + o.Value
 			}

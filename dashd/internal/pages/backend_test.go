@@ -222,7 +222,7 @@ func (b *backend) add(r row) int64 {
 func (b *backend) page(w http.ResponseWriter, _ *http.Request) {
 	last := get(b, func() int64 { return int64(len(b.rows)) })
 	b.pages.Chat(w, pages.ChatPage{Folder: "acme/eng", Name: cmp.Or(b.name, "Engineering"), Assistant: "Ada", LastID: last, Demo: b.demo, MaxFile: 1 << 20, MaxFiles: 10, Login: operator,
-		Chats: []pages.GroupLine{{Folder: "acme/eng", Name: "Engineering", LastID: last}, {Folder: "acme/ops", Name: "Operations", LastID: 5}, {Folder: "acme/new"}}})
+		Chats: []rows.WebChat{{Folder: "acme/eng", Name: "Engineering", LastID: last}, {Folder: "acme/ops", Name: "Operations", LastID: 5}, {Folder: "acme/new"}}})
 }
 
 // search finds messages that have a text, the newest first.

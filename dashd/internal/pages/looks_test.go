@@ -13,7 +13,9 @@ import (
 
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	factrows "arizuko/pkg/facts/rows"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/browser"
 	"arizuko/pkg/testkit/need"
 )
@@ -143,9 +145,9 @@ func newSite(t *testing.T) string {
 	for path, write := range map[string]func(http.ResponseWriter){
 		"/chat/": func(w http.ResponseWriter) {
 			b.pages.Chats(w, pages.ChatsPage{Now: now, Groups: []pages.GroupLine{
-				{Folder: "main", Name: "Main", Last: "The release is out, all checks are green.", LastAt: now - 120_000},
-				{Folder: "acme/eng", Name: "Engineering", Last: "Can you look at the flaky test in pkg/store? It fails about once in fifty runs.", LastAt: now - 7_500_000},
-				{Folder: "acme/eng/oncall"},
+				{WebChat: rows.WebChat{Folder: "main", Name: "Main"}, Last: &msg.Message{Content: "The release is out, all checks are green.", ReceivedAt: now - 120_000}},
+				{WebChat: rows.WebChat{Folder: "acme/eng", Name: "Engineering"}, Last: &msg.Message{Content: "Can you look at the flaky test in pkg/store? It fails about once in fifty runs.", ReceivedAt: now - 7_500_000}},
+				{WebChat: rows.WebChat{Folder: "acme/eng/oncall"}},
 			}})
 		},
 		"/none": func(w http.ResponseWriter) { b.pages.Chats(w, pages.ChatsPage{}) },

@@ -12,18 +12,15 @@ import (
 // Notifications is the page of the browsers of a login that are notified.
 type Notifications struct {
 	Key     string // that browsers subscribe with, "" if there are no notices
-	Devices []PushDevice
+	Devices []*rows.PushDevice
 	Now     int64
 }
 
-// PushDevice is a browser that is notified.
-type PushDevice struct{ *rows.PushDevice }
+// endpointEnd is the end of a device's endpoint, by which its browser finds it: the whole one is a secret.
+func endpointEnd(d *rows.PushDevice) string { return d.Endpoint[max(0, len(d.Endpoint)-20):] }
 
-// End is the end of its endpoint, by which its browser finds it: the whole one is a secret.
-func (d PushDevice) End() string { return d.Endpoint[max(0, len(d.Endpoint)-20):] }
-
-// Choices are the kinds of notices, selected if they are on.
-func (d PushDevice) Choices() []Option {
+// PushKinds are the kinds of notices, selected if a device has them on.
+func PushKinds(d *rows.PushDevice) []Option {
 	all := []Option{{Value: "answer", Text: "answers after a minute or more"},
 		{Value: "question", Text: "questions for you"}, {Value: "problem", Text: "problems of this instance"}}
 	for i, o := range all {

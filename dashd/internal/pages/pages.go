@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"arizuko/dashd/internal/login"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/disk"
@@ -71,7 +72,7 @@ func (p *Pages) functions() template.FuncMap {
 		"step":       func(s agentproto.StepStatus) string { return stepStates[s] },
 		"call":       func(s agentproto.ToolStatus) string { return callStates[s] },
 		"connection": connection, "does": does, "lease": lease, "unwell": unwell,
-		"chatPath": ChatPath, "personPath": PersonPath,
+		"chatPath": ChatPath, "personPath": PersonPath, "endpointEnd": endpointEnd, "pushKinds": PushKinds,
 		"dollars": dollars, "spendLink": spendLink, "minus": func(a, b int) int { return a - b },
 	}
 }
@@ -106,11 +107,10 @@ type ChatsPage struct {
 	Later  bool   // it is not the first page
 }
 
-// GroupLine is one group in a list.
+// GroupLine is the chat with one group in a list.
 type GroupLine struct {
-	Folder, Name, Last string
-	LastAt             int64 // when its last message came, in unix ms, 0 if there is none
-	LastID             int64 // of its newest row
+	rows.WebChat
+	Last *msg.Message // nil if there is none
 }
 
 // Chats writes the list of groups.
@@ -121,14 +121,14 @@ func (p *Pages) Chats(w http.ResponseWriter, page ChatsPage) {
 // ChatPage is the chat with one group.
 type ChatPage struct {
 	Folder, Name string
-	Chats        []GroupLine // beside this one, the newest first
-	More         bool        // there are more than these
-	Assistant    string      // name of the agent
-	Demo         bool        // the agent is the demo agent
-	LastID       int64       // the newest row: the page asks for news after it
-	MaxFile      int64       // largest file that can be sent, in bytes
-	MaxFiles     int         // of a message
-	Login        string      // of the operator
+	Chats        []rows.WebChat // beside this one, the newest first
+	More         bool           // there are more than these
+	Assistant    string         // name of the agent
+	Demo         bool           // the agent is the demo agent
+	LastID       int64          // the newest row: the page asks for news after it
+	MaxFile      int64          // largest file that can be sent, in bytes
+	MaxFiles     int            // of a message
+	Login        string         // of the operator
 }
 
 // title is a group's name, else its folder.

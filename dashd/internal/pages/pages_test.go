@@ -10,6 +10,7 @@ import (
 
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/dashd/internal/status"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
@@ -41,7 +42,7 @@ func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
 			p.Login(w, http.StatusForbidden, login.Form{Next: text, Problem: text})
 		}),
 		"chats": write(func(w http.ResponseWriter) {
-			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{Folder: text, Name: text, Last: text, LastAt: 1}}})
+			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{WebChat: rows.WebChat{Folder: text, Name: text}, Last: &msg.Message{Content: text, ReceivedAt: 1}}}})
 		}),
 		"chat": write(func(w http.ResponseWriter) {
 			p.Chat(w, pages.ChatPage{Folder: text, Name: text, Assistant: text, LastID: 7, Login: text})
@@ -119,7 +120,7 @@ func TestPages_Words(t *testing.T) {
 		{"no groups", func(w http.ResponseWriter) { p.Chats(w, pages.ChatsPage{}) }, "routd groups add NAME", "<li>"},
 		{"no platform", func(w http.ResponseWriter) { p.Chats(w, pages.ChatsPage{Steps: true}) }, `<a href="/">Connect Telegram`, "<li>"},
 		{"a group without a name", func(w http.ResponseWriter) {
-			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{Folder: "a/b", Name: " "}}})
+			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{WebChat: rows.WebChat{Folder: "a/b", Name: " "}}}})
 		}, `<a href="/chat/a/b/">`, "<time"},
 		{"a link that is used up", func(w http.ResponseWriter) { p.Login(w, 403, login.Form{}) }, "docker compose exec dashd dashd login", "<form"},
 		{"a password", func(w http.ResponseWriter) { p.Login(w, 200, login.Form{Password: true, Next: "/chat/a"}) }, `name="next" value="/chat/a"`, "alert"},

@@ -171,8 +171,8 @@ func groupSamples() []sample {
 			return pages.Egress{Now: now, Problem: "host \"https://x\": want a name as in api.github.com"}
 		}},
 		{name: "notifications", template: "notifications.html", section: "/notifications", data: func(now int64) any {
-			return pages.Notifications{Now: now, Key: "BA", Devices: []pages.PushDevice{{PushDevice: &rows.PushDevice{ID: 2, Name: "Firefox on Android", Kinds: "answer problem", CreatedAt: now - 9000000, SentAt: now - 60000}},
-				{PushDevice: &rows.PushDevice{ID: 1, Name: "Safari on iPhone", CreatedAt: now - 99000000, FailedAt: now - 5000, Error: "the push service answered 403 Forbidden"}}}}
+			return pages.Notifications{Now: now, Key: "BA", Devices: []*rows.PushDevice{{ID: 2, Name: "Firefox on Android", Kinds: "answer problem", CreatedAt: now - 9000000, SentAt: now - 60000},
+				{ID: 1, Name: "Safari on iPhone", CreatedAt: now - 99000000, FailedAt: now - 5000, Error: "the push service answered 403 Forbidden"}}}
 		}},
 		{name: "no-notifications", template: "notifications.html", section: "/notifications", data: func(now int64) any { return pages.Notifications{Now: now} }},
 		{name: "settings", template: "settings.html", section: "/settings", data: sampleSettings},
