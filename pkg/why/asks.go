@@ -139,7 +139,8 @@ func askSteps(a *Asked) []Step {
 func (c *Choice) explain(m *msg.Message, steps []Step) []Step {
 	for i := range steps {
 		if c != nil && c.Row == m.ID && steps[i].Reason != "" {
-			steps[i].Text += c.why(m)
+			why := c.why(m)
+			steps[i].Text, steps[i].Words = steps[i].Text+why, steps[i].Words+why
 		}
 	}
 	return steps

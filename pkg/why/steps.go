@@ -102,8 +102,8 @@ func rowSteps(m *msg.Message, origin *Origin) []Step {
 	if m.Reason == msg.ReasonQuoted { // decided as it was stored
 		owner = storedBy(m)
 	}
-	return append(all, Step{At: m.DecidedAt, Text: text, Words: words, Reason: m.Reason, Meaning: m.Reason.Meaning(), Owner: owner,
-		Row: m.ID, Turn: m.TurnID, Main: true})
+	return append(all, Step{At: m.DecidedAt, Text: text, Words: words, Reason: m.Reason,
+		Meaning: m.Reason.Meaning(), Owner: owner, Row: m.ID, Turn: m.TurnID, Main: true})
 }
 
 // storedBy is the daemon that stored an inbound row: gated, unless an adapter did.
