@@ -201,9 +201,9 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 	case "agent":
 		refusal = c.chooseAgent(r, g)
 	case "revoke":
-		notice, next = fmt.Sprintf("Rule %.20s is revoked: users are asked again.", fields.Get("rule")), next+"#allowed"
-		refusal = c.ask(r.Context(), "gated", http.MethodDelete, "/v1/permissions/"+url.PathEscape(fields.Get("rule")), nil,
-			nil)
+		notice = fmt.Sprintf("Rule %.20s is revoked: users are asked again.", fields.Get("rule"))
+		rule := "/v1/permissions/" + url.PathEscape(fields.Get("rule"))
+		refusal = c.ask(r.Context(), "gated", http.MethodDelete, rule, nil, nil)
 	case "delete":
 		notice, next = "The group "+g.Folder+" is deleted. Its files stay in its folder on the server.", "/groups"
 		refusal = c.ask(r.Context(), "routd", http.MethodDelete, address, nil, nil)

@@ -71,7 +71,7 @@ func TestAlwaysAllow_OneRuleWheneverGatedIsKilled_UntilItIsRevoked(t *testing.T)
 		if n := f.Value(`SELECT count(*) FROM permission_rules`); n != "1" || rule == "" {
 			t.Fatalf("killed at %s: %s rules", point, n)
 		}
-		f.WantReply(say("/permissions"), "These requests of the group are always allowed:\n- **rule "+rule+"**, made by "+operator+" on "+time.Now().Format(time.DateOnly)+
+		f.WantReply(say("/permissions"), "These requests of the group are always allowed:\n- **rule "+rule+"**, made by bob ("+operator+") on "+time.Now().Format(time.DateOnly)+
 			", used 2 times, last on "+time.Now().Format(time.DateOnly)+": Run Bash? make deploy\nTo revoke one, write /permissions revoke with its number.")
 		f.WantReply(f.Put(msg.Message{ChatJID: chat, Sender: "telegram:8", Content: "/permissions revoke " + rule})[0], "There is no rule "+rule+" that you can revoke here.")
 		f.WantReply(say("/permissions revoke "+rule), "Rule "+rule+" is revoked: users are asked again.")

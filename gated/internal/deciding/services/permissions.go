@@ -86,7 +86,7 @@ func (s *Services) listRules(ctx context.Context, rules []*msg.PermissionRule, c
 		}
 		author := r.Author
 		if name := s.nameOf(ctx)(r.Author); name != "" {
-			author = name + ", " + author
+			author = fmt.Sprintf("%s (%s)", name, author)
 		}
 		text := store.Truncate(r.Text, maxRuleText)
 		if text != r.Text {
