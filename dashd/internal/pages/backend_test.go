@@ -109,6 +109,7 @@ type backend struct {
 	shows   string  // how much of it the chat shows
 	undone  []int64 // turns that were to be taken back
 	undoes  bool    // such a turn is taken back at once
+	refusal string  // what else gated answers in the chat, as HTML
 	edited  map[string]rows.WebTopic
 	others  int64         // the newest row of the chat of acme/ops
 	facts   string        // what the page at / shows
@@ -304,6 +305,9 @@ func (b *backend) takeBack(w http.ResponseWriter, r *http.Request) {
 	}
 	b.set(func() {
 		b.undone = append(b.undone, pressed.TurnID)
+		if b.refusal != "" {
+			b.add(row{Direction: "out", SenderName: "arizuko", Source: "notice", HTML: b.refusal})
+		}
 		for i := range b.rows {
 			b.rows[i].Undone = b.rows[i].Undone || b.undoes && b.rows[i].Direction == "in" && b.rows[i].TurnID != nil && *b.rows[i].TurnID == pressed.TurnID
 		}

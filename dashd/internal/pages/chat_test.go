@@ -456,7 +456,7 @@ func keyboardAlone(t *testing.T, b *backend, p *browser.Tab) {
 			break
 		}
 	}
-	want := []string{"Skip to the message box", "arizuko", "search", "Menu", "Log out", "pane-filter", "Engineering", "#deploy", "main", "Operations", "acme/new", "Search", "main", "New topic"}
+	want := []string{"Skip to the message box", "arizuko", "search", "Menu", "Log out", "pane-filter", "Engineering", "#deploy", "main", "Operations", "acme/new", "Search", "main", "Edit topic"}
 	expect(t, "stops", stops[:min(len(stops), len(want))], want)
 	if !slices.Contains(stops, "text") {
 		t.Errorf("the message box is not reached: %v", stops)

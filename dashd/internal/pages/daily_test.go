@@ -124,13 +124,11 @@ func editAndResend(t *testing.T, b *backend, p *browser.Tab) {
 	// A refusal of gated comes as an answer; what was typed stays.
 	turn := int64(8)
 	b.set(func() {
-		b.rows[2].TurnID, b.undoes = &turn, false
+		b.rows[2].TurnID, b.undoes, b.refusal = &turn, false, "<p>too late</p>"
 		b.later = nil
 	})
 	p.Click(".again button:nth-of-type(2)")
 	p.PressEnter()
-	p.Wait(`document.querySelector(".send").disabled`)
-	b.set(func() { b.add(row{Direction: "out", SenderName: "arizuko", Source: "notice", HTML: "<p>too late</p>"}) })
 	p.Wait(`document.querySelector(".chosen-status").textContent === "Not taken back: the answer below says why. You can send it as a new message."`)
 	expect(t, "kept", browser.Eval[string](p, value), "deploy")
 	p.PressEnter()

@@ -152,8 +152,8 @@ export class Preview {
     this.#body.append(...after.slice(same));
   }
 
-  // #say has something read out, unless it was, or something else was just now. said is all of the text that is read out
-  // by then.
+  // #say lets a screen reader read something out, unless it has, or has just read something else. said is all of the text
+  // that is read out by then.
   #say(now, said = "") {
     if (!now || this.#spoken.textContent === now || Date.now() - this.#saidAt < sayEvery) return;
     this.#saidAt = Date.now();
