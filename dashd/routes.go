@@ -82,7 +82,7 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 		case g != nil:
 			err = handler(w, r, g)
 		default:
-			err = apierr.New(apierr.NotFound, "There is no group %.80q. The page Groups lists the groups and can add one.",
+			err = apierr.New(apierr.NotFound, "There is no group %.80q. The page Groups lists them and can add one.",
 				folder)
 		}
 		if err != nil {

@@ -121,7 +121,7 @@ func (c lostPages) addMessages(r *http.Request, data *pages.Lost) (err error) {
 	}
 	filter.Limit = maxMessages
 	data.List, data.Copies = &pages.Messages{}, map[int64]int64{}
-	if err := (messagePages{c.site}).listInto(r, data.List, filter); err != nil {
+	if err := messagePages(c).listInto(r, data.List, filter); err != nil {
 		return err
 	}
 	for _, m := range data.List.Lines {
