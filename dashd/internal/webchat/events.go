@@ -24,7 +24,7 @@ type feed struct {
 	form   form
 	last   int64 // id of the last row
 	typing []string
-	work   []rows.Work // that was sent
+	work   map[int64]rows.Work // that was sent, by turn
 	// The page has seen a row that is not there, since the database was restored. The page is notified once.
 	restored bool
 }
@@ -44,7 +44,8 @@ func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) erro
 	if err != nil {
 		return err
 	}
-	f := &feed{chat: c, folder: g.Folder, jid: JID(g.Folder), form: c.formOf(r), last: last}
+	f := &feed{chat: c, folder: g.Folder, jid: JID(g.Folder), form: c.formOf(r), last: last,
+		work: map[int64]rows.Work{}}
 	f.restored = last > newest
 	if f.restored {
 		f.last = end
@@ -132,11 +133,14 @@ func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
 	return s.Event("typing", 0, map[string][]string{"topics": typing})
 }
 
+// stateEnded is the state of a turn that runs no longer.
+const stateEnded agentproto.Status = "ended"
+
 // progress is the work of an agent on a turn, as pages see it.
 type progress struct {
 	TurnID    int64             `json:"turn_id"`
 	Topic     string            `json:"topic"`
-	State     agentproto.Status `json:"state"` // running, idle or requires_action
+	State     agentproto.Status `json:"state"` // running, idle, requires_action or ended
 	Text      *string           `json:"text,omitempty"`
 	HTML      string            `json:"html,omitempty"` // of the text, safe to insert
 	Tools     []agentproto.Tool `json:"tools"`
@@ -154,56 +158,49 @@ func progressOf(g *msg.Group) groupconfig.Progress {
 	return cmp.Or(c.Progress, groupconfig.ProgressLive)
 }
 
-// working is the work of agents on the turns that run in a chat.
-type working struct {
-	Shows groupconfig.Progress `json:"shows"` // how much of it
-	Turns []progress           `json:"turns"`
-}
-
 // Progress answers with the work of agents on the turns that run in a chat, and how much of it is shown.
 func (c *Chat) Progress(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
-	work, err := rows.ChatWork(r.Context(), c.Store.Reader, JID(g.Folder))
-	if err != nil {
-		return err
+	shows, as := progressOf(g), c.formOf(r)
+	turns := []progress{}
+	if shows != groupconfig.ProgressOff {
+		work, err := rows.ChatWork(r.Context(), c.Store.Reader, JID(g.Folder))
+		if err != nil {
+			return err
+		}
+		for _, each := range work {
+			p, err := c.progress(r.Context(), each, shows, as)
+			if err != nil {
+				return err
+			}
+			if p != nil {
+				turns = append(turns, *p)
+			}
+		}
 	}
-	shown, err := c.working(r.Context(), g, work, c.formOf(r))
-	if err != nil {
-		return err
-	}
-	httpx.JSON(w, http.StatusOK, shown)
+	httpx.JSON(w, http.StatusOK, map[string]any{"shows": shows, "turns": turns})
 	return nil
 }
 
-// working returns what pages show of work, without that which is gone. Chats that show a line of status have neither
-// text nor plan beyond what the line needs.
-func (c *Chat) working(ctx context.Context, g *msg.Group, work []rows.Work, as form) (working, error) {
-	all := working{Shows: progressOf(g), Turns: []progress{}}
-	if all.Shows == groupconfig.ProgressOff {
-		return all, nil
+// progress returns the work on a turn, nil if it is gone. In chats that show a line of status it has neither text nor
+// plan beyond what the line needs.
+func (c *Chat) progress(ctx context.Context, w rows.Work, shows groupconfig.Progress, as form) (*progress, error) {
+	stored, err := c.Store.Progress(ctx, w.TurnID)
+	if err != nil || stored == nil {
+		return nil, err
 	}
-	for _, w := range work {
-		stored, err := c.Store.Progress(ctx, w.TurnID)
-		if err != nil {
-			return all, err
-		}
-		if stored == nil {
-			continue
-		}
-		p := progress{
-			TurnID: w.TurnID, Topic: w.Place, State: stored.State, Tools: stored.Tools, Plan: stored.Plan,
-			RunningMS: max(0, c.Shell.Now().UnixMilli()-w.StartedAt), UpdatedAt: stored.UpdatedAt,
-		}
-		text := ""
-		if all.Shows == groupconfig.ProgressLive {
-			text = shorten(stored.Text)
-			p.HTML = render.HTML(text)
-		}
-		if !as.page {
-			p.Text = &text
-		}
-		all.Turns = append(all.Turns, p)
+	p := &progress{
+		TurnID: w.TurnID, Topic: w.Place, State: stored.State, Tools: stored.Tools, Plan: stored.Plan,
+		RunningMS: max(0, c.Shell.Now().UnixMilli()-w.StartedAt), UpdatedAt: stored.UpdatedAt,
 	}
-	return all, nil
+	text := ""
+	if shows == groupconfig.ProgressLive {
+		text = shorten(stored.Text)
+		p.HTML = render.HTML(text)
+	}
+	if !as.page {
+		p.Text = &text
+	}
+	return p, nil
 }
 
 // readWork reads the work on the turns of the chat, and whether a row was being delivered after that. It must be read
@@ -218,20 +215,59 @@ func (f *feed) readWork(ctx context.Context) (work []rows.Work, delivering bool,
 	return work, delivering, err
 }
 
-// updateProgress sends the work on all turns of the chat, if it has changed. While a row is being delivered it waits:
-// that may be the answer of a turn that has ended.
+// updateProgress sends the work that has changed, and which turns have ended.
 func (f *feed) updateProgress(ctx context.Context, s *live.Stream, work []rows.Work, delivering bool) error {
-	if delivering || slices.Equal(work, f.work) {
+	if len(work) == 0 && len(f.work) == 0 {
 		return nil
 	}
 	g, err := f.chat.Store.Group(ctx, f.folder)
-	if err != nil || g == nil {
-		return err
-	}
-	shown, err := f.chat.working(ctx, g, work, f.form)
 	if err != nil {
 		return err
 	}
-	f.work = work
-	return s.Event("progress", 0, shown)
+	shows := groupconfig.ProgressOff
+	if g != nil {
+		shows = progressOf(g)
+	}
+	running := map[int64]bool{}
+	for _, w := range work {
+		running[w.TurnID] = true
+		if before, sent := f.work[w.TurnID]; shows == groupconfig.ProgressOff ||
+			sent && before.UpdatedAt == w.UpdatedAt {
+			continue
+		}
+		p, err := f.chat.progress(ctx, w, shows, f.form)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			continue
+		}
+		if err := s.Event("progress", 0, p); err != nil {
+			return err
+		}
+		f.work[w.TurnID] = w
+	}
+	if delivering { // it may be the answer of a turn that has ended
+		return nil
+	}
+	return f.endProgress(s, running)
+}
+
+// endProgress sends the end of turns that run no longer.
+func (f *feed) endProgress(s *live.Stream, running map[int64]bool) error {
+	for id, w := range f.work {
+		if running[id] {
+			continue
+		}
+		ended := progress{TurnID: id, Topic: w.Place, State: stateEnded, Tools: []agentproto.Tool{},
+			Plan: []agentproto.Step{}, UpdatedAt: w.UpdatedAt}
+		if !f.form.page {
+			ended.Text = new("")
+		}
+		if err := s.Event("progress", 0, ended); err != nil {
+			return err
+		}
+		delete(f.work, id)
+	}
+	return nil
 }

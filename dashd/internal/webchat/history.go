@@ -237,45 +237,34 @@ func writeRows(w http.ResponseWriter, rows [][]byte, fields string) {
 	}
 }
 
-// answered are the rows of an answer in JSON.
-type answered struct {
-	rows        [][]byte
-	limit, size int // of rows, and of their bytes so far
-}
-
-// add adds a row, if the answer has room for it.
-func (a *answered) add(shown *message) (fits bool, err error) {
-	if len(a.rows) == a.limit {
-		return false, nil
-	}
-	row, err := json.Marshal(shown)
-	if err != nil || len(a.rows) > 0 && a.size+len(row) > maxHistory {
-		return false, err
-	}
-	a.rows, a.size = append(a.rows, row), a.size+len(row)
-	return true, nil
-}
-
 // history returns rows in JSON, the newest first, and whether there are older ones.
 func (c *Chat) history(ctx context.Context, jid string, page historyPage) (list [][]byte, more bool, err error) {
-	all, before := answered{limit: page.limit}, page.before
+	size, before := 0, page.before
 	for {
-		batch, more, err := rows.WebHistory(ctx, c.Store.Reader, jid, page.topic, before, readAtOnce)
+		count := min(readAtOnce, page.limit-len(list)+1) // one more, to know whether there are more
+		batch, more, err := rows.WebHistory(ctx, c.Store.Reader, jid, page.topic, before, count)
 		if err != nil {
 			return nil, false, err
 		}
 		for _, m := range slices.Backward(batch) {
+			if len(list) == page.limit || size >= maxHistory {
+				return list, true, nil
+			}
 			shown, err := c.onPage(ctx, m, page.form)
 			if err != nil {
 				return nil, false, err
 			}
-			if fits, err := all.add(&shown); !fits {
-				return all.rows, true, err
+			row, err := json.Marshal(shown)
+			if err != nil {
+				return nil, false, err
 			}
-			before = m.ID
+			if len(list) > 0 && size+len(row) > maxHistory {
+				return list, true, nil
+			}
+			list, size, before = append(list, row), size+len(row), m.ID
 		}
 		if !more {
-			return all.rows, false, nil
+			return list, false, nil
 		}
 	}
 }
@@ -315,7 +304,7 @@ func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) err
 // after returns rows in JSON, the oldest first, the id to continue after, and whether there are more already.
 func (c *Chat) after(ctx context.Context, jid string, after int64, page historyPage) (list [][]byte, next int64,
 	more bool, err error) {
-	all := answered{limit: page.limit}
+	size := 0
 	for {
 		batch, end, more, err := rows.WebAfter(ctx, c.Store.Reader, jid, after, readAtOnce)
 		if err != nil {
@@ -326,15 +315,21 @@ func (c *Chat) after(ctx context.Context, jid string, after int64, page historyP
 			if err != nil {
 				return nil, 0, false, err
 			}
-			if shown != nil {
-				if fits, err := all.add(shown); !fits {
-					return all.rows, after, true, err
-				}
+			if shown == nil {
+				after = m.ID
+				continue
 			}
-			after = m.ID
+			row, err := json.Marshal(shown)
+			if err != nil {
+				return nil, 0, false, err
+			}
+			if len(list) == page.limit || len(list) > 0 && size+len(row) > maxHistory {
+				return list, after, true, nil
+			}
+			list, size, after = append(list, row), size+len(row), m.ID
 		}
 		if after = end; !more {
-			return all.rows, after, false, nil
+			return list, after, false, nil
 		}
 	}
 }

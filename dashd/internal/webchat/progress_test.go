@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -22,8 +21,8 @@ func queued(t *testing.T, r *fixture, place, topic string) (*msg.Run, int64) {
 	return &msg.Run{Folder: "main", Topic: topic, ChatJID: "web:main", Runtime: "process"}, turn.ID
 }
 
-// atWork starts a turn at a place, and returns its run and id.
-func atWork(t *testing.T, r *fixture, place string) (*msg.Run, int64) {
+// working starts a turn at a place, and returns its run and id.
+func working(t *testing.T, r *fixture, place string) (*msg.Run, int64) {
 	t.Helper()
 	run, turn := queued(t, r, place, place)
 	r.write(t, func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, turn) })
@@ -46,19 +45,17 @@ func (r *fixture) register(t *testing.T, config string) {
 }
 
 // progress reads up to the next progress.
-func (s *stream) progress() (w working) {
+func (s *stream) progress() (p progress) {
 	s.t.Helper()
 	e := s.next()
 	for e.name == "typing" {
 		e = s.next()
 	}
-	if err := json.Unmarshal([]byte(e.data), &w); e.name != "progress" || err != nil || e.id != 0 || w.Turns == nil {
+	if err := json.Unmarshal([]byte(e.data), &p); e.name != "progress" || err != nil || e.id != 0 {
 		s.t.Fatalf("event %s %d %s (%v)", e.name, e.id, e.data, err)
 	}
-	for i := range w.Turns {
-		w.Turns[i].RunningMS = 0
-	}
-	return w
+	p.RunningMS = 0
+	return p
 }
 
 func stored(text string, at int64) *store.Progress {
@@ -72,7 +69,7 @@ func stored(text string, at int64) *store.Progress {
 func TestEvents_Progress_NewestWins(t *testing.T) {
 	r := newFixture(t)
 	r.register(t, `{}`)
-	run, turn := atWork(t, r, "#a")
+	run, turn := working(t, r, "#a")
 	s := r.follow(t, "main", "", "")
 	defer s.close()
 	s.want("typing", `{"topics":["#a"]}`)
@@ -80,22 +77,24 @@ func TestEvents_Progress_NewestWins(t *testing.T) {
 		t.Helper()
 		r.write(t, func(tx *store.Tx) error { return gatedtest.PutProgress(tx, *run, turn, stored(text, at)) })
 	}
-	want := func(text, html string, at int64) working {
+	want := func(text string, at int64) progress {
 		p := stored(text, at)
-		return working{"live", []progress{{TurnID: turn, Topic: "#a", State: p.State, Text: &text, HTML: html, Tools: p.Tools, Plan: p.Plan, UpdatedAt: at}}}
+		return progress{TurnID: turn, Topic: "#a", State: p.State, Text: &text, Tools: p.Tools, Plan: p.Plan, UpdatedAt: at}
 	}
 	put("one <b>", 5)
-	if diff := cmp.Diff(want("one <b>", "<p>one &lt;b&gt;</p>\n", 5), s.progress()); diff != "" {
+	first := want("one <b>", 5)
+	first.HTML = "<p>one &lt;b&gt;</p>\n"
+	if diff := cmp.Diff(first, s.progress()); diff != "" {
 		t.Errorf("first (-want +got):\n%s", diff)
 	}
 	r.hub.Notify() // nothing has changed
 	put("", 6)
-	if diff := cmp.Diff(want("", "", 6), s.progress()); diff != "" {
+	if diff := cmp.Diff(want("", 6), s.progress()); diff != "" {
 		t.Errorf("second (-want +got):\n%s", diff)
 	}
 	late := r.follow(t, "main", "?view=page", "")
 	defer late.close()
-	if p := late.progress(); len(p.Turns) != 1 || p.Turns[0].Text != nil || p.Turns[0].UpdatedAt != 6 {
+	if p := late.progress(); p.Text != nil || p.UpdatedAt != 6 {
 		t.Errorf("of a page that comes later: %+v", p)
 	}
 }
@@ -104,13 +103,11 @@ func TestEvents_Progress_NewestWins(t *testing.T) {
 func TestEvents_Progress_EndsAfterTheAnswer(t *testing.T) {
 	r := newFixture(t)
 	r.register(t, `{}`)
-	run, turn := atWork(t, r, "")
+	run, turn := working(t, r, "")
 	r.write(t, func(tx *store.Tx) error { return gatedtest.PutProgress(tx, *run, turn, stored("all", 5)) })
 	s := r.follow(t, "main", "", "")
 	defer s.close()
-	if p := s.progress(); len(p.Turns) != 1 || p.Turns[0].TurnID != turn {
-		t.Errorf("the work is %+v", p)
-	}
+	s.progress()
 	answer := r.answered(t, "all", msg.OutQueued)
 	r.write(t, func(tx *store.Tx) error { return gatedtest.CancelTurn(tx, turn, msg.ReasonRoute, 1) })
 	s.want("typing", `{"topics":[]}`)
@@ -119,7 +116,7 @@ func TestEvents_Progress_EndsAfterTheAnswer(t *testing.T) {
 	if e := s.next(); e.name != "message" || e.id != answer {
 		t.Errorf("the next event is %s %d %s", e.name, e.id, e.data)
 	}
-	if p := s.progress(); len(p.Turns) != 0 {
+	if p := s.progress(); p.TurnID != turn || p.State != stateEnded || *p.Text != "" {
 		t.Errorf("the end is %+v", p)
 	}
 }
@@ -127,23 +124,27 @@ func TestEvents_Progress_EndsAfterTheAnswer(t *testing.T) {
 func TestEvents_Progress_DeadTurn_Ends(t *testing.T) {
 	r := newFixture(t)
 	r.register(t, `{}`)
-	run, turn := atWork(t, r, "")
+	run, turn := working(t, r, "")
 	r.write(t, func(tx *store.Tx) error { return gatedtest.PutProgress(tx, *run, turn, stored("half", 5)) })
 	s := r.follow(t, "main", "", "")
 	defer s.close()
 	s.progress()
 	r.write(t, func(tx *store.Tx) error { return gatedtest.RequeueTurn(tx, turn, gatedtest.Requeue{Attempt: true}) })
-	if p := s.progress(); len(p.Turns) != 0 {
+	if p := s.progress(); p.State != stateEnded {
 		t.Errorf("the end is %+v", p)
 	}
 }
 
 func TestProgress_ByConfig(t *testing.T) {
 	r := newFixture(t)
-	run, turn := atWork(t, r, "#a")
+	run, turn := working(t, r, "#a")
 	r.write(t, func(tx *store.Tx) error { return gatedtest.PutProgress(tx, *run, turn, stored("**half**", 5)) })
+	type answer struct {
+		Shows string
+		Turns []progress
+	}
 	for config, want := range map[string]struct {
-		shows groupconfig.Progress
+		shows string
 		turns int
 		html  string
 	}{
@@ -153,7 +154,7 @@ func TestProgress_ByConfig(t *testing.T) {
 		`{"progress":"off"}`:    {"off", 0, ""},
 	} {
 		r.config = config
-		got := get[working](t, r, "/main/progress?view=page")
+		got := get[answer](t, r, "/main/progress?view=page")
 		if got.Shows != want.shows || len(got.Turns) != want.turns {
 			t.Errorf("%s: %+v", config, got)
 			continue
