@@ -47,6 +47,8 @@ var moved = []struct{ table, column, single string }{
 	{"polls", "chat_jid", "FALSE"},
 	{"stops", "chat_jid", "FALSE"},
 	{"forks", "chat_jid", "o.topic = forks.topic"},
+	{"permission_rules", "chat_jid", "o.folder = permission_rules.folder AND o.tool = permission_rules.tool AND " +
+		"o.payload_hash = permission_rules.payload_hash AND o.text_hash = permission_rules.text_hash"},
 }
 
 // moveTable moves the rows of a table of moved.
@@ -293,7 +295,8 @@ func moveSmallTables(tx *store.Tx, from, to string, now int64) error {
 		}
 	}
 	// rows that could not be merged
-	for _, query := range []string{`DELETE FROM chat_reply_state WHERE jid = ?`, `DELETE FROM context_objects WHERE chat_id = ?`} {
+	for _, query := range []string{`DELETE FROM chat_reply_state WHERE jid = ?`, `DELETE FROM context_objects WHERE chat_id = ?`,
+		`DELETE FROM permission_rules WHERE chat_jid = ?`} {
 		if err := tx.Exec(query, from); err != nil {
 			return err
 		}

@@ -172,7 +172,7 @@ func (l *loader) turn(ctx context.Context, id int64) {
 		return
 	}
 	var t *Turn
-	if t, l.err = ReadTurn(ctx, l.st, row); l.err != nil {
+	if t, l.err = ReadTurn(ctx, l.st, row, math.MaxInt); l.err != nil {
 		return
 	}
 	l.path.Turns = append(l.path.Turns, t)
@@ -182,8 +182,8 @@ func (l *loader) turn(ctx context.Context, id int64) {
 	}
 }
 
-// ReadTurn reads everything stored about one turn.
-func ReadTurn(ctx context.Context, st store.Reader, row *msg.Turn) (t *Turn, err error) {
+// ReadTurn reads what is stored about one turn, with some of its answers, the first ones.
+func ReadTurn(ctx context.Context, st store.Reader, row *msg.Turn, answers int) (t *Turn, err error) {
 	t = &Turn{Turn: row}
 	if t.Usage, err = factrows.Usage(ctx, st, row.ID); err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func ReadTurn(ctx context.Context, st store.Reader, row *msg.Turn) (t *Turn, err
 	}
 	replies, err := factrows.TurnReplies(ctx, st, row.ID)
 	l := &loader{st: st, err: err}
-	for _, m := range replies {
+	for _, m := range replies[:min(len(replies), answers)] {
 		t.Replies = append(t.Replies, l.reply(ctx, m))
 	}
 	l.asks(ctx, t)

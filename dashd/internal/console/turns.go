@@ -102,7 +102,7 @@ func (c turnPages) show(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	page := pages.TurnPage{Now: c.Now().UnixMilli()}
-	if page.Turn, err = why.ReadTurn(ctx, c.Store, t); err != nil {
+	if page.Turn, err = why.ReadTurn(ctx, c.Store, t, maxRows); err != nil {
 		return nil, err
 	}
 	if page.Titles, err = c.titles(ctx, []string{t.ChatJID}); err != nil {

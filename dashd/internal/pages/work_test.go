@@ -80,10 +80,10 @@ func workReadOut(t *testing.T, b *backend, p *browser.Tab) {
 		b.add(row{Direction: "out", SenderName: "Ada", HTML: "<p>One. Two is here. Three is last</p>", TurnID: &turn})
 		b.work = nil
 	})
-	p.Wait(countOf(`.log .message.out[aria-live=off]`, 1))
+	p.Wait(countOf(`.log .message.out .body[aria-live=off]`, 1))
 	spoken("Three is last")
 	b.say("", "<p>Read by the log.</p>")
-	p.Wait(countOf(`.log .message.out:not([aria-live])`, 1))
+	p.Wait(countOf(`.log .message.out .body:not([aria-live])`, 1))
 }
 
 func workHostile(t *testing.T, b *backend, p *browser.Tab) {

@@ -270,6 +270,7 @@ func TestEditTopic(t *testing.T) {
 		`{"topic":"#b","title":"x"}`:                                "409 no message yet",
 		`{"topic":"#a","title":"` + strings.Repeat("x", 101) + `"}`: "400 at most 100",
 		`{"topic":"#a","title":"a\u202eb"}`:                         "400 printable",
+		`{"archived":true}`:                                         "400 main topic stays",
 		`{"topic":7}`:                                               "400 topic",
 	} {
 		status, text, _ := strings.Cut(want, " ")
@@ -280,6 +281,7 @@ func TestEditTopic(t *testing.T) {
 	topics(rows.WebTopic{Topic: "#a", LastID: 2, LastAt: 6, Title: "The <b> plan"})
 	edit(`{"topic":"#a","archived":true}`, 200, `""`)
 	topics(rows.WebTopic{Topic: "#a", LastID: 2, LastAt: 6, Archived: true})
+	edit(`{"topic":"#a","title":"👩\u200d💻"}`, 200, "👩\u200d💻")
 	edit(`{"topic":"#a"}`, 200, "")
 	topics(rows.WebTopic{Topic: "#a", LastID: 2, LastAt: 6})
 }

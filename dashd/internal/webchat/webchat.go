@@ -167,8 +167,13 @@ func (c *Chat) EditTopic(w http.ResponseWriter, r *http.Request, g *msg.Group) e
 		return err
 	}
 	title := strings.Join(strings.Fields(p.Title), " ")
-	if utf8.RuneCountInString(title) > maxTitle || strings.ContainsFunc(title, unprintable) {
+	if utf8.RuneCountInString(title) > maxTitle || strings.ContainsFunc(title, func(c rune) bool {
+		return unprintable(c) && c != '\u200c' && c != '\u200d' // which join and part what people write
+	}) {
 		return apierr.New(apierr.BadRequest, "title: must be at most %d printable characters", maxTitle)
+	}
+	if p.Archived && p.Topic == "" {
+		return apierr.New(apierr.BadRequest, "archived: the main topic stays")
 	}
 	stored, err := rows.WebTopics(r.Context(), c.Store.Reader, JID(g.Folder))
 	if err != nil {

@@ -113,7 +113,7 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 	if same != nil && (same.State == msg.AskOpen || !msg.OutlivesTurn(a.AskID)) { // a retry may end in the same way
 		return same, showAsking(tx, same, now)
 	}
-	if err := mayAsk(tx, t, a, known); err != nil {
+	if err := mayRequest(tx, t, a, known); err != nil {
 		return nil, err
 	}
 	done, err := byRule(tx, t, a, now)
@@ -122,6 +122,9 @@ func PutAsk(tx *store.Tx, t *msg.Turn, q *Question, now int64) (*msg.Ask, error)
 	}
 	if done {
 		return a, insertAsk(tx, a)
+	}
+	if err := mayAsk(tx, t, a, known); err != nil {
+		return nil, err
 	}
 	row := &msg.Message{
 		ChatJID: t.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(t.Folder), SenderName: q.Name,
@@ -159,15 +162,11 @@ func showAsking(tx *store.Tx, a *msg.Ask, now int64) error {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// mayAsk returns why a turn may not ask a new question, and makes its id unique.
-func mayAsk(tx *store.Tx, t *msg.Turn, a *msg.Ask, known []*msg.Ask) error {
+// mayRequest returns why a turn may not have a new question, whether users are asked or a rule answers, and makes its id
+// unique.
+func mayRequest(tx *store.Tx, t *msg.Turn, a *msg.Ask, known []*msg.Ask) error {
 	if a.Who.None() {
 		return fmt.Errorf("%w here: only %s may", ErrNoUser, a.Who.Label)
-	}
-	if t.ThreadID == "" {
-		if has, err := HasTopLevel(store.Uncancelled(), tx.Reader, t.ChatJID); err != nil || !has {
-			return cmp.Or(err, fmt.Errorf("the chat is a forum, and this turn is in none of its posts: %w", ErrNoUser))
-		}
 	}
 	for n := 2; slices.ContainsFunc(known, func(k *msg.Ask) bool { return k.AskID == a.AskID }); n++ {
 		id, _, _ := strings.Cut(a.AskID, againMark)
@@ -176,13 +175,7 @@ func mayAsk(tx *store.Tx, t *msg.Turn, a *msg.Ask, known []*msg.Ask) error {
 	if msg.OutlivesTurn(a.AskID) {
 		return nil
 	}
-	open := 0
-	for _, k := range known {
-		if k.State == msg.AskOpen {
-			open++
-		}
-	}
-	if open >= agentproto.MaxOpenAsks || len(known) >= agentproto.MaxAsks {
+	if len(known) >= agentproto.MaxAsks {
 		return ErrTooManyAsks
 	}
 	now, err := tx.Turn(store.Uncancelled(), t.ID)
@@ -190,6 +183,25 @@ func mayAsk(tx *store.Tx, t *msg.Turn, a *msg.Ask, known []*msg.Ask) error {
 		err = fmt.Errorf("question of turn %d: %w", t.ID, store.ErrStale)
 	}
 	return err
+}
+
+// mayAsk returns why the users of a turn's chat can't be asked.
+func mayAsk(tx *store.Tx, t *msg.Turn, a *msg.Ask, known []*msg.Ask) error {
+	if t.ThreadID == "" {
+		if has, err := HasTopLevel(store.Uncancelled(), tx.Reader, t.ChatJID); err != nil || !has {
+			return cmp.Or(err, fmt.Errorf("the chat is a forum, and this turn is in none of its posts: %w", ErrNoUser))
+		}
+	}
+	open := 0
+	for _, k := range known {
+		if k.State == msg.AskOpen {
+			open++
+		}
+	}
+	if open >= agentproto.MaxOpenAsks && !msg.OutlivesTurn(a.AskID) {
+		return ErrTooManyAsks
+	}
+	return nil
 }
 
 // againMark and a number follow the id of a question that was asked under an id that the turn had used for another one.

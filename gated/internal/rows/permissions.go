@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"arizuko/pkg/agentproto"
 	factrows "arizuko/pkg/facts/rows"
@@ -80,16 +79,19 @@ func textHash(a *msg.Ask) string {
 func offerRule(tx *store.Tx, folder string, a *msg.Ask) error {
 	const query = `SELECT EXISTS (SELECT 1 FROM asks a INDEXED BY asks_allow CROSS JOIN turns t ON t.id = a.turn_id
 		WHERE a.payload_hash = ?1 AND a.allow <> '' AND a.allow = ?2 AND a.option = ?2 AND a.state = 'answered' AND a.tool = ?3
-		AND a.question = ?4 AND (a.options = ?5 OR a.options = ?6) AND t.folder = ?7)`
-	if len(a.Options) >= agentproto.MaxOptions || slices.ContainsFunc(a.Options, func(option string) bool {
-		return strings.EqualFold(option, msg.AlwaysAllow)
-	}) {
-		return nil
+		AND a.question = ?4 AND (a.always = 0 AND a.options = ?5 OR a.always = 1 AND a.options = ?6) AND t.folder = ?7
+		AND a.created_at >= ?8)`
+	g, err := tx.Group(store.Uncancelled(), folder)
+	if err != nil || g == nil || len(a.Options) >= agentproto.MaxOptions {
+		return err
 	}
 	with := *a
 	with.Options, with.Always = append(slices.Clone(a.Options), msg.AlwaysAllow), true
+	if n, ok := with.Number(msg.AlwaysAllow); a.HasOption(msg.AlwaysAllow) || !ok || n != len(with.Options) { // the agent has an option that reads alike
+		return nil
+	}
 	repeats, err := store.Value[bool](store.Uncancelled(), tx.Reader, query, a.PayloadHash, a.Allow, a.Tool, a.Question,
-		a.OptionsJSON(), with.OptionsJSON(), folder)
+		a.OptionsJSON(), with.OptionsJSON(), folder, g.CreatedAt)
 	if err != nil || !repeats {
 		return err
 	}

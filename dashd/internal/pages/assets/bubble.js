@@ -37,7 +37,7 @@ function copyButton(label, text) {
 }
 
 // textOf is the text as it is shown, without that of buttons.
-function textOf(body) {
+export function textOf(body) {
   body.classList.add("copying");
   const text = body.innerText.trim();
   body.classList.remove("copying");

@@ -123,6 +123,8 @@ function topicOf(topic) {
 }
 
 function openTopic(topic) {
+  document.getElementById("topic-form").hidden = true;
+  document.getElementById("edit-topic").ariaExpanded = "false";
   const { log } = topicOf(topic);
   for (const each of topics.values()) each.log.panel.hidden = each.log !== log;
   log.begin();
@@ -143,7 +145,7 @@ function receive(row) {
   if (isNew) state.archived = false;
   if (row.moved_from) for (const { log } of topics.values()) log.moved(row.moved_from, row.topic);
   if (row.topic === tabs.active && !document.hidden) read(row.topic);
-  else pane.topic(row.topic, state, tabs.active);
+  else updateTab(row.topic);
   if (!isNew || row.direction === "in" || row.topic === tabs.active && !document.hidden) return;
   state.unread++;
   updateTab(row.topic);
@@ -227,7 +229,8 @@ function idsOf(chosen) {
 async function loadTopics() {
   try {
     for (const { topic, last_id: last, title = "", archived = false } of await api.topics()) {
-      const state = Object.assign(topicOf(topic), { title, archived });
+      const state = topicOf(topic);
+      Object.assign(state, { title, archived: archived && last >= state.last }); // a newer message brings it back
       state.last = Math.max(state.last, last);
       if (topic === tabs.active && !document.hidden) read(topic);
       else if (seen.isUnread(placeOf(topic), last) && !state.unread) state.unread = 1;
@@ -256,23 +259,25 @@ function setUpTopic() {
   const form = document.getElementById("topic-form");
   const [field, status] = [form.querySelector("input"), form.querySelector("[role=status]")];
   const [archive, unarchive] = form.querySelectorAll("[data-archived]");
+  let topic; // whose form is open
   const unfold = folded(document.getElementById("edit-topic"), form, () => {
-    const { title, archived } = topicOf(tabs.active);
-    [field.value, field.placeholder, status.textContent] = [title, name(tabs.active), ""];
-    [archive.hidden, unarchive.hidden] = [archived || !tabs.active, !archived];
+    topic = tabs.active;
+    const { title, archived } = topicOf(topic);
+    [field.value, field.placeholder, status.textContent] = [title, name(topic), ""];
+    [archive.hidden, unarchive.hidden] = [archived || !topic, !archived];
   });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const [topic, title] = [tabs.active, field.value.trim()];
-    const state = topicOf(topic);
-    const archived = event.submitter?.dataset.archived ? event.submitter.dataset.archived === "true" : state.archived;
-    status.textContent = await api.editTopic(topic, title, archived);
+    const edited = topic, state = topicOf(edited), title = field.value.trim(), pressed = event.submitter?.dataset.archived;
+    const archived = pressed ? pressed === "true" : state.archived;
+    status.textContent = await api.editTopic(edited, title, archived);
     if (status.textContent) return;
     Object.assign(state, { title, archived });
-    updateTab(topic);
-    unfold(false);
-    if (archived && topic) tabs.open("");
-    updateTab(topic);
+    if (tabs.active === edited) {
+      unfold(false);
+      if (pressed === "true") tabs.open("");
+    }
+    updateTab(edited);
   });
 }
 

@@ -2,13 +2,15 @@
 // the typing indicator. Each row is shown once, even if it arrives repeatedly or out of order.
 
 import { offer } from "./again.js";
+import { textOf } from "./bubble.js";
 import { fill } from "./elements.js";
 import { ballot, choices, fileLine, leadTo, message } from "./message.js";
-import { Preview } from "./progress.js";
+import { Preview, sentences } from "./progress.js";
 import { backoff } from "./stream.js";
 
 const firstDelay = 500, maxDelay = 15_000; // ms between attempts to load
 const quietAfter = 60_000; // ms without a sign of the agent until users read that
+const readAfter = 10_000; // ms after which a text that only screen readers get has been read out
 const nearEnd = 60; // px from the end that count as "at the end"
 const nearTop = 80; // px from the top at which earlier messages are fetched
 const maxSteps = 25, step = 200; // pages, and messages of each, that are loaded to show one that was searched for
@@ -104,7 +106,7 @@ export class Log {
   show(row) {
     if (row.turn_id && (row.deleted || row.source === "replay" && !this.has(row.id))) this.#reread();
     this.#change(() => {
-      const said = row.direction === "out" && !this.has(row.id) && this.#previews.get(row.turn_id)?.answered(row.timestamp);
+      const said = row.direction === "out" && !row.deleted && !this.has(row.id) && this.#previews.get(row.turn_id)?.answered(row.timestamp);
       this.#put(row, said);
     });
   }
@@ -217,10 +219,10 @@ export class Log {
     this.#log.ariaBusy = "false";
   }
 
-  // #put puts a row in its place. What of its text a screen reader has read out, it does not read out again.
+  // #put puts a row in its place. A screen reader that has read out some sentences of its text reads out only the others.
   #put(row, said) {
     const element = message(row);
-    if (said) element.setAttribute("aria-live", "off");
+    if (said) element.querySelector(".body").setAttribute("aria-live", "off");
     if (row.direction === "in" && row.sender === this.#options.own) element.dataset.own = !row.content || row.content.startsWith("/") || row.files || row.moved_to ? "other" : "text";
     if (row.poll) element.append(ballot(row, this.#options.vote));
     if (row.question) element.append(choices("Answer", row.question.options, (i) => this.#options.answer(row.id, i + 1)));
@@ -235,8 +237,9 @@ export class Log {
     }
     this.#log.insertBefore(element, next);
     if (!said) return;
-    const text = element.querySelector(".body").innerText;
-    this.#spoken.textContent = text.startsWith(said) ? text.slice(said.length) : text;
+    const rest = sentences(textOf(element.querySelector(".body"))).slice(said).join(" ");
+    this.#spoken.textContent = rest;
+    setTimeout(() => { if (this.#spoken.textContent === rest) this.#spoken.textContent = ""; }, readAfter);
   }
 
   // #undoButton takes the turn of an answer back, for as long as it may be there.

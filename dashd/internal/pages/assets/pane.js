@@ -8,7 +8,7 @@ export class Pane {
   #items = new Map(); // folder → item
   #links = new Map(); // topic → item
   #topics = document.createElement("ul");
-  #archived = document.getElementById("pane-archived");
+  #archived = document.getElementById("archived-topics");
   #folder; #seen; #open;
 
   // open: is called with a topic that was chosen.
@@ -19,8 +19,7 @@ export class Pane {
     this.#items.get(folder)?.append(this.#topics);
     this.#filter.addEventListener("input", () => this.#narrow());
     this.#archived.addEventListener("click", () => {
-      this.#archived.ariaPressed = String(this.#archived.ariaPressed !== "true");
-      this.#narrow();
+      this.#archived.ariaPressed = String(document.body.classList.toggle("archive-shown"));
     });
     seen.onChange(() => this.#mark());
     this.#mark();
@@ -77,9 +76,9 @@ export class Pane {
 
   #narrow() {
     const text = this.#filter.value.trim().toLowerCase();
-    const all = text || this.#archived.ariaPressed === "true";
+    this.#chats.classList.toggle("searched", text !== "");
     this.#archived.hidden = !this.#topics.querySelector(".archived");
-    const fits = (item) => item.hidden = !all && item.classList.contains("archived") || ![item.textContent, item.dataset.folder, item.firstChild.title].some((part) => part?.toLowerCase().includes(text));
+    const fits = (item) => item.hidden = ![item.textContent, item.dataset.folder, item.firstChild.title].some((part) => part?.toLowerCase().includes(text));
     [...this.#chats.children].forEach(fits);
     [...this.#topics.children].forEach(fits);
   }

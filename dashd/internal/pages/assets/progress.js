@@ -89,7 +89,7 @@ export class Preview {
   #answeredAt = 0; // unix ms; the text before is a message
   #saidAt = 0;
   #now = ""; // what was read out last
-  #said = ""; // the part of the text that was read out
+  #said = 0; // how many sentences of the text were read out
   #timer = 0;
 
   // spoken: the element that screen readers read out.
@@ -117,16 +117,16 @@ export class Preview {
     const tools = turn.tools.slice(-maxTools);
     this.#tools.replaceChildren(...tools.map(({ title, id, status }) => item(title || id, status)));
     this.element.hidden = !html && !turn.plan.length && !tools.length;
-    const text = sentences(this.#body.innerText);
-    if (text.length > this.#said.length && text.startsWith(this.#said)) this.#say(text.slice(this.#said.length), text);
+    const whole = sentences(this.#body.innerText).slice(0, -1); // the last one may grow
+    if (whole.length > this.#said) this.#say(whole.slice(this.#said).join(" "), whole.length);
     else if (!this.#said) this.#say(now);
   }
 
-  // answered takes the text away that is a message since at, and returns what was read out of it.
+  // answered takes the text away that is a message since at, and returns how many sentences of it were read out.
   answered(at) {
     const said = this.#said;
     this.#answeredAt = at;
-    this.#said = "";
+    this.#said = 0;
     this.#write("");
     this.element.hidden = !this.#plan.childElementCount && !this.#tools.childElementCount;
     return said;
@@ -152,19 +152,19 @@ export class Preview {
     this.#body.append(...after.slice(same));
   }
 
-  // #say lets a screen reader read something out, unless it has, or has just read something else. said is all of the text
-  // that is read out by then.
-  #say(now, said = "") {
-    if (!now || this.#spoken.textContent === now || Date.now() - this.#saidAt < sayEvery) return;
+  // #say lets a screen reader read something out, unless it has, or has just read something else, or reads nothing of a
+  // topic that is not open. said is how many sentences are read out by then.
+  #say(now, said = 0) {
+    if (!now || document.hidden || this.#spoken.closest("[hidden]") || this.#spoken.textContent === now || Date.now() - this.#saidAt < sayEvery) return;
     this.#saidAt = Date.now();
     this.#said = said;
     this.#spoken.textContent = this.#now = now;
   }
 }
 
-// sentences is a text up to the end of its last whole sentence.
-function sentences(text) {
-  return /^[^]*([.!?:…]["”')]*(?=\s)|[。！？]|\n(?=\n))/.exec(text)?.[0] ?? "";
+// sentences are those of a text; the last one may be a part.
+export function sentences(text) {
+  return text.split(/(?<=[.!?:…]["”')]*)\s+|(?<=[。！？])|\n{2,}/).filter(Boolean);
 }
 
 // doing is what an agent does, in a line.

@@ -41,7 +41,7 @@ export class Tabs {
     this.#opened(topic); // may add the tab
     this.active = topic;
     for (const [each, tab] of this.#tabs) {
-      if (each === topic) tab.hidden = false;
+      if (each === topic) tab.classList.remove("archived");
       tab.ariaSelected = String(each === topic);
       tab.tabIndex = each === topic ? 0 : -1;
     }
@@ -50,11 +50,11 @@ export class Tabs {
     history.replaceState(null, "", location.pathname + location.search + fragment(topic));
   }
 
-  // note sets what a tab shows: its title, how many messages are unread, and whether an agent is working. Without its
-  // tab, an archived topic is only in the list beside the conversation.
+  // note sets what a tab shows: its title, how many messages are unread, and whether an agent is working. One of an
+  // archived topic is hidden, unless it is open or the archive is shown.
   note(topic, { unread, working, title, archived }) {
     const tab = this.#tabs.get(topic);
-    tab.hidden = archived && topic !== this.active;
+    tab.classList.toggle("archived", archived && topic !== this.active);
     tab.title = title && topic;
     tab.firstChild.textContent = title || name(topic);
     tab.classList.toggle("unread", unread > 0);
@@ -64,7 +64,7 @@ export class Tabs {
   }
 
   #move(event) {
-    const topics = [...this.#tabs.keys()].filter((topic) => !this.#tabs.get(topic).hidden);
+    const topics = [...this.#tabs.keys()].filter((topic) => this.#tabs.get(topic).offsetParent);
     const at = topics.indexOf(this.active), last = topics.length - 1;
     const to = {
       ArrowRight: at === last ? 0 : at + 1,

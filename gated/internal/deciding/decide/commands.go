@@ -85,6 +85,9 @@ func (w *step) command(r *Row) bool {
 	default:
 		w.calls = append(w.calls, r.ID)
 		ask := AskService{Row: r.ID, Service: serviceOf(name), Operator: r.operates()}
+		if name == msg.CommandRules { // who operates a group may not answer its questions
+			ask.Operator = r.Operator
+		}
 		if r.Known {
 			ask.Folder = r.Answer.Home
 		}

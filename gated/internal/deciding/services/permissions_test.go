@@ -1,6 +1,7 @@
 package services
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -51,6 +52,14 @@ func TestPermissions_ThoseWhoMayAnswer_ListAndRevoke(t *testing.T) {
 		if !strings.Contains(reply, tt.want) || revokes != tt.revokes || strings.Count(reply, "\n") > 3 {
 			t.Errorf("%s %s: %q, %d", tt.sender, tt.text, reply, revokes)
 		}
+	}
+	h.setConfig(map[string]any{"roles": map[string]any{"approve": "platform admins"}})
+	h.write(func(tx *store.Tx) error {
+		return errors.Join(tx.Exec(`INSERT INTO chat_admins (chat_jid, sender) VALUES ('telegram:1', 'telegram:6')`),
+			tx.Exec(`UPDATE permission_rules SET chat_jid = 'telegram:2' WHERE id = 2`))
+	})
+	if reply, _ := decided("telegram:6", "/permissions"); !strings.Contains(reply, "**rule 1**") || strings.Contains(reply, "**rule 2**") {
+		t.Errorf("an admin of one chat: %q", reply)
 	}
 	h.setConfig(map[string]any{"roles": map[string]any{"approve": "everyone"}})
 	if reply, _ := decided("telegram:6", "/permissions"); !strings.Contains(reply, "**rule 1**") {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"arizuko/gated/internal/codes"
@@ -62,7 +63,11 @@ func (a API) endAsk(tx *store.Tx, id int64, option int, by string) (*msg.Ask, er
 		return nil, apierr.New(apierr.BadRequest, "option must be a number from 1 to %d", len(ask.Options))
 	}
 	now := a.Now().UnixMilli()
-	err = rows.AnswerAsk(tx, id, option, by, operatorName, now, now)
+	author := by
+	if ask.Always && option == len(ask.Options) && by != msg.WebOperator { // with a colon, a rule would be a user's
+		author = strings.ReplaceAll(by, ":", "/")
+	}
+	err = rows.AnswerAsk(tx, id, option, author, operatorName, now, now)
 	if errors.Is(err, store.ErrStale) {
 		return nil, apierr.New(apierr.Conflict, "question %d is not open any more: %s", id, endOf(ask))
 	}
