@@ -168,7 +168,7 @@ func (c *Chat) EditTopic(w http.ResponseWriter, r *http.Request, g *msg.Group) e
 	}
 	title := strings.Join(strings.Fields(p.Title), " ")
 	if utf8.RuneCountInString(title) > maxTitle || strings.ContainsFunc(title, func(c rune) bool {
-		return unprintable(c) && c != '\u200c' && c != '\u200d' // which join and part what people write
+		return unprintable(c) && c != '\u200c' && c != '\u200d' // as in emoji and in Persian
 	}) {
 		return apierr.New(apierr.BadRequest, "title: must be at most %d printable characters", maxTitle)
 	}
