@@ -67,7 +67,7 @@ func (s *Services) rulesOf(ctx context.Context, p decide.AskService, m *msg.Mess
 		case role.Everyone(), role == nil && kind == msg.ChatDM:
 			return r.ChatJID != m.ChatJID
 		}
-		return !slices.Contains(role.Senders(), m.Sender) && !(admin && role.Admins() && r.ChatJID == m.ChatJID)
+		return !slices.Contains(role.Senders(), m.Sender) && (!admin || !role.Admins() || r.ChatJID != m.ChatJID)
 	}), err
 }
 
