@@ -105,7 +105,7 @@ const undoRest = "rest"
 func (w *step) undo(r *Row, folder string) {
 	rest := strings.EqualFold(r.Command.Args, undoRest)
 	if r.Command.Args != "" && !rest {
-		w.answer(r, fmt.Sprintf("%s takes no other word than %q, which leaves files as they are "+
+		w.answer(r, fmt.Sprintf("%s takes no other word than %q, which leaves out files "+
 			"that have changed since.", msg.CommandIn(r.ChatJID, r.Command.Name), undoRest))
 		return
 	}

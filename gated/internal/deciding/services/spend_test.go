@@ -35,7 +35,7 @@ func TestSpend_OwnTurns_AndForOperatorsThoseOfTheChat(t *testing.T) {
 		"telegram:7": "You in the group main:\n- today: 1 turn, 15 tokens, $0.25\n- 30 days: 2 turns, 115 tokens, $1.25",
 		"telegram:9": "You in the group main:\n- today: 1 turn, 7 tokens, dollars not reported\n- 30 days: 1 turn, 7 tokens, dollars not reported\n" +
 			"All users of this chat:\n- today: 2 turns, 22 tokens, $0.25\n- 30 days: 3 turns, 122 tokens, $1.25", // an operator
-		"telegram:8": "You in the group main:\n- today: 0 turns, nothing reported\n- 30 days: 0 turns, nothing reported",
+		"telegram:8": "You in the group main:\n- today: nothing reported\n- 30 days: nothing reported",
 	}
 	for sender, want := range own {
 		if got := h.asks("/spend", "", func(m *msg.Message) { m.Sender = sender }); got != want {
