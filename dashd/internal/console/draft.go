@@ -21,7 +21,7 @@ import (
 
 const (
 	// maxDraftRows and maxDraft, in bytes of a form, bound the table that a page can hold: net/url reads at most 10,000
-	// fields, of which a row has 10, and a longer page takes too long to make.
+	// fields, each row has 10, and a longer page takes too long to make.
 	maxDraftRows = 500
 	maxDraft     = 700 << 10
 )

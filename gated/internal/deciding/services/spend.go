@@ -50,11 +50,8 @@ func spendWords(who string, since func(time.Time) (factrows.Spend, error), today
 // used words turns, tokens and dollars.
 func used(s factrows.Spend) string {
 	turns := fmt.Sprintf("%d turns, ", s.Turns)
-	switch s.Turns {
-	case 0: // of which an agent has reported something
-		turns = ""
-	case 1:
-		turns = "1 turn, "
+	if s.Turns <= 1 { // only turns whose agent reported something count
+		turns = []string{"", "1 turn, "}[s.Turns]
 	}
 	if s.CostUSD == 0 || s.Input+s.Output == 0 {
 		return turns + s.Words()
