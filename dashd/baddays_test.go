@@ -78,7 +78,7 @@ func badDayActions() map[string]string {
 		"/approvals/{code}/reject": "onbod /approvals/ABCD-1234/reject", "/messages/{id}/replay": "gated /messages/2/replay?sure=yes",
 		"/lost/replay": "gated /lost/replay?ids=2&reason=failed.permanent", "/routes/edit": "routd /routes/edit?do=save",
 		"/hooks": "routd /hooks?folder=main&hook=x&kind=github", "/hooks/*": "routd " + hookURL + "?do=test", "/hook/*": "",
-		"/operators/code": "gated /operators/code", "/operators/remove": "gated /operators/remove?sender=telegram:42",
+		"/daemons/{name}/restart": "", "/operators/code": "gated /operators/code", "/operators/remove": "gated /operators/remove?sender=telegram:42",
 		"/egress/rules": "gated /egress/rules?host=x", "/egress/rules/{id}/remove": "gated /egress/rules/1/remove",
 		"/notifications": "", "/notifications/{id}": "", "/login": "", "/logout": "", "/v1/login-link": "", "/v1/alerts": "", "/chat/*": "", "/assets/*": "", "/connect/{daemon}": "",
 	}

@@ -43,7 +43,7 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		doctor.Fix(ctx, cfg.Base, gated, report.Findings, lines)
+		doctor.Fix(ctx, examination, gated, report.Findings, lines)
 		report = doctor.Examine(ctx, examination)
 	}
 	show := report.Print
@@ -83,4 +83,9 @@ func (d *dashd) examineRows(ctx context.Context) ([]facts.Fact, error) {
 	cfg := doctorConfig(d.cfg, environ())
 	cfg.Now, cfg.Media = d.Now, d.media
 	return doctor.Rows(ctx, cfg, d.Store.Reader)
+}
+
+// restart restarts a daemon for an operator.
+func (d *dashd) restart(ctx context.Context, name string) error {
+	return doctor.Restart(ctx, d.cfg.Base, name)
 }

@@ -27,6 +27,8 @@ type Fact struct {
 	Config bool   `json:"config"`
 	Page   Page   `json:"-"` // for a reader of the dashboard
 
+	// Restart are the daemons whose restart is the remedy.
+	Restart []string `json:"-"`
 	// Subject is what it is about, where there may be several of a kind: the text changes while the problem lasts.
 	Subject string `json:"-"`
 }
@@ -36,7 +38,7 @@ func (f *Fact) Key() string { return f.Kind + " " + f.Subject }
 
 // Alerts reports whether operators are notified of it: of problems, and of the warnings that users do not report.
 func (f *Fact) Alerts() bool {
-	return f.Level == Problem || slices.Contains([]string{"backup-old", "refused"}, f.Kind)
+	return f.Level == Problem || slices.Contains([]string{"backup-none", "backup-old", "refused"}, f.Kind)
 }
 
 // About sets what a fact is about.
@@ -45,11 +47,21 @@ func (f *Fact) About(subject string) *Fact {
 	return f
 }
 
+// Restarts sets the daemons whose restart is the remedy.
+func (f *Fact) Restarts(names ...string) *Fact {
+	f.Restart = names
+	return f
+}
+
 // Page is the page of the dashboard that shows or fixes something. Without a path there is none.
 type Page struct {
 	Path, Text string
 	Fix        string // the remedy there, "" if the page only shows the fact and the remedy is the one for the shell
+	Buttons    []Button
 }
+
+// Button carries out a remedy by a POST to its path.
+type Button struct{ Path, Text string }
 
 // String is the fact and its remedy on one line.
 func (f Fact) String() string { return f.Text + ": " + f.Fix }
@@ -84,7 +96,13 @@ func (l *List) Has(kind string) bool {
 }
 
 // on adds the page of a fact.
-func (f *Fact) on(path, text, fix string) { f.Page = Page{Path: path, Text: text, Fix: fix} }
+func (f *Fact) on(path, text, fix string) *Fact {
+	f.Page = Page{Path: path, Text: text, Fix: fix}
+	return f
+}
+
+// Press adds a button to a fact.
+func (f *Fact) Press(path, text string) { f.Page.Buttons = append(f.Page.Buttons, Button{path, text}) }
 
 // maxNamed is how many examples a line has.
 const maxNamed = 3

@@ -137,10 +137,13 @@ func TestFiles_BackupsAndMedia(t *testing.T) {
 	const hour = time.Hour
 	for _, tt := range []struct {
 		done, failed time.Time
+		began        int64
 		used, quota  int64
 		want         string
 	}{
-		{want: ""}, // none was ever made
+		{want: ""}, // no message, no backup
+		{began: now - 6*24*3_600_000, want: ""},
+		{began: now - 8*24*3_600_000, want: "warning backup-none"},
 		{done: at(70 * hour), want: ""},
 		{done: at(73 * hour), want: "warning backup-old"},
 		{done: at(hour), failed: at(2 * hour), want: ""},
@@ -152,6 +155,7 @@ func TestFiles_BackupsAndMedia(t *testing.T) {
 	} {
 		var l List
 		l.Backups(tt.done, tt.failed, now)
+		l.Unsaved(tt.began, now)
 		l.MediaFull(tt.used, tt.quota)
 		got := ""
 		for _, f := range l.Found {

@@ -8,6 +8,8 @@ import (
 )
 
 const (
+	// unsavedAge is how long an instance may be in use before it says that no backup was made.
+	unsavedAge = 7 * 24 * time.Hour
 	// maxBackupAge is for instances with a backup each night.
 	maxBackupAge = 3 * 24 * time.Hour
 	backupFix    = "run `dashd backup FILE` by hand, which says why it fails; with systemd look at " +
@@ -17,14 +19,23 @@ const (
 	maxMedia = 95
 )
 
-// Backups checks when the last backup was made and when one failed last, each zero for never. now is in unix ms. That
-// none was ever made is no fact.
+// Backups checks when the last backup was made and when one failed last, each zero for never. now is in unix ms.
 func (l *List) Backups(done, failed time.Time, now int64) {
 	switch {
 	case failed.After(done):
 		l.Problem("backup-failed", "the last backup failed "+Ago(now, failed.UnixMilli()), backupFix)
 	case !done.IsZero() && now-done.UnixMilli() > maxBackupAge.Milliseconds():
 		l.Warn("backup-old", "the last backup was made "+Ago(now, done.UnixMilli()), backupFix)
+	}
+}
+
+// Unsaved checks whether an instance whose first message came at began, in unix ms, is old enough to have a backup. It
+// has none, nor has one failed.
+func (l *List) Unsaved(began, now int64) {
+	if began > 0 && now-began > unsavedAge.Milliseconds() {
+		l.Warn("backup-none", "no backup was ever made, and the first message came "+Ago(now, began),
+			"run `dashd backup FILE`, each night; if another program backs up the data folder, let it "+
+				"`touch run/backup.done` there when it has finished")
 	}
 }
 

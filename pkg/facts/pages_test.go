@@ -17,7 +17,7 @@ func shellOnly() map[string]string {
 		"clock-ahead": clock, "clock-step": clock, "clock-heartbeat": clock,
 		"operators-unset": "found where no rows can be read", "operators-invalid": tokens,
 		"competing": server, "connecting": server, "kind": server, "agents": server, "versions": server,
-		"backup-failed": server, "backup-old": server, "media-full": tokens,
+		"backup-failed": server, "backup-none": server, "backup-old": server, "media-full": tokens,
 	}
 }
 
@@ -68,11 +68,14 @@ func walkFacts(body *ast.BlockStmt, all, without map[string]bool) {
 				last[id.Name] = adding(n.Rhs[0])
 			}
 		case *ast.SelectorExpr:
-			if id, ok := n.X.(*ast.Ident); ok && n.Sel.Name == "on" {
-				paged[last[id.Name]] = true
-			} else if n.Sel.Name == "on" {
-				paged[adding(n.X)] = true
+			if n.Sel.Name != "on" {
+				break
 			}
+			call := adding(n.X)
+			if id, ok := call.(*ast.Ident); ok {
+				call = last[id.Name]
+			}
+			paged[call] = true
 		}
 		return true
 	})
@@ -95,7 +98,7 @@ func adding(e ast.Expr) ast.Expr {
 			return e
 		}
 		method, _ := call.Fun.(*ast.SelectorExpr)
-		if method == nil || method.Sel.Name != "About" {
+		if method == nil || method.Sel.Name != "About" && method.Sel.Name != "Restarts" {
 			return e
 		}
 		e = method.X

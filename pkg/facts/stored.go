@@ -119,8 +119,8 @@ func (f *finder) parked(ctx context.Context) error {
 	if w.Rows > 0 {
 		f.Problem("parked", Count(w.Rows, "message is", "messages are")+
 			" parked and no request is pending for the chat"+f.oldest(w, "in"),
-			"restart gated: it looks at parked messages at its start; onbod must run, too").on("/lost?reason=parked",
-			"Parked messages", "")
+			"restart gated: it looks at parked messages at its start; onbod must run, too").Restarts(gated).
+			on("/lost?reason=parked", "Parked messages", "")
 	}
 	return err
 }
@@ -215,7 +215,9 @@ func (f *finder) turns(ctx context.Context) error {
 			Count(len(failed), "turn failed", "turns failed"), last.ID, last.Folder,
 			cmp.Or(last.Error, string(last.Reason))),
 			fmt.Sprintf("once the cause is gone, try it again: `gated retry %d`", last.ID)).
-			on("/turns/retry", "Retry failed turns", "once the cause is gone, retry them there, all of a cause at once")
+			on("/turns/retry", "Retry failed turns",
+				"once the cause is gone, retry them there, all of a cause at once").
+			Press(fmt.Sprintf("/turns/%d/retry", last.ID), fmt.Sprint("Retry turn ", last.ID))
 	}
 	return err
 }
@@ -228,7 +230,7 @@ func (f *finder) lostRuns(running []*msg.Turn, runs []*msg.Run) {
 		if !live && t.StartedAt < f.before(time.Minute) && f.runs(gated) {
 			f.Problem("turn-lost", fmt.Sprintf("turn %d of %s is running, but its run %d has ended", t.ID, t.Folder,
 				t.RunID),
-				"restart gated: it ends or requeues such turns at its start").
+				"restart gated: it ends or requeues such turns at its start").Restarts(gated).
 				About(fmt.Sprint(t.ID)).on(fmt.Sprintf("/turns/%d", t.ID), "The turn", "")
 		}
 	}
@@ -248,7 +250,8 @@ func (f *finder) queue(running, queued []*msg.Turn, total int) {
 				fmt.Sprintf("turn %d of %s does not start for another %s: it was queued while the clock was ahead",
 					t.ID, t.Folder, Span(t.NotBefore-f.Now)),
 				fmt.Sprintf("end the wait: `gated retry %d`", t.ID)).
-				About(fmt.Sprint(t.ID)).on(fmt.Sprintf("/turns/%d", t.ID), "The turn", "end the wait: retry it there")
+				About(fmt.Sprint(t.ID)).on(fmt.Sprintf("/turns/%d", t.ID), "The turn", "a retry ends the wait").
+				Press(fmt.Sprintf("/turns/%d/retry", t.ID), fmt.Sprint("Retry turn ", t.ID))
 		case ready == nil && !busy[t.Lane()] && t.NotBefore <= f.Now &&
 			max(t.CreatedAt, t.NotBefore) < f.before(maxQueued):
 			ready = t
@@ -272,7 +275,8 @@ func (f *finder) queue(running, queued []*msg.Turn, total int) {
 				"cancel one there, or raise MAX_AGENTS if the machine can bear it")
 	default:
 		f.Problem("queue", text+", and no run takes it",
-			"look at gated's log and `gated check`; restart gated: it continues where it stopped").on(path, page, "")
+			"look at gated's log and `gated check`; restart gated: it continues where it stopped").Restarts(gated).
+			on(path, page, "")
 	}
 }
 
@@ -305,8 +309,8 @@ func (f *finder) outbound(ctx context.Context) error {
 func (f *finder) unsent(ctx context.Context, w factrows.PlatformWaiting) error {
 	name := msg.DaemonOf(w.ChatJID)
 	text := Count(w.Rows, "message waits", "messages wait") + " for " + w.Platform + f.oldest(w.Waiting, "to")
-	found := func(because, fix string) {
-		f.Problem("unsent", text+because, fix).About(w.Platform).
+	found := func(because, fix string) *Fact {
+		return f.Problem("unsent", text+because, fix).About(w.Platform).
 			on("/messages?state=waiting", "Messages that are to be sent", "")
 	}
 	switch missing, trouble := f.Daemons.Missing(f.Now, name); {
@@ -326,7 +330,7 @@ func (f *finder) unsent(ctx context.Context, w factrows.PlatformWaiting) error {
 		switch {
 		case p.State == msg.OutSending && p.UpdatedAt < f.before(maxUnsent):
 			found(", being sent since "+Ago(f.Now, p.UpdatedAt),
-				"restart "+name+": the message is sent again as a possible duplicate, see RESEND")
+				"restart "+name+": the message is sent again as a possible duplicate, see RESEND").Restarts(name)
 		case p.NotBefore > f.Now+maxFuture.Milliseconds():
 			found(", not before "+Span(p.NotBefore-f.Now)+" from now", clockFix)
 		case p.Error != "":
@@ -442,11 +446,13 @@ func OverdueReminders(ctx context.Context, st store.Reader, now int64, runs bool
 	const restart = "look at gated's log and restart gated; "
 	f := l.Problem("reminders", strings.Join(named, "; "),
 		fmt.Sprint(restart, "`gated reminders cancel ", late[0].ID, "` ends the first"))
-	f.on("/reminders", "Reminders", restart+"the page cancels them")
+	f.Restarts(gated).on("/reminders", "Reminders", restart+"the page cancels them").
+		Press(fmt.Sprintf("/reminders/%d/cancel", late[0].ID), fmt.Sprint("Cancel reminder ", late[0].ID))
 	if zone != "" {
 		f.Fix = zone
 	} else if !runs {
-		f.Fix, f.Page.Fix = "start gated: a reminder that was missed fires once, unless it says otherwise", ""
+		f.Restart, f.Page.Fix = nil, ""
+		f.Fix = "start gated: a reminder that was missed fires once, unless it says otherwise"
 	}
 	return l.Found, nil
 }

@@ -84,6 +84,7 @@ type Config struct {
 	Push      *push.Push
 	Daemons   map[string]*httpx.Client                    // routd, gated and onbod
 	Examine   func(context.Context) ([]facts.Fact, error) // finds problems in the rows
+	Restart   func(context.Context, string) error         // a daemon that the launcher runs
 	Operators []string                                    // OPERATORS
 	Data      string                                      // ARIZUKO_DATA
 	Public    string                                      // the URL of dashd, without a slash at its end
@@ -207,6 +208,7 @@ func (c *Console) actions() map[string]action {
 		"/turns/{id}/undo":              turns.change("undo", "Turn %d is being taken back."),
 		"/turns/{id}/redo":              turns.change("redo", "Turn %d is being done again."),
 		"/turns/{id}/asks/{ask}/answer": turns.answerQuestion,
+		"/daemons/{name}/restart":       c.overview.restart,
 		"/reminders/{id}/cancel":        upkeep.cancelReminder,
 		"/polls/{id}/close":             upkeep.closePoll,
 		"/groups":                       groupPages{c.site}.add,

@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/checks"
+	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
@@ -68,7 +69,8 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 	return &shown{data: pages.Overview{
 		Facts: f, Titles: titles, Down: len(down), Pending: requests.Rows, Steps: steps, Minutes: minutes,
 		Failed:    failed,
-		Attention: attention[:min(len(attention), maxAttention)], Unlisted: max(0, len(attention)-maxAttention),
+		Attention: attention[:min(len(attention), maxAttention)],
+		Further:   attention[min(len(attention), maxAttention):],
 	}}, nil
 }
 
@@ -170,7 +172,7 @@ const (
 	findingsLife   = 10 * time.Second // how old findings may be that the overview shows
 	findingsWait   = time.Second / 4  // how long it waits for newer ones than it has
 	maxFindingsAge = time.Minute      // from which it says that they are old
-	maxAttention   = 12               // how many of them it lists
+	maxAttention   = 12               // how many of them are not folded
 	maxFailedShown = 5
 )
 
@@ -206,6 +208,13 @@ func (f *findings) read(ctx context.Context, c *site, down string) ([]facts.Fact
 		return append([]facts.Fact{old}, last.found...), nil
 	}
 	return last.found, nil
+}
+
+// restart restarts a daemon.
+func (c *overviewPages) restart(r *http.Request) (next, notice string, err error) {
+	name := chi.URLParam(r, "name")
+	c.Log.Info("restarting a daemon", "daemon", name, "by", login.Sender(r.Context()))
+	return "/", name + " was restarted.", c.Restart(r.Context(), name)
 }
 
 // connect says how a platform gets its token, which only the environment of its daemon has.

@@ -31,7 +31,7 @@ func checkDaemons(e *examination) {
 			if problem := socketProblem(e.Base, name); problem != "" {
 				e.Problem("socket-missing",
 					"pokes do not reach "+name+", which finds new rows by polling only: "+problem, "restart "+name).
-					About(name)
+					About(name).Restarts(name)
 			}
 			e.Add(row.Platform(e.now)...)
 		case row != nil || e.answers.of(name).status == 0:
@@ -56,7 +56,7 @@ func checkOldSecret(e *examination) {
 	}
 	if names != nil {
 		e.Problem("secret-changed", "the secret was changed after these started, which use the former one: "+
-			strings.Join(names, ", "), "restart them")
+			strings.Join(names, ", "), "restart them").Restarts(names...)
 	}
 }
 
@@ -111,7 +111,7 @@ func reportGone(e *examination, name string) {
 			facts.Span(e.now-row.HeartbeatAt)),
 			fmt.Sprintf("look at its log; if it is stopped (state T in `ps`), kill -CONT %d; else kill it: "+
 				"nothing is lost",
-				pid)).About(name)
+				pid)).About(name).Restarts(name)
 		return
 	}
 	f := e.Problem("daemon-gone", name+" "+row.Trouble(e.now), e.in.Daemons.Start(name)).About(name)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -153,6 +154,10 @@ func (e *examination) result() Report {
 	found := make([]facts.Fact, 0, len(e.Found)) // an empty list in JSON, never null
 	for _, f := range e.Found {
 		f.Text, f.Fix, f.Page.Fix = e.line(f.Text), e.line(f.Fix), e.line(f.Page.Fix)
+		f.Restart = slices.DeleteFunc(f.Restart, func(name string) bool { return !e.locks.launched(name) })
+		for _, name := range f.Restart {
+			f.Press("/daemons/"+name+"/restart", "Restart "+name)
+		}
 		if !seen[f.Text] {
 			found = append(found, f)
 		}
@@ -209,7 +214,7 @@ func checkRows(ctx context.Context, e *examination) (err error) {
 	checkDaemons(e)
 	stored, err := e.in.Stored(ctx)
 	e.Add(stored...)
-	return err
+	return errors.Join(err, checkUnsaved(ctx, e))
 }
 
 // Print writes the report for an operator: one finding a line, its remedy below it.

@@ -451,7 +451,7 @@ func TestReport_Print(t *testing.T) {
 		Findings []facts.Fact
 		Facts    []string
 	}
-	if err := json.Unmarshal(out.Bytes(), &read); err != nil || read.OK || !slices.Equal(read.Findings, r.Findings) || !slices.Equal(read.Facts, r.Facts) {
+	if err := json.Unmarshal(out.Bytes(), &read); err != nil || read.OK || !cmp.Equal(read.Findings, r.Findings) || !slices.Equal(read.Facts, r.Facts) {
 		t.Errorf("%v: %s", err, &out)
 	}
 	if got := r.Summary(); got != "1 problem, 1 warning" {

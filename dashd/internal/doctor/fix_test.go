@@ -23,17 +23,18 @@ func TestFix_Modes_AreSetAndNothingElse(t *testing.T) {
 	group := filepath.Join(data, "groups/main")
 	x.ok(os.Chmod(group, 0o755))
 	var out strings.Builder
-	Fix(t.Context(), x.cfg.Base, nil, Examine(t.Context(), x.cfg).Findings, &out)
+	Fix(t.Context(), x.cfg, nil, Examine(t.Context(), x.cfg).Findings, &out)
 	for path, mode := range map[string]os.FileMode{data: 0o700, x.cfg.Base.SecretPath(): 0o600, x.cfg.Base.DBPath(): 0o600, group: 0o755} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v %v, want %v", path, info.Mode(), err, mode)
 		}
 	}
-	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 3 || !strings.Contains(out.String(), "fixed: chmod 700 "+data+" (the data folder") {
+	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 3 || !strings.Contains(out.String(), "chmod 700 "+data+", since the data folder ") ||
+		strings.Count(out.String(), ": done\n") != 3 {
 		t.Error(out.String())
 	}
 	out.Reset()
-	Fix(t.Context(), x.cfg.Base, nil, Examine(t.Context(), x.cfg).Findings, &out)
+	Fix(t.Context(), x.cfg, nil, Examine(t.Context(), x.cfg).Findings, &out)
 	if out.Len() > 0 {
 		t.Errorf("again: %s", &out)
 	}
@@ -46,8 +47,8 @@ func TestFix_Link_IsNotFollowed(t *testing.T) {
 	x.ok(os.Remove(x.cfg.Base.SecretPath()))
 	x.ok(os.Symlink(other, x.cfg.Base.SecretPath()))
 	var out strings.Builder
-	Fix(t.Context(), x.cfg.Base, nil, []facts.Fact{{Kind: "secret-mode", Text: "open", Fix: "chmod"}}, &out)
-	if info, err := os.Stat(other); err != nil || info.Mode().Perm() != 0o644 || !strings.HasPrefix(out.String(), "could not: ") {
+	Fix(t.Context(), x.cfg, nil, []facts.Fact{{Kind: "secret-mode", Text: "open", Fix: "chmod"}}, &out)
+	if info, err := os.Stat(other); err != nil || info.Mode().Perm() != 0o644 || !strings.HasPrefix(out.String(), "chmod, since open: could not: ") {
 		t.Errorf("%v %v: %s", info.Mode(), err, &out)
 	}
 }
@@ -65,9 +66,9 @@ func TestFix_Turns_OnlyThoseThatWaitForTheClock(t *testing.T) {
 	defer server.Close()
 	gated := httpx.NewClient("gated", server.URL, "")
 	var out strings.Builder
-	Fix(t.Context(), newInstance(t).cfg.Base, gated, []facts.Fact{{Kind: "clock-turn", Subject: "7", Text: "turn 7 waits", Fix: "`gated retry 7`"},
+	Fix(t.Context(), newInstance(t).cfg, gated, []facts.Fact{{Kind: "clock-turn", Subject: "7", Text: "turn 7 waits", Fix: "`gated retry 7`"},
 		{Kind: "turns-failed", Subject: "9"}, {Kind: "clock-turn", Subject: "8", Text: "turn 8 waits", Fix: "`gated retry 8`"}, {Kind: "turn-lost", Subject: "9"}}, &out)
-	want := "fixed: `gated retry 7` (turn 7 waits)\ncould not: "
+	want := "retry turn 7, since turn 7 waits: done\nretry turn 8, since turn 8 waits: could not: "
 	if !strings.HasPrefix(out.String(), want) || !strings.Contains(out.String(), "turn 8 has ended") ||
 		strings.Join(calls, ", ") != "POST /v1/turns/7/retry, POST /v1/turns/8/retry" {
 		t.Errorf("%v: %s", calls, &out)

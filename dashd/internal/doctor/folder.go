@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/facts"
+	factrows "arizuko/pkg/facts/rows"
 )
 
 const (
@@ -69,6 +71,16 @@ func checkFiles(e *examination) {
 	if used, err := e.Media.Used(); err == nil { // what cannot be measured is no finding
 		e.MediaFull(used, e.Media.Quota)
 	}
+}
+
+// checkUnsaved finds that no backup was ever made.
+func checkUnsaved(ctx context.Context, e *examination) error {
+	if done, failed := backup.Last(e.Base.Data); !done.IsZero() || !failed.IsZero() {
+		return nil
+	}
+	began, err := factrows.FirstArrival(ctx, e.st.Reader)
+	e.Unsaved(began, e.now)
+	return err
 }
 
 // checkFileSystem checks whether the file system can carry the database, also where that was overridden.

@@ -31,7 +31,7 @@ func readLocks(proc string, base config.Base, daemons facts.Daemons) locks {
 	if err != nil {
 		return l
 	}
-	paths := []string{l.writeLock(), l.sharedMemory(), base.DBPath()}
+	paths := []string{l.writeLock(), l.sharedMemory(), base.DBPath(), l.path(launcher)}
 	for name := range daemons {
 		paths = append(paths, l.path(name))
 	}

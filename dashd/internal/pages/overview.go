@@ -17,12 +17,12 @@ type Overview struct {
 	Steps   *Steps // nil once a chat of a platform was answered
 	Down    int    // daemons that are not healthy
 	Pending int    // requests of chats that wait for an operator
-	// Attention lists problems, then warnings; Unlisted is how many more there are.
-	Attention []facts.Fact
-	Unlisted  int
-	Failed    []*msg.Turn // the newest of the last day
-	Minutes   Chart       // of the messages of the last hour
-	Titles    Titles      // of the chats
+	// Attention lists problems, then warnings; Further are those that are folded.
+	Attention, Further []facts.Fact
+
+	Failed  []*msg.Turn // the newest of the last day
+	Minutes Chart       // of the messages of the last hour
+	Titles  Titles      // of the chats
 }
 
 // Routes are the lines of the report on routes and groups, which routd has in its detail: rows that match nothing,

@@ -164,7 +164,7 @@ func sampleFacts(now int64) pages.Overview {
 			{Text: "teled cannot log in: getMe: 401 Unauthorized: the token is not known", Fix: "set TELEGRAM_BOT_TOKEN to the current token, run `teled check`, and restart teled", Level: facts.Problem},
 			{Text: "2 turns failed within a day, the last (409, of acme/eng): exit status 1", Page: facts.Page{Path: "/turns?state=failed", Text: "Failed turns", Fix: "once the cause is gone, try them again there"}},
 		},
-		Unlisted: 3, Down: 1,
+		Further: []facts.Fact{{Level: facts.Warning, Text: "the clock went back", Fix: "correct the clock"}}, Down: 1,
 		Minutes: sampleMinutes(),
 	}
 }

@@ -30,6 +30,7 @@ func TestWebChat_InBrowser(t *testing.T) {
 		{"commands are answered", commandsAreAnswered, gate},
 		{"files reach the agent", filesReachAgent, gate},
 		{"each daemon is killed", daemonsKilled, gate},
+		{"daemons are restarted by an operator", restarted, gate},
 		{"the launcher is stopped and restarted", stoppedAndStarted, verify},
 		{"routes are edited, tested, compared and saved", routesEdited, verify},
 	} {

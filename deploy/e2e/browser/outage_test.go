@@ -2,7 +2,13 @@ package browser_test
 
 import (
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"arizuko/pkg/testkit/browser"
 )
@@ -53,4 +59,38 @@ func stoppedAndStarted(t *testing.T, b *browser.Browser) {
 	p.Do(reload)
 	p.WaitConnected()
 	p.shows("> one", "< one", "> two", "< two")
+}
+
+// restarted restarts daemons in the two ways that operators have: by a button of the overview, and by doctor.
+func restarted(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	deaf := func(name string) (pid int) {
+		if err := os.Remove(filepath.Join(i.Instance.Data, "run", name+".sock")); err != nil {
+			t.Fatal(err)
+		}
+		return i.Processes(name)[0]
+	}
+	again := func(name string, pid int) {
+		i.Until(name+" to run again", func() bool {
+			now := i.Processes(name)
+			status, _ := i.Instance.Readiness(t.Context(), name)
+			return status == http.StatusOK && len(now) == 1 && now[0] != pid
+		})
+	}
+	pid := deaf("gated")
+	p.Visit(i.url + "/")
+	p.Wait(`document.querySelector("form[action='/daemons/gated/restart'] button")`)
+	p.Do(chromedp.Click("form[action='/daemons/gated/restart'] button"))
+	p.says(".notice", "gated was restarted.")
+	again("gated", pid)
+	pid = deaf("routd")
+	out, _ := i.Instance.Command("dashd", "doctor", "--fix").CombinedOutput() // onbod does not run, which is a problem
+	if s := string(out); !strings.Contains(s, "restart routd, since pokes do not reach routd") || !strings.Contains(s, "dashd: 1 problem, 0 warnings") {
+		t.Error(s)
+	}
+	again("routd", pid)
+	p.visitChat(i, "main", "")
+	p.SendMessage("still there?")
+	p.shows("> still there?", "< still there?")
 }
