@@ -197,10 +197,11 @@ function send(topic, text, chosen) {
 }
 
 // again sends the last message of one's own once more, and answers a problem.
-async function again(topic, { id, text }) {
-  const problem = await takeBack(api, topic, id);
+async function again(topic, { id, text, files: old }) {
+  const copies = await Promise.all(old.map((file) => files.copy(file))).catch(() => null);
+  const problem = copies ? await takeBack(api, topic, id) : "its files cannot be fetched";
   if (problem) return problem;
-  outbox.add(topic, text, []);
+  outbox.add(topic, text, copies);
   topicOf(topic).log.toEnd();
   return "";
 }

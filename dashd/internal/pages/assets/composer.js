@@ -11,13 +11,14 @@ export class Composer {
   #files = []; // {id, name, size}, of the topic
   #dropTimer = 0;
   #editing = 0; // the id of the message that is being edited, 0 for none
+  #copies = []; // the files of the message that is edited, as they were
   // On a phone Enter is the only way to a new line, the button sends.
   #touch = matchMedia("(pointer: coarse)");
 
   // folder: the chat's group.
   // files: the Files.
   // maxFile, maxFiles: limits of one file in bytes, and of the files of a message.
-  // last: returns the newest message of one's own in a topic, as {id, text}, null for none.
+  // last: returns the newest message of one's own in a topic, see Log.last.
   // takeBack: takes back the turn of a message that was edited, and returns a problem, "" for none.
   // send: is called with the topic, a text and files, one of which is there.
   constructor(form, folder, options) {
@@ -66,8 +67,8 @@ export class Composer {
   }
 
   // edit puts a message into the box: sending it takes back the turn of the one before.
-  edit(last) {
-    if (!last) return;
+  async edit(last) {
+    if (!last || this.#editing === last.id) return;
     this.#text.value = last.text;
     this.#edited();
     this.#editing = last.id;
@@ -75,14 +76,29 @@ export class Composer {
     this.#say("");
     this.#text.focus();
     this.#text.setSelectionRange(last.text.length, last.text.length);
+    if (last.files.length) await this.#copy(last);
+  }
+
+  // #copy adds the files of a message that is edited.
+  async #copy({ id, files }) {
+    this.#send.disabled = true;
+    const copies = await Promise.all(files.map((file) => this.#options.files.copy(file))).catch(() => null);
+    this.#send.disabled = false;
+    if (this.#editing !== id) return this.#options.files.remove((copies ?? []).map((file) => file.id)); // cancelled meanwhile
+    if (!copies) return this.#say("Its files cannot be fetched: choose them again.");
+    this.#copies = copies;
+    this.#files.push(...copies);
+    this.#filesChanged();
   }
 
   #endEdit() {
     this.#editing = 0;
+    this.#copies = [];
     this.#edits.hidden = true;
   }
 
   #cancelEdit() {
+    for (const file of this.#copies) if (this.#files.includes(file)) this.#remove(file);
     this.#endEdit();
     this.#text.value = "";
     this.#edited();

@@ -4,6 +4,7 @@
 import { newID } from "./outbox.js";
 
 const maxAge = 7 * 24 * 60 * 60_000; // ms; what no message names then goes
+const maxFetch = 60_000; // ms
 
 export class Files {
   #db = open().catch(() => null);
@@ -16,6 +17,14 @@ export class Files {
     this.#here.set(id, file);
     this.#saving.set(id, this.#save(id, file));
     return { id, name: file.name || "file", size: file.size };
+  }
+
+  // copy is add for a file of a message. It throws if the file cannot be fetched.
+  async copy({ name, url }) {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(maxFetch) });
+    if (!answer.ok) throw new Error(`the server answers with ${answer.status}`);
+    const content = await answer.blob();
+    return this.add(new File([content], name, { type: content.type }));
   }
 
   async #save(id, file) {

@@ -63,10 +63,12 @@ export class Log {
     if (this.#state === "new" || this.#state === "failed") this.#load();
   }
 
-  // last is the newest message of one's own, as {id, text}, null for none that can be sent again.
+  // last is the newest message of one's own, as {id, text, files: [{name, url}]}, null for none that can be sent again.
   last() {
     const element = [...this.#log.children].findLast((each) => each.dataset.own);
-    return element?.dataset.own === "text" && !this.#working ? { id: Number(element.dataset.id), text: element.querySelector(".body").textContent } : null;
+    if (element?.dataset.own !== "again" || this.#working) return null;
+    const files = [...element.querySelectorAll(".files a")].map((link) => ({ name: link.querySelector("img")?.alt ?? link.textContent, url: link.href }));
+    return { id: Number(element.dataset.id), text: element.querySelector(".body").textContent, files };
   }
 
   // reveal scrolls to a message, and reports whether it is there.
@@ -223,7 +225,7 @@ export class Log {
   #put(row, said) {
     const element = message(row);
     if (said) element.querySelector(".body").setAttribute("aria-live", "off");
-    if (row.direction === "in" && row.sender === this.#options.own) element.dataset.own = !row.content || row.content.startsWith("/") || row.files || row.moved_to ? "other" : "text";
+    if (row.direction === "in" && row.sender === this.#options.own) element.dataset.own = isMessage(row) ? "again" : "other";
     if (row.poll) element.append(ballot(row, this.#options.vote));
     if (row.question) element.append(choices("Answer", row.question.options, (i) => this.#options.answer(row.id, i + 1)));
     if (row.undo_ms) element.append(this.#undoButton(row));
@@ -311,4 +313,10 @@ export class Log {
     if (this.#following) this.#newer.hidden = true;
     if (scrollTop < nearTop && this.#state === "partial") this.#load();
   }
+}
+
+// isMessage reports whether a row can be sent again as it was: not a command, nor one for another topic, nor one whose
+// files are gone.
+function isMessage({ content, files = [], moved_to: moved }) {
+  return !moved && !content.startsWith("/") && (content || files.length) && files.every(({ url }) => url);
 }
