@@ -165,6 +165,10 @@ func TestUndo_Refusals(t *testing.T) {
 	u.Answer(u.Put(msg.Message{ChatJID: "telegram:-7", Sender: "telegram:6", SenderName: "Bob", Verb: msg.VerbMention, Content: "write b.txt x"})[0])
 	u.deliver()
 	u.wants(group("telegram:5", "/undo"), "Only Bob, who asked for it, or an operator")
+	u.Until("gated to note the turn's files, after its end", func() bool {
+		_, err := os.Stat(filepath.Join(u.Data, "undo", "main", "turn-2"))
+		return err == nil
+	})
 	u.OK(os.WriteFile(filepath.Join(u.folder, "b.txt"), []byte("mine"), 0o600))
 	u.wants(group("telegram:6", "/undo"), "Nothing is changed: these files have changed since: b.txt.")
 	u.wants(group("telegram:6", "/undo rest"), "Taken back: turn 2", "files that have changed since: b.txt")
