@@ -55,8 +55,8 @@ func (c *Chat) filesOf(m *msg.Message) (all []file) {
 // maxPictureHead is how much of a picture is read for its size, in bytes: photos have a preview before it.
 const maxPictureHead = 256 << 10
 
-// pictureSize returns the size of a stored PNG, JPEG, GIF or WebP, zeros if it is not known. With it, a page keeps the room
-// of a picture that it has not loaded yet.
+// pictureSize returns the size of a stored PNG, JPEG, GIF or WebP, zeros if it is not known. With it, a page keeps the
+// room of a picture that it has not loaded yet.
 func (c *Chat) pictureSize(stored string) (width, height int) {
 	f, _, err := c.open(stored)
 	if err != nil {
