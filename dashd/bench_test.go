@@ -157,7 +157,7 @@ func (d *benchData) editorForm() url.Values {
 	for i, r := range routes {
 		for name, value := range map[string]string{
 			"key": strconv.FormatInt(r.ID, 10), "seq": strconv.FormatInt(r.Seq, 10), "place": strconv.Itoa(i + 1), "match": r.Match, "target": r.Target,
-			"impulse": string(r.Impulse), "quiet": "", "hold": "", "threshold": "", "weights": "", "raw": "",
+			"impulse": string(r.Impulse),
 		} {
 			form.Add(name, value)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -62,19 +61,9 @@ func (f *routd) answer(r *http.Request) (any, error) {
 		}
 		return routeapi.Replaced{Changed: 1}, f.st.Write(context.Background(), func(tx *store.Tx) error { return replace(tx, stored, table.Routes) })
 	}
-	var test struct {
-		routeapi.Item
-		Items  []routeapi.Item
-		Routes []msg.Route
-	}
-	if err := json.NewDecoder(r.Body).Decode(&test); err != nil {
+	test, err := httpx.Decode[routeapi.Test](r)
+	if err != nil {
 		return nil, err
-	}
-	if test.Routes == nil {
-		test.Routes = stored
-	}
-	if test.Items == nil {
-		return map[string]any{"answer": decideBy(test.Routes, &test.Item), "trace": []string{"route 1 <b>matches</b>"}}, nil
 	}
 	f.items = max(f.items, len(test.Items))
 	tested := routeapi.Tested{Problems: []routeapi.Problem{}}
@@ -196,7 +185,7 @@ func TestRoutes_ManyRows_InPages(t *testing.T) {
 func TestRouteEditor_EditedCopy_IsSaved(t *testing.T) {
 	_, f, b := routesFixture(t)
 	form := editorForm(t, b.must(200, "GET", "/routes/edit", "").body)
-	form["target"][0], form["quiet"][0] = "ops", "5m"
+	form["target"][0], form["impulse"][0] = "ops", `{"quiet_ms": 300000}`
 	form.Set("do", "add")
 	page := b.form("/routes/edit", form)
 	contains(t, page.body, "New route", "chat_jid=telegram:-1 → ops, waits for silence of 5m")
@@ -229,13 +218,13 @@ func TestRouteEditor_ChatInAddress_HasARouteForIt(t *testing.T) {
 func TestRouteEditor_InvalidRows_AllShownNothingSaved(t *testing.T) {
 	_, f, b := routesFixture(t)
 	form := editorForm(t, b.must(200, "GET", "/routes/edit", "").body)
-	form["match"][0], form["quiet"][1], form["target"][1] = "platfrom=<x>", "soon", "nowhere"
+	form["match"][0], form["impulse"][1] = "platfrom=<x>", `{"quiet_ms": "soon"}`
 	for _, do := range []string{"check", "save"} {
 		form.Set("do", do)
 		a := b.form("/routes/edit", form)
-		contains(t, a.body, "2 of the routes cannot be saved", "unknown key &#34;platfrom&#34;", "a time is written as 500ms, 3s or 5m, not &#34;soon&#34;", `value="platfrom=&lt;x&gt;"`)
+		contains(t, a.body, "2 of the routes cannot be saved", "unknown key &#34;platfrom&#34;", "impulse_config: &#34;quiet_ms&#34;: ", `value="{&#34;quiet_ms&#34;: &#34;soon&#34;}"`, `value="platfrom=&lt;x&gt;"`)
 	}
-	form["quiet"][1] = ""
+	form["impulse"][1], form["target"][1] = "", "nowhere"
 	form.Set("do", "check")
 	contains(t, b.form("/routes/edit", form).body, "folder nowhere is not registered")
 	if len(f.calls) != 0 {
@@ -273,14 +262,14 @@ func TestRouteEditor_TestMessage_BothTablesInWords(t *testing.T) {
 	for field, value := range map[string]string{"do": "test", "test_chat": "telegram:-1", "test_sender": "telegram:42", "test_verb": "mention", "test_text": "look"} {
 		form.Set(field, value)
 	}
-	contains(t, b.form("/routes/edit", form).body, "With your copy:</strong> <bdi>answered by ops", "Now:</strong> <bdi>answered by main", "route 1 &lt;b&gt;matches&lt;/b&gt;",
+	contains(t, b.form("/routes/edit", form).body, "With your copy:</strong> <bdi>answered by ops", "Now:</strong> <bdi>answered by main", "route &lt;i&gt;leads&lt;/i&gt; there",
 		`<option value="telegram:-1">Dev&lt;script&gt;</option>`, `value="telegram:42"`)
 	for text, want := range map[string]string{
 		"@main look":     "names no group that this sender reaches", // the copy's home is another world
 		"@ops look":      "@ops names the group ops",
 		"#plan look":     "the text is for the topic #plan",
 		"/status":        "the command /status, which gated answers",
-		"/new@some_bot":  "for the bot that it names. For a name of this one, as in BOT_NAMES of gated, it is the command: write /new to test that",
+		"/new@some_bot":  "the command /new, which gated answers unless it names another bot",
 		"@ops":           "pins the chat",
 		"@stranger look": "@stranger names no group",
 	} {

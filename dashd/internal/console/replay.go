@@ -32,16 +32,11 @@ const (
 const errUncorrected = "Correct the routes that cannot be saved first."
 
 // replay decides on the newest messages by the stored table and by the copy.
-func (c routePages) replay(ctx context.Context, d *draft, last int) (*pages.Replay, error) {
-	table, err := c.table(ctx)
-	if err != nil {
-		return nil, err
-	}
-	routes, problems := d.table(table.routes)
-	if len(problems) > 0 {
+func (e *editor) replay(ctx context.Context) (*pages.Replay, error) {
+	if e.page.Problems > 0 {
 		return &pages.Replay{Problem: errUncorrected}, nil
 	}
-	inbound, err := rows.NewestInbound(ctx, c.Store, last)
+	inbound, err := rows.NewestInbound(ctx, e.Store, e.page.Last)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +47,7 @@ func (c routePages) replay(ctx context.Context, d *draft, last int) (*pages.Repl
 			items, of = append(items, item), append(of, &inbound[i])
 		}
 	}
-	tested, err := c.compare(ctx, routes, items)
+	tested, err := e.compare(ctx, items)
 	if err != nil {
 		return &pages.Replay{Problem: plainText(err.Error())}, nil
 	}
@@ -85,9 +80,8 @@ func (c routePages) replay(ctx context.Context, d *draft, last int) (*pages.Repl
 }
 
 // compare asks routd about items, in as many requests as their size needs.
-func (c routePages) compare(ctx context.Context, routes []msg.Route,
-	items []routeapi.Item) (all []routeapi.TestedItem, err error) {
-	table, err := json.Marshal(routes)
+func (e *editor) compare(ctx context.Context, items []routeapi.Item) (all []routeapi.TestedItem, err error) {
+	table, err := json.Marshal(e.routes)
 	if err != nil {
 		return nil, err
 	}
@@ -101,16 +95,12 @@ func (c routePages) compare(ctx context.Context, routes []msg.Route,
 			return nil, apierr.New(apierr.BadRequest, "the table is too large to be compared here")
 		}
 		var tested routeapi.Tested
-		if err := c.ask(ctx, "routd", http.MethodPost, routeapi.TestPath,
-			routeapi.Test{Items: items[:n], Routes: routes}, &tested); err != nil {
+		if err := e.ask(ctx, "routd", http.MethodPost, routeapi.TestPath,
+			routeapi.Test{Items: items[:n], Routes: e.routes}, &tested); err != nil {
 			return nil, err
 		}
-		if len(tested.Problems) > 0 {
-			return nil, apierr.New(apierr.BadRequest, "correct the routes first: the one at place %d: %s",
-				tested.Problems[0].Row+1, tested.Problems[0].Text)
-		}
-		if len(tested.Items) != n {
-			return nil, apierr.New(apierr.Internal, "routd answered %d of %d messages", len(tested.Items), n)
+		if len(tested.Items) != n { // a group was removed a moment ago, for example
+			return nil, apierr.New(apierr.Internal, "routd answered %d of %d messages, try again", len(tested.Items), n)
 		}
 		all, items = append(all, tested.Items...), items[n:]
 	}
@@ -168,130 +158,95 @@ func answerWords(item *routeapi.Item, a *routeapi.Answer) string {
 	return plaintext.Line(strings.TrimSpace(words + " " + folder))
 }
 
-// testDraft decides on a message that an operator has typed, by the copy and by the stored table.
-func (c routePages) testDraft(ctx context.Context, d *draft, typed pages.TestMessage) (*pages.TestedMessage, error) {
-	table, err := c.table(ctx)
-	if err != nil {
-		return nil, err
-	}
-	routes, problems := d.table(table.routes)
-	if len(problems) > 0 {
+// test decides on a message that an operator has typed, by the copy and by the stored table.
+func (e *editor) test(ctx context.Context) (*pages.TestedMessage, error) {
+	if e.page.Problems > 0 {
 		return &pages.TestedMessage{Problem: errUncorrected}, nil
 	}
-	item, err := c.testItem(ctx, typed)
+	item, err := e.testItem(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := tester{c.site, table, item, typed.Text}
-	edited, why, err := t.decide(ctx, routes)
-	var present string
-	if err == nil {
-		present, _, err = t.decide(ctx, nil)
-	}
+	home := item
+	home.HomeOnly = true
+	homes, err := e.compare(ctx, []routeapi.Item{home})
 	if err != nil {
 		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
 	}
-	return &pages.TestedMessage{Decision: edited, Now: present, Why: lines(why)}, nil
+	edited, step, err := e.typed(ctx, item, homes[0].Edited.Home)
+	if err != nil {
+		return nil, err
+	}
+	present, _, err := e.typed(ctx, item, homes[0].Present.Home)
+	if err != nil {
+		return nil, err
+	}
+	tested, err := e.compare(ctx, []routeapi.Item{edited, present})
+	if err != nil {
+		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
+	}
+	why := tested[0].Edited.Trace
+	if step != "" {
+		why = slices.Insert(why, 0, step)
+	}
+	return &pages.TestedMessage{Decision: answerWords(&edited, &tested[0].Edited),
+		Now: answerWords(&present, &tested[1].Present), Why: lines(why)}, nil
 }
 
-// testItem adds the stored state of the chat.
-func (c routePages) testItem(ctx context.Context, typed pages.TestMessage) (item routeapi.Item, err error) {
+// testItem is the message that was typed, with the stored state of its chat.
+func (e *editor) testItem(ctx context.Context) (item routeapi.Item, err error) {
+	typed := e.page.Test
 	item = routeapi.Item{
 		ID: 1, Sender: typed.Sender, SenderName: typed.SenderName, ThreadID: typed.Thread, Topic: typed.Thread,
-		Verb: typed.Verb, ReceivedAt: c.Now().UnixMilli(),
+		Verb: typed.Verb, ReceivedAt: e.Now().UnixMilli(),
 	}
-	if item.ChatJID, err = c.Store.Address(ctx, typed.Chat); err != nil {
+	if item.ChatJID, err = e.Store.Address(ctx, typed.Chat); err != nil {
 		return item, err
 	}
-	chat, err := c.Store.Chat(ctx, item.ChatJID)
+	chat, err := e.Store.Chat(ctx, item.ChatJID)
 	if err == nil && chat != nil {
 		item.Kind, item.StickyGroup = chat.Kind, chat.StickyGroup
 	}
 	return item, err
 }
 
-// tester decides on one message.
-type tester struct {
-	*site
-	table *table
-	item  routeapi.Item
-	text  string
-}
-
-// decide returns the decision in words, and the steps to it. A text that begins with a command, a group or a topic is
-// read as gated reads it.
-func (t *tester) decide(ctx context.Context, routes []msg.Route) (decision string, why []string, err error) {
-	item, text := t.item, t.text
-	if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID), func(string) bool { return false }); ok {
+// typed is a message in a chat of a group, "" for none, and what gated reads in its text: a command, a group or a
+// topic that it begins with.
+func (e *editor) typed(ctx context.Context, item routeapi.Item, home string) (_ routeapi.Item, step string, err error) {
+	text := e.page.Test.Text
+	if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID), func(string) bool { return true }); ok {
 		item.HomeOnly = true
-		why = append(why, fmt.Sprintf("the text is the command /%s, which gated answers", command.Name))
-	} else if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID),
-		func(string) bool { return true }); ok {
-		why = append(why, "the text is for the bot that it names. For a name of this one, as in BOT_NAMES of gated, "+
-			"it is the command: write /"+
-			command.Name+" to test that")
-	} else if pin, ok := layers.ParseSticky(text); ok {
+		return item, "the text is the command /" + command.Name + ", which gated answers unless it names another bot", nil
+	}
+	if pin, ok := layers.ParseSticky(text); ok {
 		item.HomeOnly = true
-		why = append(why, fmt.Sprintf("the text %c%s alone pins the chat, or ends its pin, if there is such a "+
-			"group or topic", pin.Sigil, pin.Name))
-	} else if prefix, ok := layers.ParsePrefix(text); ok {
-		step, err := t.prefixed(ctx, routes, &item, prefix)
-		if err != nil {
-			return "", nil, err
-		}
-		why = append(why, step)
+		return item, fmt.Sprintf("the text %c%s alone pins the chat, or ends its pin, if there is such a group or topic",
+			pin.Sigil, pin.Name), nil
 	}
-	answer, trace, err := t.ask(ctx, routes, &item)
-	if err != nil {
-		return "", nil, err
-	}
-	return answerWords(&item, answer), append(why, trace...), nil
-}
-
-// prefixed finds the group that a text which begins with @name or #topic is for.
-func (t *tester) prefixed(ctx context.Context, routes []msg.Route, item *routeapi.Item, prefix layers.Prefix) (string,
-	error) {
-	home := *item
-	home.HomeOnly = true
-	answer, _, err := t.ask(ctx, routes, &home)
-	if err != nil {
-		return "", err
-	}
+	prefix, ok := layers.ParsePrefix(text)
 	token := fmt.Sprintf("%c%s", prefix.Sigil, prefix.Name)
-	if answer.Home == "" {
-		return "the chat has no group: " + token + " is plain text", nil
-	}
-	if prefix.Sigil == layers.TopicSigil {
-		item.Folder, item.Topic = answer.Home, token
-		return "the text is for the topic " + token, nil
+	switch {
+	case !ok:
+		return item, "", nil
+	case home == "":
+		return item, "the chat has no group: " + token + " is plain text", nil
+	case prefix.Sigil == layers.TopicSigil:
+		item.Folder, item.Topic = home, token
+		return item, "the text is for the topic " + token, nil
 	}
 	named := map[string]bool{}
-	for _, o := range t.Operators {
+	for _, o := range e.Operators {
 		named[o] = true
 	}
-	operators, err := t.Store.Operators(ctx, named)
+	operators, err := e.Store.Operators(ctx, named)
 	if err != nil {
-		return "", err
+		return item, "", err
 	}
-	folder, ok := layers.ResolveName(prefix.Name, answer.Home, msg.IsOperator(operators, item.ChatJID, item.Sender),
-		routecheck.Registered(t.table.groups))
+	folder, ok := layers.ResolveName(prefix.Name, home, msg.IsOperator(operators, item.ChatJID, item.Sender),
+		routecheck.Registered(e.table.groups))
 	if !ok {
-		return token + " names no group that this sender reaches: it is plain text", nil
+		return item, token + " names no group that this sender reaches: it is plain text", nil
 	}
 	item.Folder = folder
-	return token + " names the group " + folder, nil
-}
-
-// ask decides on the item by routes, nil for the stored ones, with the groups that are engaged now.
-func (t *tester) ask(ctx context.Context, routes []msg.Route, item *routeapi.Item) (*routeapi.Answer, []string, error) {
-	request := struct {
-		routeapi.Item
-		Routes []msg.Route `json:"routes"`
-	}{*item, routes}
-	var result struct {
-		Answer routeapi.Answer `json:"answer"`
-		Trace  []string        `json:"trace"`
-	}
-	err := t.site.ask(ctx, "routd", http.MethodPost, routeapi.TestPath, request, &result)
-	return &result.Answer, result.Trace, err
+	return item, token + " names the group " + folder, nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
-	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
@@ -26,6 +25,16 @@ const (
 	defaultReplay    = 200
 	maxReplay        = 1000
 )
+
+// editor is the page with a copy of the table, as it answers a request.
+type editor struct {
+	routePages
+	draft    *draft
+	page     *pages.RouteEditor
+	table    *table      // the stored one
+	routes   []msg.Route // of the copy
+	reviewed []review    // of routes
+}
 
 // newEditor shows a fresh copy of the table.
 func (c routePages) newEditor(r *http.Request) (*shown, error) {
@@ -41,11 +50,31 @@ func (c routePages) newEditor(r *http.Request) (*shown, error) {
 	if page.Test.Chat != "" {
 		d.add("chat_jid=" + page.Test.Chat)
 	}
-	if text := tooLarge(table.routes); text != "" {
-		page.TooLarge = text
+	if page.TooLarge = tooLarge(table.routes); page.TooLarge != "" {
 		d.rows = nil
 	}
-	return &shown{data: page}, c.fillEditor(r.Context(), d, page)
+	return &shown{data: page}, c.review(table, d, page).fill(r.Context())
+}
+
+// review compares a copy with the stored table, and checks its rows.
+func (c routePages) review(t *table, d *draft, page *pages.RouteEditor) *editor {
+	e := &editor{routePages: c, draft: d, page: page, table: t, routes: d.table(t.routes)}
+	check := t.review
+	if page.TooLarge == "" {
+		changes := lines(differences(t.routes, e.routes))
+		if len(changes) > 0 {
+			check = func() []review { return reviewOf(e.routes, t.groups) }
+		}
+		page.Changes = changes[:min(len(changes), maxChangeLines)]
+		page.More = len(changes) - len(page.Changes)
+	}
+	e.reviewed = check()
+	for i := range d.rows {
+		if e.reviewed[i].problem != "" {
+			page.Problems++
+		}
+	}
+	return e
 }
 
 // tooLarge says that a table cannot be edited on a page, "" if it can.
@@ -71,9 +100,6 @@ func (c routePages) edit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := &pages.RouteEditor{Test: readTest(r.PostForm), Last: readLast(r.PostForm.Get("last"))}
-	asking, cancel := context.WithTimeout(r.Context(), askTimeout) // all questions together
-	defer cancel()
 	verb, key, _ := strings.Cut(r.PostForm.Get("do"), ":")
 	switch verb {
 	case "up":
@@ -84,18 +110,27 @@ func (c routePages) edit(w http.ResponseWriter, r *http.Request) error {
 		d.remove(key)
 	case "add":
 		d.add("")
-	case "test":
-		page.Tested, err = c.testDraft(asking, d, page.Test)
-	case "replay":
-		page.Replay, err = c.replay(asking, d, page.Last)
-	case "save":
-		return c.save(w, r, d, page)
 	}
-	page.Checked = verb == "check" || verb == "test" || verb == "replay"
+	table, err := c.table(r.Context())
 	if err != nil {
 		return err
 	}
-	return c.showEditor(w, r, http.StatusOK, d, page, "")
+	e := c.review(table, d, &pages.RouteEditor{Test: readTest(r.PostForm), Last: readLast(r.PostForm.Get("last"))})
+	e.page.Checked = verb == "check" || verb == "test" || verb == "replay" || verb == "save"
+	asking, cancel := context.WithTimeout(r.Context(), askTimeout) // all questions together
+	defer cancel()
+	switch verb {
+	case "test":
+		e.page.Tested, err = e.test(asking)
+	case "replay":
+		e.page.Replay, err = e.replay(asking)
+	case "save":
+		return e.save(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	return e.show(w, r, http.StatusOK, "")
 }
 
 func readTest(form url.Values) pages.TestMessage {
@@ -115,29 +150,23 @@ func readLast(text string) int {
 }
 
 // save replaces the stored table by the copy. What was typed stays on the page if that is refused.
-func (c routePages) save(w http.ResponseWriter, r *http.Request, d *draft, page *pages.RouteEditor) error {
-	page.Checked = true
-	table, err := c.table(r.Context())
-	if err != nil {
-		return err
-	}
-	routes, problems := d.table(table.routes)
-	if len(problems) > 0 {
-		return c.showEditor(w, r, http.StatusBadRequest, d, page, "")
+func (e *editor) save(w http.ResponseWriter, r *http.Request) error {
+	if e.page.Problems > 0 {
+		return e.show(w, r, http.StatusBadRequest, "")
 	}
 	var done routeapi.Replaced
-	err = c.ask(r.Context(), "routd", http.MethodPut, routeapi.RoutesPath,
-		routeapi.Table{Digest: d.digest, Routes: routes}, &done)
+	err := e.ask(r.Context(), "routd", http.MethodPut, routeapi.RoutesPath,
+		routeapi.Table{Digest: e.draft.digest, Routes: e.routes}, &done)
 	switch kind := apierr.KindOf(err); {
 	case err == nil:
-		http.Redirect(w, r, c.flashes.add("/routes", savedWords(&done), "", c.Now()), http.StatusSeeOther)
+		http.Redirect(w, r, e.flashes.add("/routes", savedWords(&done), "", e.Now()), http.StatusSeeOther)
 		return nil
 	case kind == apierr.Conflict:
-		page.Conflict = &pages.Conflict{Saved: true}
-		d.digest = routeapi.Digest(table.routes) // now the operator has seen the changes
-		return c.showEditor(w, r, kind.Status(), d, page, "")
+		e.page.Conflict = &pages.Conflict{Saved: true}
+		e.draft.digest = routeapi.Digest(e.table.routes) // now the operator has seen the changes
+		return e.show(w, r, kind.Status(), "")
 	default:
-		return c.showEditor(w, r, kind.Status(), d, page, plainText(err.Error()))
+		return e.show(w, r, kind.Status(), plainText(err.Error()))
 	}
 }
 
@@ -149,71 +178,52 @@ func savedWords(done *routeapi.Replaced) string {
 		done.Changed, done.Deleted)
 }
 
-// showEditor writes the page with a copy.
-func (c routePages) showEditor(w http.ResponseWriter, r *http.Request, status int, d *draft, page *pages.RouteEditor,
-	problem string) error {
-	if err := c.fillEditor(r.Context(), d, page); err != nil {
+// show writes the page.
+func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, problem string) error {
+	if err := e.fill(r.Context()); err != nil {
 		return err
 	}
-	return c.write(w, r, status, routeEdit, &shown{data: page, problem: problem})
+	return e.write(w, r, status, routeEdit, &shown{data: e.page, problem: problem})
 }
 
-// fillEditor adds the checks of the rows, and the choices.
-func (c routePages) fillEditor(ctx context.Context, d *draft, page *pages.RouteEditor) error {
-	table, err := c.table(ctx)
-	if err != nil {
-		return err
-	}
-	page.Now, page.Digest, page.NextKey = c.Now().UnixMilli(), d.digest, d.nextKey()
-	routes, problems := d.table(table.routes)
-	check := table.review
-	if page.TooLarge == "" {
-		changes := lines(differences(table.routes, routes))
-		if len(changes) > 0 {
-			check = func() []review { return reviewOf(routes, table.groups) }
-		}
-		page.Changes = changes[:min(len(changes), maxChangeLines)]
-		page.More = len(changes) - len(page.Changes)
-	}
-	exprs := make([]string, len(d.rows))
-	for i, row := range d.rows {
+// fill adds the rows and the choices to the page.
+func (e *editor) fill(ctx context.Context) error {
+	page := e.page
+	page.Now, page.Digest, page.NextKey = e.Now().UnixMilli(), e.draft.digest, e.draft.nextKey()
+	exprs := make([]string, len(e.draft.rows))
+	for i, row := range e.draft.rows {
 		exprs[i] = row.Match
 	}
-	words, err := c.matchWords(ctx, exprs)
+	words, err := e.matchWords(ctx, exprs)
 	if err != nil {
 		return err
 	}
 	stored := map[int64]string{} // in words
-	for _, r := range table.routes {
+	for _, r := range e.table.routes {
 		stored[r.ID] = routeText(r)
 	}
-	reviewed := check()
-	for i, row := range d.rows {
+	for i, row := range e.draft.rows {
 		before, known := stored[row.ID]
-		row.New, row.Changed = !known, known && before != routeText(routes[i])
-		row.RouteLine = routeLine(routes[i], i, words[i], reviewed[i])
+		row.New, row.Changed = !known, known && before != routeText(e.routes[i])
+		row.RouteLine = routeLine(e.routes[i], i, words[i], e.reviewed[i])
 		if row.Target == "" {
 			row.Does = "no target yet"
-		}
-		row.Problem = cmp.Or(plaintext.Line(problems[i]), row.Problem)
-		if row.Problem != "" {
-			page.Problems++
 		}
 		row.Open = row.New || row.Changed || row.Problem != ""
 		page.Rows = append(page.Rows, row)
 	}
-	if page.Conflict == nil && page.Digest != routeapi.Digest(table.routes) {
+	if page.Conflict == nil && page.Digest != routeapi.Digest(e.table.routes) {
 		page.Conflict = &pages.Conflict{}
 	}
 	if page.Conflict != nil {
-		if page.Conflict.By, err = c.routeChanges(ctx); err != nil {
+		if page.Conflict.By, err = e.routeChanges(ctx); err != nil {
 			return err
 		}
 	}
 	page.Verbs = options(page.Test.Verb, "message", "a plain message", "mention", "a mention of the bot",
 		"reply", "a reply to the bot", "reaction", "a reaction", "join", "a join", "leave", "a leave")
-	page.Targets = targetChoices(table.groups)
-	chats, err := rows.ListChats(ctx, c.Store, rows.ChatFilter{Limit: maxChatChoices})
+	page.Targets = targetChoices(e.table.groups)
+	chats, err := rows.ListChats(ctx, e.Store, rows.ChatFilter{Limit: maxChatChoices})
 	page.Chats = chats.Rows
 	return err
 }

@@ -1,14 +1,17 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
@@ -160,18 +163,33 @@ func targetWords(text string) (words, folder string) {
 
 // waitWords says how long messages are held before they start a turn, "" if the route sets nothing.
 func waitWords(config json.RawMessage) string {
-	f, ok := impulseFields(config)
-	if !ok {
+	if len(config) == 0 {
+		return ""
+	}
+	var set struct {
+		Quiet     *int64         `json:"quiet_ms"`
+		Hold      *int64         `json:"max_hold_ms"`
+		Threshold *int64         `json:"threshold"`
+		Weights   map[string]int `json:"weights"`
+	}
+	_, invalid := (msg.Impulse{}).Merge(config)
+	if err := cmp.Or(invalid, json.Unmarshal(config, &set)); err != nil {
 		return "its waiting settings cannot be read"
 	}
 	var words []string
-	for _, part := range []struct{ words, value string }{
-		{"waits for silence of %s", f.Quiet}, {"waits at most %s", f.Hold}, {"starts at a weight of %s", f.Threshold},
-		{"weights: %s", f.Weights},
-	} {
-		if part.value != "" {
-			words = append(words, fmt.Sprintf(part.words, part.value))
-		}
+	if set.Quiet != nil {
+		words = append(words, "waits for silence of "+duration(*set.Quiet))
+	}
+	if set.Hold != nil {
+		words = append(words, "waits at most "+duration(*set.Hold))
+	}
+	if set.Threshold != nil {
+		words = append(words, fmt.Sprintf("starts at a weight of %d", *set.Threshold))
+	}
+	for _, verb := range slices.Sorted(maps.Keys(set.Weights)) {
+		words = append(words, fmt.Sprintf("%s weighs %d", plaintext.Line(verb), set.Weights[verb]))
 	}
 	return strings.Join(words, "; ")
 }
+
+func duration(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }

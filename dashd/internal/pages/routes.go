@@ -52,16 +52,11 @@ type RouteEditor struct {
 	TooLarge string         // why the page cannot hold the table, "" if it can
 }
 
-// Impulse is how long a row lets messages wait, as an operator types it; "" is not set.
-type Impulse struct{ Quiet, Hold, Threshold, Weights string }
-
 // DraftRow is a row of the copy.
 type DraftRow struct {
 	RouteLine        // ID is 0 for a row that is not stored
 	Key       string // names the row on the page
-	Impulse          // as typed
-	Stored    string // the stored settings as JSON
-	Raw       bool   // they are edited as JSON, as their fields cannot be read
+	Impulse   string // how long messages wait, as JSON on one line
 	New       bool
 	Changed   bool
 	Open      bool // its fields are shown
@@ -77,17 +72,13 @@ func (r DraftRow) Title() string {
 
 // Wrong is the name of the field that the problem is about, "" without a problem.
 func (r DraftRow) Wrong() string {
-	if r.Problem == "" {
+	switch {
+	case r.Problem == "":
 		return ""
-	}
-	for _, each := range []struct{ begin, field string }{
-		{"match", "match"}, {"wait for silence", "quiet"}, {"wait at most", "hold"},
-		{"the weight that starts", "threshold"},
-		{"weights", "weights"}, {"the waiting settings", "impulse"}, {"impulse_config", "impulse"},
-	} {
-		if strings.HasPrefix(r.Problem, each.begin) {
-			return each.field
-		}
+	case strings.HasPrefix(r.Problem, "match"):
+		return "match"
+	case strings.HasPrefix(r.Problem, "impulse_config"):
+		return "impulse"
 	}
 	return "target"
 }

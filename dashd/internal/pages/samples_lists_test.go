@@ -295,7 +295,7 @@ func sampleRoutes() pages.Routes {
 		Rows: []pages.RouteLine{
 			{ID: 7, Place: 1, Match: "sender=telegram:666", Words: "everything from telegram:666", Target: "builtin:drop", Does: "ignored"},
 			{ID: 3, Place: 2, Match: "chat_jid=telegram:-1001234567890 verb=mention", Words: "mentions of the bot in “Engineering: builds, releases and everything that breaks at night” (telegram:-1001234567890)",
-				Target: "acme/eng", Folder: "acme/eng", Does: "answered by", Waits: "waits for silence of 3s; waits at most 1m; weights: reaction=0"},
+				Target: "acme/eng", Folder: "acme/eng", Does: "answered by", Waits: "waits for silence of 3s; waits at most 1m0s; reaction weighs 0"},
 			{ID: 4, Place: 3, Match: "chat_jid=telegram:-1001234567890", Words: "everything in “Engineering: builds, releases and everything that breaks at night” (telegram:-1001234567890)",
 				Target: "acme/eng#observe", Folder: "acme/eng", Does: "read along by"},
 			{ID: 9, Place: 4, Match: "platform=slack", Words: "everything on Slack", Target: "acme/ops", Folder: "acme/ops", Does: "answered by",
@@ -314,14 +314,14 @@ func sampleEditor(now int64) pages.RouteEditor {
 		return pages.DraftRow{Key: key, RouteLine: pages.RouteLine{ID: int64(place), Place: place, Words: words, Does: does}}
 	}
 	open := row(2, "3", "mentions of the bot in “Engineering: builds, releases and everything that breaks at night” (telegram:-1001234567890)", "answered by acme/ops")
-	open.Match, open.Target, open.Quiet, open.Hold, open.Open, open.Changed = "chat_jid=telegram:-1001234567890 verb=mention", "acme/ops", "3s", "1m", true, true
+	open.Match, open.Target, open.Impulse, open.Waits, open.Open, open.Changed = "chat_jid=telegram:-1001234567890 verb=mention", "acme/ops", `{"quiet_ms":3000,"max_hold_ms":60000}`, "waits for silence of 3s; waits at most 1m0s", true, true
 	bad := row(3, "n1", "nothing: it cannot be read", "no target yet")
 	bad.New, bad.Open, bad.Match, bad.Problem = true, true, "platfrom=discord", `match: unknown key "platfrom": use platform, account, room, chat_jid, sender, sender_name or verb`
 	raw := row(4, "9", "everything on Slack", "answered by acme/ops")
-	raw.Raw, raw.Open, raw.Stored = true, true, `{"quiet_ms":"3 s"}`
+	raw.Open, raw.Impulse, raw.Waits, raw.Problem = true, `{"quiet_ms":"3 s"}`, "its waiting settings cannot be read", `impulse_config: "quiet_ms": must be a number`
 	raw.Warnings = []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set roles.ask in the group's config"}
 	return pages.RouteEditor{
-		Digest: strings.Repeat("0", 64), NextKey: "n2", Now: now, Checked: true, Problems: 1, Last: 200,
+		Digest: strings.Repeat("0", 64), NextKey: "n2", Now: now, Checked: true, Problems: 2, Last: 200,
 		Rows:    []pages.DraftRow{row(1, "7", "everything from telegram:666", "ignored"), open, bad, raw, row(5, "2", "everything", "asks you to connect the chat")},
 		Targets: []string{"acme/eng", "acme/eng#observe", "builtin:drop"}, Chats: []rows.SeenChat{{Chat: msg.Chat{JID: "telegram:-1001234567890", Title: "Engineering"}}},
 		Changes:  []string{"change route 3: chat_jid=telegram:-1001234567890 verb=mention → acme/ops; before: chat_jid=telegram:-1001234567890 verb=mention → acme/eng", "add at place 3: platfrom=discord → "},
