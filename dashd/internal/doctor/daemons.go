@@ -1,23 +1,20 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
-	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/store"
 )
 
 // checkDaemons checks which daemons run, and how they are.
-func checkDaemons(e *examination) {
+func checkDaemons(ctx context.Context, e *examination) {
 	e.locks = readLocks(e.Proc, e.Base, e.in.Daemons)
 	checkLockHolders(e)
 	if e.self == "" && !anyRuns(e) {
@@ -28,7 +25,7 @@ func checkDaemons(e *examination) {
 		switch row := e.in.Daemons[name]; {
 		case name == e.self:
 		case e.alive(name):
-			if problem := socketProblem(e.Base, name); problem != "" {
+			if problem := socketProblem(ctx, e.Base, name); problem != "" {
 				e.Problem("socket-missing",
 					"pokes do not reach "+name+", which finds new rows by polling only: "+problem, "restart "+name).
 					About(name).Restarts(name)
@@ -110,8 +107,7 @@ func reportGone(e *examination, name string) {
 		e.Problem("daemon-hangs", fmt.Sprintf("%s (process %d) runs but has written nothing for %s", name, pid,
 			facts.Span(e.now-row.HeartbeatAt)),
 			fmt.Sprintf("look at its log; if it is stopped (state T in `ps`), kill -CONT %d; else kill it: "+
-				"nothing is lost",
-				pid)).About(name).Restarts(name)
+				"nothing is lost", pid)).About(name).Restarts(name)
 		return
 	}
 	f := e.Problem("daemon-gone", name+" "+row.Trouble(e.now), e.in.Daemons.Start(name)).About(name)
@@ -120,32 +116,11 @@ func reportGone(e *examination, name string) {
 	}
 }
 
-const (
-	botAge  = 7 * 24 * time.Hour // how long the change of a bot is reported
-	maxBots = 3
-)
-
-// checkBots finds adapters that changed to another bot.
-func checkBots(ctx context.Context, e *examination) error {
-	changes, err := factrows.Audit(ctx, e.st.Reader, factrows.AuditQuery{What: store.AuditBot, Limit: maxBots})
-	for _, c := range changes {
-		if c.At > e.now-botAge.Milliseconds() {
-			e.Warn("bot-changed",
-				fmt.Sprintf("%s changed to another bot %s (%s): messages of the former one in private chats and "+
-					"basic groups can no longer be changed", c.Who, facts.Ago(e.now, c.At), c.Detail),
-				fmt.Sprintf("nothing, if that was meant; else set %s to the former bot's token and restart %s",
-					cmp.Or(daemon.TokenVariable(c.Who), "its token"), c.Who))
-		}
-	}
-	return err
-}
-
 // checkLockHolders finds the process that keeps all daemons from writing.
 func checkLockHolders(e *examination) {
 	if pid := e.locks.holder[e.locks.writeLock()]; pid != 0 && e.locks.stopped(pid) {
 		e.Problem("writelock-stopped",
-			fmt.Sprintf("process %d holds the write lock and is stopped (%d processes wait): no daemon can write", pid,
-				e.locks.waiters[e.locks.writeLock()]),
+			fmt.Sprintf("process %d holds the write lock and is stopped: no daemon can write", pid),
 			fmt.Sprintf("kill -CONT %d, or kill -9 %[1]d: nothing is lost", pid))
 		return
 	}

@@ -139,7 +139,7 @@ func Examine(ctx context.Context, cfg Config) Report {
 
 // examineRows runs the checks that read the database. One that fails is a finding, and the others are left out.
 func examineRows(ctx context.Context, e *examination) {
-	all := []func(context.Context, *examination) error{checkRows, checkRoutes, checkGroupFolders, checkBots}
+	all := []func(context.Context, *examination) error{checkRows, checkRoutes, checkGroupFolders}
 	for _, check := range all {
 		if err := check(ctx, e); err != nil {
 			e.unreadable(err)
@@ -211,7 +211,7 @@ func checkRows(ctx context.Context, e *examination) (err error) {
 	if e.self != "" {
 		e.in.Daemons.Ask(ctx, e.Base, e.now)
 	}
-	checkDaemons(e)
+	checkDaemons(ctx, e)
 	stored, err := e.in.Stored(ctx)
 	e.Add(stored...)
 	return errors.Join(err, checkUnsaved(ctx, e))

@@ -103,13 +103,6 @@ func checkEnvironment(e *examination) {
 	}
 	checkSharedSecrets(e)
 	e.InvalidOperators(e.env.Operators)
-	if e.env.SlackAppToken != "" && e.env.SlackSigning != "" {
-		e.Warn("slack-both",
-			"SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: slakd uses Socket Mode, and events that "+
-				"Slack posts to /slack/events are not read",
-			"unset the one that you do not use; with Socket Mode, switch Enable Events' request URL off on "+
-				"the app's page")
-	}
 }
 
 // secrets are the secrets by the names of their variables.
@@ -142,11 +135,5 @@ func checkSharedSecrets(e *examination) {
 			e.Refuse("secret-to-agents", "AGENT_ENV hands "+name+" to every agent",
 				"remove it from AGENT_ENV: who talks to an agent can talk it out of its environment")
 		}
-	}
-	inFile := config.Base{Data: e.Base.Data}
-	if secret, err := inFile.Secret(); err == nil && e.env.Secret != "" && e.env.Secret != secret {
-		e.Warn("secret-two", "ARIZUKO_SECRET and the file "+e.Base.SecretPath()+
-			" differ: a daemon that is started without the variable cannot call the others",
-			"remove the file, or unset ARIZUKO_SECRET for all daemons")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -18,12 +19,8 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 )
 
-const (
-	// minSecret is the length of a secret that is not guessed, in characters; see docs/operations.md.
-	minSecret = 32
-	// maxSocketPath is the longest usable path of a socket, in bytes; see pkg/wake.
-	maxSocketPath = 106
-)
+// minSecret is the length of a secret that is not guessed, in characters; see docs/operations.md.
+const minSecret = 32
 
 // checkFolder checks the data folder: whether anything is missing, and which users may read or write it. It reports
 // whether there is one.
@@ -44,8 +41,7 @@ func checkFolder(e *examination) bool {
 		return false
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		e.Warn("data-mode", fmt.Sprintf("the data folder %s has mode %04o: other users of this machine can "+
-			"look into it",
+		e.Warn("data-mode", fmt.Sprintf("the data folder %s has mode %04o: other users of this machine can look into it",
 			data, mode), "chmod 700 "+data)
 	}
 	if unix.Access(data, unix.W_OK) != nil {
@@ -59,7 +55,6 @@ func checkFolder(e *examination) bool {
 	for _, line := range e.Base.LinkedFolders() {
 		e.Warn("folder-linked", line, "mount the folder that it leads to at this path, as with `mount --bind`")
 	}
-	checkSocketPath(e)
 	checkFiles(e)
 	return true
 }
@@ -117,8 +112,7 @@ func checkSecretFile(e *examination) {
 	if n := len(e.secret); n > 0 && n < minSecret {
 		f := e.Warn("secret-short", fmt.Sprintf("the secret between the daemons has %d characters only", n),
 			fmt.Sprintf("stop all daemons, write at least %d random characters into %s (or ARIZUKO_SECRET), "+
-				"and start them",
-				minSecret, path))
+				"and start them", minSecret, path))
 		if _, err := e.Base.StrongSecret(); err != nil { // daemons do not start with it
 			f.Level, f.Config = facts.Problem, true
 		}
@@ -134,8 +128,7 @@ func checkDatabaseFiles(e *examination, user int) {
 		path := e.Base.DBPath() + suffix
 		if link, err := os.Lstat(path); err == nil && suffix != "" && link.Mode()&fs.ModeSymlink != 0 {
 			e.Problem("database-link", path+" is a symbolic link: no daemon can open it",
-				"stop all daemons, and remove the "+
-					"link: they make the file")
+				"stop all daemons, and remove the link: they make the file")
 			continue
 		}
 		info, err := os.Stat(path)
@@ -153,34 +146,19 @@ func checkDatabaseFiles(e *examination, user int) {
 	}
 }
 
-// checkSocketPath checks the paths over which the daemons poke each other.
-func checkSocketPath(e *examination) {
-	if longest := filepath.Join(e.Base.RunDir(), "routd.sock"); len(longest) > maxSocketPath {
-		e.Refuse("socket-path", fmt.Sprintf("the path %s has %d bytes, the maximum for a socket is %d", longest,
-			len(longest), maxSocketPath), "choose a shorter ARIZUKO_DATA")
-	}
-}
-
-// staleSocket reports whether there is a socket that no process reads: the one that made it has ended.
-func staleSocket(path string) bool {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	return errors.Is(unix.Connect(fd, &unix.SockaddrUnix{Name: path}), unix.ECONNREFUSED)
-}
-
 // socketProblem says why pokes do not reach a daemon that runs, "" if they do. With a server they go over that.
-func socketProblem(base config.Base, name string) string {
+func socketProblem(ctx context.Context, base config.Base, name string) string {
 	if base.DB != "" {
 		return ""
 	}
 	path := filepath.Join(base.RunDir(), name+".sock")
-	switch _, err := os.Stat(path); {
+	conn, err := new(net.Dialer).DialContext(ctx, "unixgram", path)
+	switch {
+	case err == nil:
+		_ = conn.Close() // nothing was sent
 	case errors.Is(err, fs.ErrNotExist):
 		return "there is no " + path
-	case err == nil && staleSocket(path):
+	case errors.Is(err, unix.ECONNREFUSED):
 		return "the socket " + path + " belongs to a process that has ended"
 	}
 	return ""

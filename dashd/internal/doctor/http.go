@@ -80,12 +80,11 @@ func askOne(ctx context.Context, base config.Base, endpoint Endpoint) answer {
 	return a
 }
 
-func isPortTaken(line string) bool { return strings.HasPrefix(line, daemon.PortTaken) }
-
 // reportUnready reports the daemons that are not ready, or do not answer.
 func reportUnready(e *examination) {
 	for _, a := range e.answers {
 		name := a.Name
+		taken := slices.IndexFunc(a.lines, func(line string) bool { return strings.HasPrefix(line, daemon.PortTaken) })
 		// On a database that machines share, a daemon without a URL may run on another one.
 		elsewhere := a.URL == "" && store.IsServer(e.Base.Database())
 		switch {
@@ -101,8 +100,8 @@ func reportUnready(e *examination) {
 			a.says(store.ErrFull.Error()) && e.Has("disk-full"):
 		case a.status == http.StatusServiceUnavailable && e.Base.DB != "" && a.standsBy():
 			e.looked(strings.Join(a.lines, "; "))
-		case a.status == http.StatusOK && slices.ContainsFunc(a.lines, isPortTaken):
-			e.Problem("port-taken", name+": "+a.lines[slices.IndexFunc(a.lines, isPortTaken)],
+		case a.status == http.StatusOK && taken >= 0:
+			e.Problem("port-taken", name+": "+a.lines[taken],
 				fmt.Sprintf("end that process, or set %s_ADDR to another port; %s works meanwhile and tries again",
 					strings.ToUpper(name), name))
 		case a.status != http.StatusOK:

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,15 +17,14 @@ import (
 // locks is which processes hold the locks of the instance, as far as this machine's kernel shows them: not
 // those of processes in another container.
 type locks struct {
-	base    config.Base
-	proc    string         // the kernel's folder of processes
-	holder  map[string]int // process by path
-	waiters map[string]int // how many processes wait, by path
+	base   config.Base
+	proc   string         // the kernel's folder of processes
+	holder map[string]int // process by path
 }
 
 // readLocks reads which processes hold the locks of daemons, and the database for writing. It takes no lock.
 func readLocks(proc string, base config.Base, daemons facts.Daemons) locks {
-	l := locks{base, proc, map[string]int{}, map[string]int{}}
+	l := locks{base, proc, map[string]int{}}
 	table, err := os.ReadFile(filepath.Join(proc, "locks"))
 	if err != nil {
 		return l
@@ -58,26 +56,16 @@ const (
 )
 
 // note reads a line such as "7: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF"; with "->" before FLOCK the
-// process waits. SQLite's locks are of POSIX, with the first and the last byte at the end.
+// process waits, and does not count. SQLite's locks are of POSIX, with the first and the last byte at the end.
 func (l *locks) note(line string, byInode map[uint64]string) {
 	fields := strings.Fields(line)
-	waits := len(fields) > 1 && fields[1] == "->"
-	if waits {
-		fields = slices.Delete(fields, 1, 2)
-	}
 	if len(fields) < 8 || fields[1] != "FLOCK" && !writesDatabase(fields) {
 		return
 	}
 	pid, err := strconv.Atoi(fields[4])
 	place := strings.Split(fields[5], ":")
 	inode, inodeErr := strconv.ParseUint(place[len(place)-1], 10, 64)
-	path, ours := byInode[inode]
-	if err != nil || inodeErr != nil || !ours {
-		return
-	}
-	if waits {
-		l.waiters[path]++
-	} else {
+	if path, ours := byInode[inode]; ours && err == nil && inodeErr == nil {
 		l.holder[path] = pid
 	}
 }

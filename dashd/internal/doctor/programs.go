@@ -67,16 +67,13 @@ func reportPrograms(e *examination, all []check) {
 	}
 }
 
-// reportWarnings reports the warnings of a check. Those of routes and of OPERATORS come from the rows and this
-// environment.
+// reportWarnings reports the warnings of a check. routd's are about routes, which come from the rows.
 func reportWarnings(e *examination, c check) {
 	for line := range strings.Lines(c.Out) {
 		line = strings.TrimSpace(line)
 		text, is := strings.CutPrefix(line, "warning: ")
 		switch {
-		case !is && !strings.HasPrefix(line, "agents run without"), c.name == "routd",
-			strings.HasPrefix(text, "OPERATORS"), e.Has("folder-linked") &&
-				strings.Contains(text, " is a symbolic link"):
+		case !is && !strings.HasPrefix(line, "agents run without"), c.name == "routd", e.knows(text):
 		case strings.HasPrefix(text, "strangers can reach"):
 			reached, fix, _ := strings.Cut(text, "; ") // as facts.Unconfined
 			e.Problem("unconfined", reached, fix)
@@ -95,25 +92,20 @@ func reportErrors(e *examination, c check) {
 	n := 0
 	for line := range strings.Lines(c.Errors) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), c.name+": ")
-		switch {
-		case line == "", c.name == "routd" && strings.HasPrefix(line, "route "):
-			continue // reported from the rows
-		case e.Has("timezone") && strings.HasPrefix(line, "TZ="):
-			continue // known
-		case e.Has("operators-invalid") && strings.HasPrefix(line, "OPERATORS="):
-			continue // known
-		case e.schema && (strings.Contains(line, "migrate up") || strings.Contains(line, "database")),
-			e.Has("secret-missing") && strings.HasPrefix(line, "no secret"):
-			continue // known
-		case n == maxCheckLines:
-			return
+		ofRoute := c.name == "routd" && strings.HasPrefix(line, "route ")
+		if line == "" || ofRoute || e.knows(line) || n == maxCheckLines {
+			continue
 		}
 		n++
-		fix := "correct that, then run " + facts.CheckCommand(c.name) + " until it says ok"
-		if c.Code == daemon.ExitRefused {
-			e.Refuse("check", c.name+": "+line, fix)
-		} else {
-			e.Problem("check", c.name+": "+line, fix)
-		}
+		e.Problem("check", c.name+": "+line, "correct that, then run "+facts.CheckCommand(c.name)+
+			" until it says ok").Config = c.Code == daemon.ExitRefused
 	}
+}
+
+// knows reports whether the doctor finds by itself what a line of a check says.
+func (e *examination) knows(line string) bool {
+	return strings.HasPrefix(line, "OPERATORS") || strings.HasPrefix(line, "TZ=") ||
+		e.Has("folder-linked") && strings.Contains(line, " is a symbolic link") ||
+		e.Has("secret-missing") && strings.HasPrefix(line, "no secret") ||
+		e.schema && (strings.Contains(line, "migrate up") || strings.Contains(line, "database"))
 }

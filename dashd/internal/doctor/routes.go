@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,8 +21,7 @@ import (
 	"arizuko/pkg/routecheck"
 )
 
-// checkRoutes checks the routing table: rows that are invalid, routes that let strangers in, groups that no route
-// reaches.
+// checkRoutes checks the routing table: rows that are invalid, and routes that let strangers in.
 func checkRoutes(ctx context.Context, e *examination) error {
 	routes, err := e.st.Routes(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func checkRoutes(ctx context.Context, e *examination) error {
 	if e.runtimes, err = rows.LastRuntimes(ctx, e.st.Reader); err != nil {
 		return err
 	}
-	targets := invalidRoutes(e, routes)
+	reportInvalid(e, routes)
 	all := routecheck.Warnings(routes, e.groups)
 	for _, w := range all[:min(len(all), routecheck.MaxLines)] {
 		remedy := strings.LastIndex(w.Text, ": ") // which each of them has
@@ -48,35 +48,27 @@ func checkRoutes(ctx context.Context, e *examination) error {
 	if err := checkOperators(ctx, e); err != nil {
 		return err
 	}
-	return errors.Join(checkHooks(ctx, e, routes), checkUnreached(ctx, e, targets, len(routes) > 0))
+	return checkHooks(ctx, e, routes)
 }
 
-// invalidRoutes reports routes that match nothing, and returns the folders that the others name.
-func invalidRoutes(e *examination, routes []msg.Route) map[string]bool {
-	targets, registered := map[string]bool{}, routecheck.Registered(e.groups)
-	invalid, causes := map[string][]int64{}, []string(nil) // routes by their problem
+// reportInvalid reports routes that match nothing, once for each reason.
+func reportInvalid(e *examination, routes []msg.Route) {
+	registered, invalid := routecheck.Registered(e.groups), map[string][]int64{} // ids by reason
 	for _, r := range routes {
 		if err := routecheck.Problem(r, registered); err != nil {
-			if invalid[err.Error()] == nil {
-				causes = append(causes, err.Error())
-			}
 			invalid[err.Error()] = append(invalid[err.Error()], r.ID)
-			continue
 		}
-		target, _ := routecheck.Route(r)
-		targets[target.Folder] = true
 	}
-	for _, cause := range causes {
-		first, more := invalid[cause][0], len(invalid[cause])-1
-		text := fmt.Sprintf("route %d matches nothing: %s", first, cause)
-		if more > 0 {
-			text = fmt.Sprintf("route %d and %d more match nothing: %s", first, more, cause)
+	for _, reason := range slices.Sorted(maps.Keys(invalid)) {
+		ids := invalid[reason]
+		text := fmt.Sprintf("route %d matches nothing: %s", ids[0], reason)
+		if more := len(ids) - 1; more > 0 {
+			text = fmt.Sprintf("route %d and %d more match nothing: %s", ids[0], more, reason)
 		}
 		e.Problem("route-invalid", text,
 			fmt.Sprintf("register the group with `routd groups add`, or remove the route with "+
-				"`routd routes rm %d` and add it again, corrected", first))
+				"`routd routes rm %d` and add it again, corrected", ids[0]))
 	}
-	return targets
 }
 
 // runtime is how a group's agent is run, "" if that is not known.
@@ -107,34 +99,6 @@ func checkOperators(ctx context.Context, e *examination) error {
 	return nil
 }
 
-const (
-	webGroup     = "main" // that the launcher makes for the web chat
-	maxUnreached = 6      // groups that a line names
-)
-
-// checkUnreached finds groups that no route names and that were never used.
-func checkUnreached(ctx context.Context, e *examination, targets map[string]bool, any bool) error {
-	var names []string
-	for _, g := range e.groups {
-		if targets[g.Folder] || e.runtimes[g.Folder] != "" || !any || g.Folder == webGroup {
-			continue
-		}
-		last, err := rows.LastWebMessage(ctx, e.st.Reader, msg.PlatformWeb+":"+g.Folder)
-		if err != nil {
-			return err
-		}
-		if last == nil {
-			names = append(names, g.Folder)
-		}
-	}
-	if n := len(names); n > 0 {
-		shown := strings.Join(names[:min(n, maxUnreached)], ", ")
-		e.Warn("group-unreached", fmt.Sprintf("no route leads to %s: %s", facts.Count(n, "group", "groups"), shown),
-			"`routd routes add --match … --target GROUP`; until then only the web chat and @name reach it")
-	}
-	return nil
-}
-
 // ofMachine reports whether a user is one of the machine, and neither a number that gated gives to groups, from 30000
 // on, nor the one of AGENT_USER.
 func ofMachine(environ []string, uid int) bool {
@@ -160,12 +124,9 @@ func checkGroupFolders(_ context.Context, e *examination) error {
 			e.Problem("group-missing", "the folder "+path+" of group "+g.Folder+" is gone",
 				"restore it from a backup; without one the agent's files are lost, and gated makes an empty folder at "+
 					"the next turn")
-		// gated as root gives each group a number
-		case err == nil && user == 0 && ofMachine(e.Environ, dataowner.Of(info).UID):
-			e.Problem("group-owner", fmt.Sprintf("%s belongs to user %d, which is neither root nor a number "+
-				"of a group: its turns fail", path,
-				dataowner.Of(info).UID), fmt.Sprintf("chown -R 0 %s: gated gives it to its group's user", path))
-		case err == nil && user != 0 && dataowner.Of(info).UID != user:
+		case err != nil:
+		// gated as root gives each folder to the user of its group
+		case user != 0 && dataowner.Of(info).UID != user, user == 0 && ofMachine(e.Environ, dataowner.Of(info).UID):
 			e.Problem("group-owner",
 				fmt.Sprintf("%s belongs to user %d, the data folder to user %d: its agent cannot write there", path,
 					dataowner.Of(info).UID, user), fmt.Sprintf("chown -R %d %s", user, path))
