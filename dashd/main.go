@@ -160,8 +160,8 @@ func (d *dashd) open() (err error) {
 	}
 	d.news = &news.News{
 		Store: d.Store.Reader, Hub: d.hub, Worker: worker,
-		Login: func(r *http.Request) string { return login.Sender(r.Context()) }, Log: d.Log,
-		Runs: func(ctx context.Context) (bool, error) { return d.status.Runs(ctx, "gated") },
+		Login: func(r *http.Request) string { return login.Sender(r.Context()) },
+		Runs:  func(ctx context.Context) (bool, error) { return d.status.Runs(ctx, "gated") },
 	}
 	d.alerts = &alerts.Alerts{
 		Store: d.Store, Examine: d.examineRows, Operators: d.cfg.Operators, Off: d.cfg.Alerts == "off",

@@ -80,19 +80,10 @@ func (h *Hub) unsubscribe(changed chan struct{}) {
 	delete(h.streams, changed)
 }
 
-// Feed writes the events of a stream.
-type Feed struct {
-	// Update is called at once, after each Notify and with each ping, and writes the news; its first error ends the
-	// stream.
-	Update func(*Stream) error
-	// Every bounds how often Update is called; changes in between are written together. 0 for no bound.
-	Every time.Duration
-	// Stopping writes a last event when the hub closes; nil for none.
-	Stopping func(*Stream) error
-}
-
-// Serve answers with an event stream. Clients reconnect by themselves.
-func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, feed Feed) {
+// Serve answers with an event stream. update is called at once, after each Notify, though not more often than every so
+// long, and with each ping. It writes the news; its first error ends the stream. The last event is stopping, if the hub
+// closes. Clients reconnect by themselves.
+func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, every time.Duration, update func(*Stream) error) {
 	wake, err := h.subscribe()
 	if err != nil {
 		httpx.Error(w, err)
@@ -108,20 +99,24 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, feed Feed) {
 	w.Header().Set("Connection", "close") // the last deadline would break the answer to another request
 	s := &Stream{w: w, control: http.NewResponseController(w)}
 	defer func() { _ = s.extend() }() // for the end of the stream
-	if s.write([]byte("retry: 1000\n\n")) == nil {
-		h.follow(s, r, wake, feed)
+	if s.write([]byte("retry: 1000\n\n")) != nil {
+		return
+	}
+	if err := h.follow(s, r, wake, every, update); err != nil && r.Context().Err() == nil {
+		h.log.Warn("event stream failed", "path", r.URL.Path, "err", err)
 	}
 }
 
-// follow updates a stream until it ends.
-func (h *Hub) follow(s *Stream, r *http.Request, wake <-chan struct{}, feed Feed) {
+// follow updates a stream until it ends. Its error is that of an update.
+func (h *Hub) follow(s *Stream, r *http.Request, wake <-chan struct{}, every time.Duration,
+	update func(*Stream) error) error {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	for h.valid(r) && feed.Update(s) == nil {
-		changed, pause := wake, time.NewTimer(feed.Every)
-		if feed.Every > 0 {
-			changed = nil // until the pause is over
+	for h.valid(r) {
+		if err := update(s); err != nil {
+			return err
 		}
+		changed, pause := (<-chan struct{})(nil), time.NewTimer(every)
 		for again := false; !again; {
 			select {
 			case <-changed:
@@ -130,20 +125,19 @@ func (h *Hub) follow(s *Stream, r *http.Request, wake <-chan struct{}, feed Feed
 				changed = wake
 			case <-ping.C:
 				if !h.valid(r) || s.Event("ping", 0, struct{}{}) != nil {
-					return
+					return nil
 				}
 				again = true
 			case <-r.Context().Done():
-				return
+				return nil
 			case <-h.closed:
-				if feed.Stopping != nil {
-					_ = feed.Stopping(s) // a client that is gone misses nothing
-				}
-				return
+				_ = s.Event("stopping", 0, struct{}{}) // a client that is gone misses nothing
+				return nil
 			}
 		}
 		pause.Stop()
 	}
+	return nil
 }
 
 // Stream is one open page.

@@ -28,8 +28,7 @@ type site struct {
 	served atomic.Int32
 	conns  chan net.Conn
 
-	every    time.Duration
-	stopping func(*Stream) error
+	every time.Duration
 }
 
 func newSite(t *testing.T, look func(*Stream) error) *site {
@@ -38,7 +37,7 @@ func newSite(t *testing.T, look func(*Stream) error) *site {
 	s.hub = NewHub(func(*http.Request) bool { return !s.ended.Load() }, slog.New(slog.DiscardHandler))
 	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
 	router.Get("/", func(w http.ResponseWriter, r *http.Request) {
-		s.hub.Serve(w, r, Feed{Update: look, Every: s.every, Stopping: s.stopping})
+		s.hub.Serve(w, r, s.every, look)
 		s.served.Add(1)
 	})
 	server := &http.Server{Handler: router}
@@ -118,6 +117,9 @@ func (s *site) over(streams int) {
 	}
 }
 
+// stopping is the last event of a hub that closes.
+const stopping = "event: stopping\ndata: {}\n\n"
+
 func nothing(*Stream) error { return nil }
 
 func TestServe_FirstUpdate_AtOnce(t *testing.T) {
@@ -195,11 +197,10 @@ func TestServe_Every_BoundsUpdates(t *testing.T) {
 func TestServe_Stopping_WritesLastEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, nothing)
-		s.stopping = func(s *Stream) error { return s.Event("stopping", 0, nil) }
 		p := s.open()
 		synctest.Wait()
 		s.hub.Close()
-		p.want("event: stopping\ndata: null\n\n")
+		p.want(stopping)
 		p.want("")
 		s.over(1)
 	})
@@ -234,7 +235,10 @@ func TestServe_End(t *testing.T) {
 	for name, end := range map[string]func(*site, *page, chan error){
 		"nothing can be read": func(_ *site, _ *page, fail chan error) { fail <- errors.New("no such table") },
 		"the page is closed":  func(_ *site, p *page, _ chan error) { p.conn.Close() },
-		"the process stops":   func(s *site, _ *page, _ chan error) { s.hub.Close() },
+		"the process stops": func(s *site, p *page, _ chan error) {
+			s.hub.Close()
+			p.want(stopping)
+		},
 		"the login is over": func(s *site, p *page, _ chan error) {
 			s.ended.Store(true)
 			p.want("")
@@ -295,6 +299,7 @@ func TestServe_HubClosed_Ends(t *testing.T) {
 		s.hub.Close()
 		p := s.open()
 		p.want("event: look\ndata: null\n\n")
+		p.want(stopping)
 		p.want("")
 		s.over(1)
 	})
@@ -333,10 +338,13 @@ func TestServe_TooManyStreams_Unavailable(t *testing.T) {
 		}
 		pages[0].conn.Close()
 		synctest.Wait()
-		if p := s.open(); p.res.StatusCode != http.StatusOK {
-			t.Errorf("after one has gone: %d", p.res.StatusCode)
+		if pages[0] = s.open(); pages[0].res.StatusCode != http.StatusOK {
+			t.Errorf("after one has gone: %d", pages[0].res.StatusCode)
 		}
 		s.hub.Close()
+		for _, p := range pages {
+			p.want(stopping)
+		}
 		s.over(maxStreams + 2)
 	})
 }

@@ -4,7 +4,6 @@ package news
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -35,7 +34,6 @@ type News struct {
 	Login func(*http.Request) string
 	// Runs reports whether gated runs.
 	Runs func(context.Context) (bool, error)
-	Log  *slog.Logger
 }
 
 // hello is the first event of a stream. A page fetches all that it shows then.
@@ -53,17 +51,7 @@ type typing struct {
 // Events streams changes: hello, changed, typing, progress, ping, and stopping when dashd stops.
 func (n *News) Events(w http.ResponseWriter, r *http.Request) {
 	f := &feed{news: n, hello: hello{Worker: n.Worker, Login: n.Login(r)}}
-	n.Hub.Serve(w, r, live.Feed{
-		Update: func(s *live.Stream) error {
-			err := f.update(r.Context(), s)
-			if err != nil && r.Context().Err() == nil {
-				n.Log.Warn("event stream failed", "err", err)
-			}
-			return err
-		},
-		Every:    minGap,
-		Stopping: func(s *live.Stream) error { return s.Event("stopping", 0, struct{}{}) },
-	})
+	n.Hub.Serve(w, r, minGap, func(s *live.Stream) error { return f.update(r.Context(), s) })
 }
 
 // feed is the state of one stream.

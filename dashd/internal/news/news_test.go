@@ -60,7 +60,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{st: storetest.OpenAt(t, path, nil), db: db}
 	log := slog.New(slog.DiscardHandler)
 	f.hub = live.NewHub(func(*http.Request) bool { return true }, log)
-	n := &News{Store: f.st.Reader, Hub: f.hub, Worker: "/assets/v/worker.js", Login: func(*http.Request) string { return "web:ada" }, Log: log,
+	n := &News{Store: f.st.Reader, Hub: f.hub, Worker: "/assets/v/worker.js", Login: func(*http.Request) string { return "web:ada" },
 		Runs: func(context.Context) (bool, error) { return !f.stopped.Load(), nil }}
 	router := httpx.NewRouter(log, nil)
 	router.Get("/events", n.Events)

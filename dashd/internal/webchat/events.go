@@ -50,13 +50,7 @@ func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) erro
 	if f.restored {
 		f.last = end
 	}
-	c.Hub.Serve(w, r, live.Feed{Update: func(s *live.Stream) error {
-		err := f.update(r.Context(), s)
-		if err != nil && r.Context().Err() == nil {
-			c.Shell.Log.Warn("event stream failed", "chat", f.jid, "err", err)
-		}
-		return err
-	}})
+	c.Hub.Serve(w, r, 0, func(s *live.Stream) error { return f.update(r.Context(), s) })
 	return nil
 }
 
