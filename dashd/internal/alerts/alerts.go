@@ -47,18 +47,7 @@ type Alerts struct {
 
 // Run looks once a minute until ctx ends.
 func (a *Alerts) Run(ctx context.Context) error {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			if err := a.look(ctx); err != nil && ctx.Err() == nil {
-				a.Log.Warn("looking for problems failed", "err", err)
-			}
-		}
-	}
+	return store.NewOutage(a.Log, "alerts").Repeat(ctx, lookEvery, a.look)
 }
 
 // look stores what is wrong now and who is notified of it, in one commit.

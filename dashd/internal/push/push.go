@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/store"
 	"arizuko/pkg/webpush"
@@ -87,17 +89,12 @@ func (p *Push) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var sending sync.WaitGroup
-	slots, errs := make(chan struct{}, maxSends), make([]error, len(devices))
-	for i, d := range devices {
-		slots <- struct{}{}
-		sending.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = p.serve(ctx, d, events, sent)
-		})
+	var sending errgroup.Group
+	sending.SetLimit(maxSends)
+	for _, d := range devices {
+		sending.Go(func() error { return p.serve(ctx, d, events, sent) })
 	}
-	sending.Wait()
-	return errors.Join(errs...)
+	return sending.Wait()
 }
 
 // serve sends a device the events that it wants and was not sent.
