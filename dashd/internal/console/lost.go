@@ -26,12 +26,23 @@ func (c lostPages) list(r *http.Request) (*shown, error) {
 	return &shown{data: data}, err
 }
 
-// confirm asks before all messages of a reason are replayed.
+// confirm asks before all messages of a reason are replayed: those that have no copy yet, those before a message.
 func (c lostPages) confirm(r *http.Request) (*shown, error) {
-	data, err := c.counts(r.Context(), r.URL.Query().Get("reason"))
-	if err == nil && data.Chosen != nil && data.Chosen.Replay {
-		data.Confirm, err = c.confirmReplay(r, data.Chosen)
+	ctx, query := r.Context(), r.URL.Query()
+	data, err := c.counts(ctx, query.Get("reason"))
+	if err != nil || data.Chosen == nil || !data.Chosen.Replay {
+		return &shown{data: data}, err
 	}
+	before, err := position(query)
+	if err != nil {
+		return nil, err
+	}
+	page, err := c.uncopied(ctx, data.Chosen, before)
+	if err != nil {
+		return nil, err
+	}
+	data.Confirm = &pages.LostConfirm{Batch: lostBatch(page.Rows), Before: before, Next: page.Next}
+	data.Confirm.Titles, err = c.titlesOf(ctx, page.Rows)
 	return &shown{data: data}, err
 }
 
@@ -148,22 +159,6 @@ func (c lostPages) uncopied(ctx context.Context, l *pages.LostReason, before int
 
 func lostBatch(messages []*msg.Message) pages.Batch {
 	return batchOf(messages, func(m *msg.Message) (int64, string) { return m.ID, m.ChatJID })
-}
-
-// confirmReplay describes the messages to replay: those of a reason that have no copy yet, those before a message.
-func (c lostPages) confirmReplay(r *http.Request, l *pages.LostReason) (*pages.LostConfirm, error) {
-	ctx := r.Context()
-	before, err := position(r.URL.Query())
-	if err != nil {
-		return nil, err
-	}
-	page, err := c.uncopied(ctx, l, before)
-	if err != nil {
-		return nil, err
-	}
-	confirm := &pages.LostConfirm{Batch: lostBatch(page.Rows), Before: before, Next: page.Next}
-	confirm.Titles, err = c.titlesOf(ctx, page.Rows)
-	return confirm, err
 }
 
 // replay asks gated to copy messages that have no copy yet: those of a form, or all of a reason that are

@@ -169,12 +169,25 @@ func shorten(text string) string {
 	return fmt.Sprintf("%s\n\n[cut: the message has %d bytes]", store.Truncate(text, maxShown), len(text))
 }
 
-// historyPage is the request of a page.
+// historyPage is the request of a page, and the rows that answer it.
 type historyPage struct {
 	form
 	topic  *string // nil for all
 	before int64   // row id
 	limit  int
+
+	rows [][]byte // in JSON
+	size int      // of rows, in bytes
+}
+
+// add adds a row, unless the answer is full.
+func (p *historyPage) add(shown *message) (added bool, err error) {
+	row, err := json.Marshal(shown)
+	if err != nil || len(p.rows) == p.limit || len(p.rows) > 0 && p.size+len(row) > maxHistory {
+		return false, err
+	}
+	p.rows, p.size = append(p.rows, row), p.size+len(row)
+	return true, nil
 }
 
 func readHistoryPage(query url.Values) (p historyPage, err error) {
@@ -210,12 +223,12 @@ func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) err
 		return err
 	}
 	page.form = c.formOf(r)
-	rows, more, err := c.history(r.Context(), JID(g.Folder), page)
+	more, err := c.history(r.Context(), JID(g.Folder), &page)
 	if err != nil {
 		return err
 	}
-	slices.Reverse(rows)
-	writeRows(w, rows, fmt.Sprintf(`"more":%t`, more))
+	slices.Reverse(page.rows)
+	writeRows(w, page.rows, fmt.Sprintf(`"more":%t`, more))
 	return nil
 }
 
@@ -237,34 +250,27 @@ func writeRows(w http.ResponseWriter, rows [][]byte, fields string) {
 	}
 }
 
-// history returns rows in JSON, the newest first, and whether there are older ones.
-func (c *Chat) history(ctx context.Context, jid string, page historyPage) (list [][]byte, more bool, err error) {
-	size, before := 0, page.before
+// history adds the newest rows before one to a page, the newest first, and returns whether there are older ones.
+func (c *Chat) history(ctx context.Context, jid string, page *historyPage) (more bool, err error) {
+	before := page.before
 	for {
-		count := min(readAtOnce, page.limit-len(list)+1) // one more, to know whether there are more
+		count := min(readAtOnce, page.limit-len(page.rows)+1) // one more, to know whether there are more
 		batch, more, err := rows.WebHistory(ctx, c.Store.Reader, jid, page.topic, before, count)
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
 		for _, m := range slices.Backward(batch) {
-			if len(list) == page.limit || size >= maxHistory {
-				return list, true, nil
-			}
 			shown, err := c.onPage(ctx, m, page.form)
 			if err != nil {
-				return nil, false, err
+				return false, err
 			}
-			row, err := json.Marshal(shown)
-			if err != nil {
-				return nil, false, err
+			if added, err := page.add(&shown); !added {
+				return true, err
 			}
-			if len(list) > 0 && size+len(row) > maxHistory {
-				return list, true, nil
-			}
-			list, size, before = append(list, row), size+len(row), m.ID
+			before = m.ID
 		}
 		if !more {
-			return list, false, nil
+			return false, nil
 		}
 	}
 }
@@ -293,43 +299,36 @@ func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) err
 			"the database was restored. Read the history again", after, end)
 	}
 	page.form = c.formOf(r)
-	rows, next, more, err := c.after(r.Context(), JID(g.Folder), after, page)
+	next, more, err := c.after(r.Context(), JID(g.Folder), after, &page)
 	if err != nil {
 		return err
 	}
-	writeRows(w, rows, fmt.Sprintf(`"next":%d,"more":%t`, next, more))
+	writeRows(w, page.rows, fmt.Sprintf(`"next":%d,"more":%t`, next, more))
 	return nil
 }
 
-// after returns rows in JSON, the oldest first, the id to continue after, and whether there are more already.
-func (c *Chat) after(ctx context.Context, jid string, after int64, page historyPage) (list [][]byte, next int64,
-	more bool, err error) {
-	size := 0
+// after adds the rows after one to a page, the oldest first. It returns the id to continue after, and whether there are
+// more already.
+func (c *Chat) after(ctx context.Context, jid string, after int64, page *historyPage) (next int64, more bool, err error) {
 	for {
 		batch, end, more, err := rows.WebAfter(ctx, c.Store.Reader, jid, after, readAtOnce)
 		if err != nil {
-			return nil, 0, false, err
+			return 0, false, err
 		}
 		for _, m := range batch {
 			shown, err := c.newRow(ctx, m, page.form)
 			if err != nil {
-				return nil, 0, false, err
+				return 0, false, err
 			}
-			if shown == nil {
-				after = m.ID
-				continue
+			if shown != nil {
+				if added, err := page.add(shown); !added {
+					return after, true, err
+				}
 			}
-			row, err := json.Marshal(shown)
-			if err != nil {
-				return nil, 0, false, err
-			}
-			if len(list) == page.limit || len(list) > 0 && size+len(row) > maxHistory {
-				return list, after, true, nil
-			}
-			list, size, after = append(list, row), size+len(row), m.ID
+			after = m.ID
 		}
 		if after = end; !more {
-			return list, after, false, nil
+			return after, false, nil
 		}
 	}
 }

@@ -160,29 +160,22 @@ func (u *upload) explain(err error) (status int, explained error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, new(*apierr.Error)):
-		explained = err
-	case errors.As(err, &file):
-		kind := apierr.BadRequest
-		switch {
-		case file.Later:
-			kind = apierr.Unavailable
-		case !file.TooLarge:
-			kind = apierr.Conflict
-		}
-		explained = apierr.New(kind, "%w", err)
+	case errors.As(err, &file) && file.TooLarge:
+		return http.StatusRequestEntityTooLarge, apierr.New(apierr.BadRequest, "%w", err)
 	case errors.As(err, &large):
-		explained = apierr.New(apierr.BadRequest, "the files have more than %d MiB together: send fewer at once",
-			large.Limit>>20)
-	case errors.As(err, &read):
-		explained = apierr.New(apierr.BadRequest, "body: %w", read.Err)
-	default:
-		explained = fmt.Errorf("store uploaded file: %w", err)
-	}
-	if large != nil || file != nil && file.TooLarge {
-		return http.StatusRequestEntityTooLarge, explained
-	}
-	if file != nil {
+		return http.StatusRequestEntityTooLarge, apierr.New(apierr.BadRequest,
+			"the files have more than %d MiB together: send fewer at once", large.Limit>>20)
+	case file != nil:
 		u.chat.Shell.Log.Warn("uploaded file refused", "chat", JID(u.group.Folder), "err", err)
+		kind := apierr.Conflict
+		if file.Later {
+			kind = apierr.Unavailable
+		}
+		err = apierr.New(kind, "%w", err)
+	case errors.As(err, &read):
+		err = apierr.New(apierr.BadRequest, "body: %w", read.Err)
+	default:
+		err = fmt.Errorf("store uploaded file: %w", err)
 	}
-	return apierr.KindOf(explained).Status(), explained
+	return apierr.KindOf(err).Status(), err
 }
