@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -15,10 +14,8 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
-	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/pkg/routecheck"
 )
 
 const (
@@ -167,30 +164,12 @@ func (e *editor) test(ctx context.Context) (*pages.TestedMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	home := item
-	home.HomeOnly = true
-	homes, err := e.compare(ctx, []routeapi.Item{home})
+	tested, err := e.compare(ctx, []routeapi.Item{item})
 	if err != nil {
 		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
 	}
-	edited, step, err := e.typed(ctx, item, homes[0].Edited.Home)
-	if err != nil {
-		return nil, err
-	}
-	present, _, err := e.typed(ctx, item, homes[0].Present.Home)
-	if err != nil {
-		return nil, err
-	}
-	tested, err := e.compare(ctx, []routeapi.Item{edited, present})
-	if err != nil {
-		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
-	}
-	why := tested[0].Edited.Trace
-	if step != "" {
-		why = slices.Insert(why, 0, step)
-	}
-	return &pages.TestedMessage{Decision: answerWords(&edited, &tested[0].Edited),
-		Now: answerWords(&present, &tested[1].Present), Why: lines(why)}, nil
+	return &pages.TestedMessage{Decision: answerWords(&item, &tested[0].Edited),
+		Now: answerWords(&item, &tested[0].Present), Why: lines(tested[0].Edited.Trace)}, nil
 }
 
 // testItem is the message that was typed, with the stored state of its chat.
@@ -208,45 +187,4 @@ func (e *editor) testItem(ctx context.Context) (item routeapi.Item, err error) {
 		item.Kind, item.StickyGroup = chat.Kind, chat.StickyGroup
 	}
 	return item, err
-}
-
-// typed is a message in a chat of a group, "" for none, and what gated reads in its text: a command, a group or a
-// topic that it begins with.
-func (e *editor) typed(ctx context.Context, item routeapi.Item, home string) (_ routeapi.Item, step string, err error) {
-	text := e.page.Test.Text
-	if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID), func(string) bool { return true }); ok {
-		item.HomeOnly = true
-		return item, "the text is the command /" + command.Name + ", which gated answers unless it names another bot", nil
-	}
-	if pin, ok := layers.ParseSticky(text); ok {
-		item.HomeOnly = true
-		return item, fmt.Sprintf("the text %c%s alone pins the chat, or ends its pin, if there is such a group or topic",
-			pin.Sigil, pin.Name), nil
-	}
-	prefix, ok := layers.ParsePrefix(text)
-	token := fmt.Sprintf("%c%s", prefix.Sigil, prefix.Name)
-	switch {
-	case !ok:
-		return item, "", nil
-	case home == "":
-		return item, "the chat has no group: " + token + " is plain text", nil
-	case prefix.Sigil == layers.TopicSigil:
-		item.Folder, item.Topic = home, token
-		return item, "the text is for the topic " + token, nil
-	}
-	named := map[string]bool{}
-	for _, o := range e.Operators {
-		named[o] = true
-	}
-	operators, err := e.Store.Operators(ctx, named)
-	if err != nil {
-		return item, "", err
-	}
-	folder, ok := layers.ResolveName(prefix.Name, home, msg.IsOperator(operators, item.ChatJID, item.Sender),
-		routecheck.Registered(e.table.groups))
-	if !ok {
-		return item, token + " names no group that this sender reaches: it is plain text", nil
-	}
-	item.Folder = folder
-	return item, token + " names the group " + folder, nil
 }

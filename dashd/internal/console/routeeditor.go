@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
-	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -137,7 +135,7 @@ func readTest(form url.Values) pages.TestMessage {
 	field := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	return pages.TestMessage{
 		Chat: field("test_chat"), Sender: field("test_sender"), SenderName: field("test_name"),
-		Thread: field("test_thread"), Verb: cmp.Or(field("test_verb"), msg.VerbMessage), Text: field("test_text"),
+		Thread: field("test_thread"), Verb: cmp.Or(field("test_verb"), msg.VerbMessage),
 	}
 }
 
@@ -162,7 +160,7 @@ func (e *editor) save(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, e.flashes.add("/routes", savedWords(&done), "", e.Now()), http.StatusSeeOther)
 		return nil
 	case kind == apierr.Conflict:
-		e.page.Conflict = &pages.Conflict{Saved: true}
+		e.page.Conflict, e.page.Refused = true, true
 		e.draft.digest = routeapi.Digest(e.table.routes) // now the operator has seen the changes
 		return e.show(w, r, kind.Status(), "")
 	default:
@@ -212,14 +210,7 @@ func (e *editor) fill(ctx context.Context) error {
 		row.Open = row.New || row.Changed || row.Problem != ""
 		page.Rows = append(page.Rows, row)
 	}
-	if page.Conflict == nil && page.Digest != routeapi.Digest(e.table.routes) {
-		page.Conflict = &pages.Conflict{}
-	}
-	if page.Conflict != nil {
-		if page.Conflict.By, err = e.routeChanges(ctx); err != nil {
-			return err
-		}
-	}
+	page.Conflict = page.Conflict || page.Digest != routeapi.Digest(e.table.routes)
 	page.Verbs = options(page.Test.Verb, "message", "a plain message", "mention", "a mention of the bot",
 		"reply", "a reply to the bot", "reaction", "a reaction", "join", "a join", "leave", "a leave")
 	page.Targets = targetChoices(e.table.groups)
@@ -233,17 +224,4 @@ func targetChoices(groups []msg.Group) (all []string) {
 		all = append(all, g.Folder, g.Folder+"#observe")
 	}
 	return append(all, routeapi.Onboarding, "builtin:drop", "builtin:ping")
-}
-
-// routeChanges are the newest changes of routes, the newest first.
-func (c routePages) routeChanges(ctx context.Context) (all []factrows.AuditRow, err error) {
-	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", factrows.AuditMove} {
-		rows, err := factrows.Audit(ctx, c.Store, factrows.AuditQuery{What: what, Limit: maxConflictLines})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, rows...)
-	}
-	slices.SortFunc(all, func(a, b factrows.AuditRow) int { return cmp.Compare(b.ID, a.ID) })
-	return all[:min(len(all), maxConflictLines)], nil
 }

@@ -40,7 +40,8 @@ type RouteEditor struct {
 	Problems int             // rows that cannot be saved
 	Changes  []string        // that saving would make, in words
 	More     int             // further changes
-	Conflict *Conflict       // nil if no other editor has saved
+	Conflict bool            // another editor has saved since the copy was made
+	Refused  bool            // because of that: saving again replaces the other's changes
 	Verbs    []Option        // of a message to test
 	Test     TestMessage
 	Tested   *TestedMessage // nil if no message was tested
@@ -83,15 +84,9 @@ func (r DraftRow) Wrong() string {
 	return "target"
 }
 
-// Conflict is that another editor has saved since the copy was made.
-type Conflict struct {
-	Saved bool // this copy was about to be saved: saving again replaces the other's changes
-	By    []factrows.AuditRow
-}
-
 // TestMessage is a message to test, as typed.
 type TestMessage struct {
-	Chat, Sender, SenderName, Thread, Verb, Text string
+	Chat, Sender, SenderName, Thread, Verb string
 }
 
 // TestedMessage is the result of a test.

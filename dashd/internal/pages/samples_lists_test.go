@@ -325,11 +325,11 @@ func sampleEditor(now int64) pages.RouteEditor {
 		Rows:    []pages.DraftRow{row(1, "7", "everything from telegram:666", "ignored"), open, bad, raw, row(5, "2", "everything", "asks you to connect the chat")},
 		Targets: []string{"acme/eng", "acme/eng#observe", "builtin:drop"}, Chats: []rows.SeenChat{{Chat: msg.Chat{JID: "telegram:-1001234567890", Title: "Engineering"}}},
 		Changes:  []string{"change route 3: chat_jid=telegram:-1001234567890 verb=mention → acme/ops; before: chat_jid=telegram:-1001234567890 verb=mention → acme/eng", "add at place 3: platfrom=discord → "},
-		Conflict: &pages.Conflict{Saved: true, By: []factrows.AuditRow{{ID: 5, At: now - 120_000, Who: "telegram:4211223344", What: "change route", Detail: "3: order 0, chat_jid=telegram:-1001234567890 to acme/eng#observe"}}},
-		Verbs:    []pages.Option{{Value: "message", Text: "a plain message"}, {Value: "mention", Text: "a mention of the bot", Selected: true}},
-		Test:     pages.TestMessage{Chat: "telegram:-1001234567890", Sender: "telegram:42", Verb: "mention", Text: "@ops look at this"},
+		Conflict: true, Refused: true,
+		Verbs: []pages.Option{{Value: "message", Text: "a plain message"}, {Value: "mention", Text: "a mention of the bot", Selected: true}},
+		Test:  pages.TestMessage{Chat: "telegram:-1001234567890", Sender: "telegram:42", Verb: "mention"},
 		Tested: &pages.TestedMessage{Decision: "answered by acme/ops", Now: "answered by acme/eng", Why: []string{
-			"@ops names the group acme/ops", "route 7 (sender=telegram:666) does not match: sender is telegram:42", "the row names the group acme/ops"}},
+			"route 7 (sender=telegram:666) does not match: sender is telegram:42", "the row names the group acme/ops"}},
 		Replay: &pages.Replay{
 			Messages: 187, Skipped: 13, Changed: 61, Kinds: []pages.ReplayKind{{Was: "answered by acme/eng", Would: "answered by acme/ops", Count: 60}, {Was: "read along by acme/eng", Would: "goes nowhere", Count: 1}},
 			Rows: []pages.ReplayRow{

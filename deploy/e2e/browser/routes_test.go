@@ -47,7 +47,7 @@ func routesEdited(t *testing.T, b *browser.Browser) {
 	p.press("check")
 	p.says("#result", "All routes are valid.")
 
-	p.fill(map[string]string{"test-chat": "telegram:-7", "test-sender": "telegram:42", "test-verb": "mention", "test-text": "hello"})
+	p.fill(map[string]string{"test-chat": "telegram:-7", "test-sender": "telegram:42", "test-verb": "mention"})
 	p.press("test")
 	p.says("#test ~ .answer", "With your copy: answered by eng")
 	p.says("#test ~ .answer", "Now: answered by main")
@@ -64,7 +64,7 @@ func routesEdited(t *testing.T, b *browser.Browser) {
 	other.press("save")
 	other.says(".conflict", "The routes have been changed in the meantime")
 	other.says(".conflict", "Nothing was saved.")
-	other.says(".conflict", "web:operator: add route")
+	other.says(".conflict", "See who changed what")
 	equal(t, "what was typed", browser.Eval[string](other.Tab, `document.getElementById("match-n1").value`), "platform=slack")
 	equal(t, "routes after the second save", i.Query(`SELECT match, target FROM routes ORDER BY seq, id`), saved)
 
