@@ -153,7 +153,7 @@ func (d *benchData) editorForm() url.Values {
 	if err != nil {
 		d.b.Fatal(err)
 	}
-	form := url.Values{"digest": {routeapi.Digest(routes)}, "test_chat": {"telegram:-7"}, "test_sender": {"telegram:42"}, "last": {"1000"}}
+	form := url.Values{"digest": {routeapi.Digest(routes)}, "test_chat": {"telegram:-7"}, "test_sender": {"telegram:42"}}
 	for i, r := range routes {
 		for name, value := range map[string]string{
 			"key": strconv.FormatInt(r.ID, 10), "seq": strconv.FormatInt(r.Seq, 10), "place": strconv.Itoa(i + 1), "match": r.Match, "target": r.Target,

@@ -277,15 +277,12 @@ func TestRouteEditor_Replay_CountsAndNamesDifferences(t *testing.T) {
 	form := editorForm(t, b.must(200, "GET", "/routes/edit", "").body)
 	form["target"][0] = "ops"
 	form.Set("do", "replay")
-	form.Set("last", "5000")
 	page := b.form("/routes/edit", form).body
-	contains(t, page, "<strong>310 of 620</strong> messages would go another way", "1 more are edits", `>310</th><td class="wide" data-label="Was">answered by main</td><td class="wide" data-label="Would be">answered by ops</td>`,
-		`<a href="/messages/619">Message 619</a>`, "Ada&lt;b&gt;", "hello &lt;i&gt;", "route &lt;i&gt;leads&lt;/i&gt; there", "and 260 more", `value="1000"`, "Engagement, access and rate limits are ignored")
+	contains(t, page, "<strong>249 of 499</strong> messages would go another way", "1 more are edits", `>249</th><td class="wide" data-label="Was">answered by main</td><td class="wide" data-label="Would be">answered by ops</td>`,
+		`<a href="/messages/619">Message 619</a>`, "Ada&lt;b&gt;", "hello &lt;i&gt;", "route &lt;i&gt;leads&lt;/i&gt; there", "and 199 more", "Engagement, access and rate limits are ignored")
 	if strings.Count(page, "Message ") != 50 || f.items > routeapi.MaxTested {
 		t.Errorf("%d messages listed, %d asked at once", strings.Count(page, "Message "), f.items)
 	}
-	form.Set("last", "2")
-	contains(t, b.form("/routes/edit", form).body, "<strong>0 of 1</strong>")
 	form["target"][0] = ""
 	contains(t, b.form("/routes/edit", form).body, "1 of the routes cannot be saved")
 }

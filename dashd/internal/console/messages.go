@@ -266,8 +266,6 @@ func near(p *why.Path) (all []pages.NearMessage) {
 		for _, m := range t.Batch {
 			add(m, fmt.Sprintf("received, of turn %d", t.ID))
 		}
-	}
-	for _, t := range p.Turns {
 		for _, a := range t.Asks {
 			for _, m := range a.Presses {
 				add(m, fmt.Sprintf("a press of a button of question %d", a.ID))

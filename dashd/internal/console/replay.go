@@ -19,6 +19,7 @@ import (
 )
 
 const (
+	maxReplayed    = routeapi.MaxTested
 	maxReplayRows  = 50
 	maxReplayKinds = 20
 	// maxQuestion bounds a request of a test, in bytes: its frame takes less than the rest.
@@ -33,7 +34,7 @@ func (e *editor) replay(ctx context.Context) (*pages.Replay, error) {
 	if e.page.Problems > 0 {
 		return &pages.Replay{Problem: errUncorrected}, nil
 	}
-	inbound, err := rows.NewestInbound(ctx, e.Store, e.page.Last)
+	inbound, err := rows.NewestInbound(ctx, e.Store, maxReplayed)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (e *editor) compare(ctx context.Context, items []routeapi.Item) (all []rout
 	}
 	for len(items) > 0 {
 		size, n := len(table), 0
-		for n < len(items) && n < routeapi.MaxTested && size+items[n].Size() <= maxQuestion {
+		for n < len(items) && size+items[n].Size() <= maxQuestion {
 			size += items[n].Size()
 			n++
 		}

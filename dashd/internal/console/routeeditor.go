@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"arizuko/dashd/internal/pages"
@@ -20,8 +19,6 @@ const (
 	maxChatChoices   = 200
 	maxChangeLines   = 30
 	maxConflictLines = 5
-	defaultReplay    = 200
-	maxReplay        = 1000
 )
 
 // editor is the page with a copy of the table, as it answers a request.
@@ -42,8 +39,7 @@ func (c routePages) newEditor(r *http.Request) (*shown, error) {
 	}
 	d := newDraft(routeapi.Digest(table.routes), table.routes)
 	q := r.URL.Query()
-	page := &pages.RouteEditor{Last: defaultReplay, Test: pages.TestMessage{Chat: q.Get("chat"),
-		Sender:     q.Get("sender"),
+	page := &pages.RouteEditor{Test: pages.TestMessage{Chat: q.Get("chat"), Sender: q.Get("sender"),
 		SenderName: q.Get("name"), Thread: q.Get("thread"), Verb: cmp.Or(q.Get("verb"), msg.VerbMessage)}}
 	if page.Test.Chat != "" {
 		d.add("chat_jid=" + page.Test.Chat)
@@ -113,7 +109,7 @@ func (c routePages) edit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	e := c.review(table, d, &pages.RouteEditor{Test: readTest(r.PostForm), Last: readLast(r.PostForm.Get("last"))})
+	e := c.review(table, d, &pages.RouteEditor{Test: readTest(r.PostForm)})
 	e.page.Checked = verb == "check" || verb == "test" || verb == "replay" || verb == "save"
 	asking, cancel := context.WithTimeout(r.Context(), askTimeout) // all questions together
 	defer cancel()
@@ -137,14 +133,6 @@ func readTest(form url.Values) pages.TestMessage {
 		Chat: field("test_chat"), Sender: field("test_sender"), SenderName: field("test_name"),
 		Thread: field("test_thread"), Verb: cmp.Or(field("test_verb"), msg.VerbMessage),
 	}
-}
-
-func readLast(text string) int {
-	n, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil || n < 1 {
-		return defaultReplay
-	}
-	return min(n, maxReplay)
 }
 
 // save replaces the stored table by the copy. What was typed stays on the page if that is refused.

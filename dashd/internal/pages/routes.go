@@ -45,7 +45,6 @@ type RouteEditor struct {
 	Verbs    []Option        // of a message to test
 	Test     TestMessage
 	Tested   *TestedMessage // nil if no message was tested
-	Last     int            // how many messages are replayed
 	Replay   *Replay        // nil if none were
 	Now      int64          // unix ms
 	Checked  bool           // an answer about the copy was asked for

@@ -276,7 +276,7 @@ func routesSamples() []sample {
 		{name: "routes-not-found", template: list, section: "/routes", data: func(int64) any { return pages.Routes{Count: 7, Query: "telegram:-1009"} }},
 		{name: "route-editor", template: editor, section: "/routes", data: func(now int64) any { return sampleEditor(now) }},
 		{name: "route-editor-empty", template: editor, section: "/routes", data: func(now int64) any {
-			return pages.RouteEditor{Now: now, Last: 200, NextKey: "n1", Replay: &pages.Replay{}}
+			return pages.RouteEditor{Now: now, NextKey: "n1", Replay: &pages.Replay{}}
 		}},
 		{name: "route-editor-large", template: editor, section: "/routes", data: func(now int64) any {
 			return pages.RouteEditor{Now: now, TooLarge: "The table has 2400 routes, and is too large for this page. Change single routes on the server: routd routes add, routd routes rm."}
@@ -321,7 +321,7 @@ func sampleEditor(now int64) pages.RouteEditor {
 	raw.Open, raw.Impulse, raw.Waits, raw.Problem = true, `{"quiet_ms":"3 s"}`, "its waiting settings cannot be read", `impulse_config: "quiet_ms": must be a number`
 	raw.Warnings = []string{"lets any user reach group acme/ops; direct messages of all of them share its sessions: match a sender or a room, or set roles.ask in the group's config"}
 	return pages.RouteEditor{
-		Digest: strings.Repeat("0", 64), NextKey: "n2", Now: now, Checked: true, Problems: 2, Last: 200,
+		Digest: strings.Repeat("0", 64), NextKey: "n2", Now: now, Checked: true, Problems: 2,
 		Rows:    []pages.DraftRow{row(1, "7", "everything from telegram:666", "ignored"), open, bad, raw, row(5, "2", "everything", "asks you to connect the chat")},
 		Targets: []string{"acme/eng", "acme/eng#observe", "builtin:drop"}, Chats: []rows.SeenChat{{Chat: msg.Chat{JID: "telegram:-1001234567890", Title: "Engineering"}}},
 		Changes:  []string{"change route 3: chat_jid=telegram:-1001234567890 verb=mention → acme/ops; before: chat_jid=telegram:-1001234567890 verb=mention → acme/eng", "add at place 3: platfrom=discord → "},
