@@ -111,8 +111,7 @@ func replayItem(m *rows.Inbound) (routeapi.Item, bool) {
 	item := routeapi.Item{
 		ID: m.ID, ChatJID: m.ChatJID, Kind: msg.ChatKind(m.Kind), Topic: m.Topic, ThreadID: m.ThreadID,
 		Sender: m.Sender, SenderName: m.SenderName[:min(len(m.SenderName), 256)], Verb: m.Verb,
-		PlatformID:  m.PlatformID,
-		StickyGroup: m.Pinned, ReceivedAt: m.ReceivedAt,
+		PlatformID: m.PlatformID, StickyGroup: m.Pinned, ReceivedAt: m.ReceivedAt,
 	}
 	reason := msg.Reason(m.Reason)
 	switch {
@@ -161,9 +160,21 @@ func (e *editor) test(ctx context.Context) (*pages.TestedMessage, error) {
 	if e.page.Problems > 0 {
 		return &pages.TestedMessage{Problem: errUncorrected}, nil
 	}
-	item, err := e.testItem(ctx)
+	typed := e.page.Test
+	jid, err := e.Store.Address(ctx, typed.Chat)
 	if err != nil {
 		return nil, err
+	}
+	item := routeapi.Item{
+		ID: 1, ChatJID: jid, Sender: typed.Sender, SenderName: typed.SenderName, ThreadID: typed.Thread,
+		Topic: typed.Thread, Verb: typed.Verb, ReceivedAt: e.Now().UnixMilli(),
+	}
+	chat, err := e.Store.Chat(ctx, jid)
+	if err != nil {
+		return nil, err
+	}
+	if chat != nil {
+		item.Kind, item.StickyGroup = chat.Kind, chat.StickyGroup
 	}
 	tested, err := e.compare(ctx, []routeapi.Item{item})
 	if err != nil {
@@ -171,21 +182,4 @@ func (e *editor) test(ctx context.Context) (*pages.TestedMessage, error) {
 	}
 	return &pages.TestedMessage{Decision: answerWords(&item, &tested[0].Edited),
 		Now: answerWords(&item, &tested[0].Present), Why: lines(tested[0].Edited.Trace)}, nil
-}
-
-// testItem is the message that was typed, with the stored state of its chat.
-func (e *editor) testItem(ctx context.Context) (item routeapi.Item, err error) {
-	typed := e.page.Test
-	item = routeapi.Item{
-		ID: 1, Sender: typed.Sender, SenderName: typed.SenderName, ThreadID: typed.Thread, Topic: typed.Thread,
-		Verb: typed.Verb, ReceivedAt: e.Now().UnixMilli(),
-	}
-	if item.ChatJID, err = e.Store.Address(ctx, typed.Chat); err != nil {
-		return item, err
-	}
-	chat, err := e.Store.Chat(ctx, item.ChatJID)
-	if err == nil && chat != nil {
-		item.Kind, item.StickyGroup = chat.Kind, chat.StickyGroup
-	}
-	return item, err
 }

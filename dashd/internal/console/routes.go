@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,9 +22,9 @@ import (
 // maxRouteLines is how many rows of the table are on a page.
 const maxRouteLines = 50
 
-// list shows the routes with a text, from the one with an id on; "" is the first.
+// list shows the routes with a text, from one of them on, counted from 0.
 func (c routePages) list(r *http.Request) (*shown, error) {
-	ctx, query, from := r.Context(), strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("from")
+	ctx, query := r.Context(), strings.TrimSpace(r.URL.Query().Get("q"))
 	table, err := c.table(ctx)
 	if err != nil {
 		return nil, err
@@ -37,23 +36,15 @@ func (c routePages) list(r *http.Request) (*shown, error) {
 			found = append(found, i)
 		}
 	}
-	start := max(0, slices.IndexFunc(found, func(i int) bool { return fmt.Sprint(table.routes[i].ID) == from }))
-	if start > 0 {
-		page.Before = routesPath(query, table.routes[found[max(0, start-maxRouteLines)]].ID)
+	start, _ := strconv.Atoi(r.URL.Query().Get("from")) // the first without a number
+	if start = min(max(start, 0), len(found)); start > 0 {
+		page.Before = below(r, "from", strconv.Itoa(max(0, start-maxRouteLines)))
 	}
 	if end := start + maxRouteLines; end < len(found) {
-		page.After, found = routesPath(query, table.routes[found[end]].ID), found[:end]
+		page.After, found = below(r, "from", strconv.Itoa(end)), found[:end]
 	}
 	page.Rows, err = c.routeLines(ctx, table, found[start:])
 	return &shown{data: page}, err
-}
-
-func routesPath(query string, from int64) string {
-	values := url.Values{"from": {strconv.FormatInt(from, 10)}}
-	if query != "" {
-		values.Set("q", query)
-	}
-	return "/routes?" + values.Encode()
 }
 
 func contains(text string, in ...string) bool {

@@ -116,12 +116,12 @@ func (h *Hub) follow(s *Stream, r *http.Request, wake <-chan struct{}, every tim
 		if err := update(s); err != nil {
 			return err
 		}
-		changed, pause := (<-chan struct{})(nil), time.NewTimer(every)
+		changed, pause := (<-chan struct{})(nil), time.After(every)
 		for again := false; !again; {
 			select {
 			case <-changed:
 				again = true
-			case <-pause.C:
+			case <-pause:
 				changed = wake
 			case <-ping.C:
 				if !h.valid(r) || s.Event("ping", 0, struct{}{}) != nil {
@@ -135,7 +135,6 @@ func (h *Hub) follow(s *Stream, r *http.Request, wake <-chan struct{}, every tim
 				return nil
 			}
 		}
-		pause.Stop()
 	}
 	return nil
 }
