@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -176,8 +175,8 @@ type historyPage struct {
 	before int64   // row id
 	limit  int
 
-	rows [][]byte // in JSON
-	size int      // of rows, in bytes
+	rows []json.RawMessage
+	size int // of rows, in bytes
 }
 
 // add adds a row, unless the answer is full.
@@ -198,7 +197,7 @@ func readHistoryPage(query url.Values) (p historyPage, err error) {
 	if err != nil {
 		return p, apierr.New(apierr.BadRequest, "limit: must be a number up to %d", maxPage)
 	}
-	p.limit = int(min(max(limit, 1), maxPage))
+	p.limit, p.rows = int(min(max(limit, 1), maxPage)), []json.RawMessage{} // never null
 	if query.Has("topic") {
 		p.topic = new(query.Get("topic"))
 	}
@@ -228,26 +227,15 @@ func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) err
 		return err
 	}
 	slices.Reverse(page.rows)
-	writeRows(w, page.rows, fmt.Sprintf(`"more":%t`, more))
+	page.write(w, map[string]any{"more": more})
 	return nil
 }
 
-// writeRows answers with rows in JSON, and further fields.
-func writeRows(w http.ResponseWriter, rows [][]byte, fields string) {
+// write answers with the rows, and further fields.
+func (p *historyPage) write(w http.ResponseWriter, answer map[string]any) {
+	answer["messages"] = p.rows
 	w.Header().Set("Content-Type", "application/json")
-	// A write fails only if the client has gone away: the rest is not written then.
-	_, err := io.WriteString(w, `{"messages":[`)
-	for i, row := range rows {
-		if err == nil && i > 0 {
-			_, err = io.WriteString(w, ",")
-		}
-		if err == nil {
-			_, err = w.Write(row)
-		}
-	}
-	if err == nil {
-		_, _ = fmt.Fprintf(w, "],%s}\n", fields)
-	}
+	_ = json.NewEncoder(w).Encode(answer) // it fails only if the client has gone away
 }
 
 // history adds the newest rows before one to a page, the newest first, and returns whether there are older ones.
@@ -303,7 +291,7 @@ func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) err
 	if err != nil {
 		return err
 	}
-	writeRows(w, page.rows, fmt.Sprintf(`"next":%d,"more":%t`, next, more))
+	page.write(w, map[string]any{"next": next, "more": more})
 	return nil
 }
 

@@ -24,7 +24,7 @@ const (
 // postForm stores a message with files, of a form whose fields are those of posted, and "file" for each file.
 func (c *Chat) postForm(w http.ResponseWriter, r *http.Request, g *msg.Group) error {
 	httpx.Upload(w, r, MaxFiles*c.Shell.MediaMax+maxText+maxFrame)
-	u := &upload{chat: c, r: r, group: g, seen: map[string]bool{}}
+	u := &upload{chat: c, r: r, group: g}
 	id, err := u.receive(r.Context())
 	httpx.Drain(r)
 	if err != nil {
@@ -42,7 +42,6 @@ type upload struct {
 	chat  *Chat
 	r     *http.Request
 	group *msg.Group
-	seen  map[string]bool // fields
 	files *adapter.UploadedFiles
 }
 
@@ -112,10 +111,9 @@ func (u *upload) field(part *multipart.Part) error {
 	switch {
 	case to == nil:
 		return apierr.New(apierr.BadRequest, "body: unknown field %q; want text, topic, client_id and file", name)
-	case u.seen[name]:
+	case *to != "":
 		return apierr.New(apierr.BadRequest, "body: field %q is there twice", name)
 	}
-	u.seen[name] = true
 	content, err := io.ReadAll(io.LimitReader(part, maxText+1))
 	if err != nil {
 		return &adapter.ReadError{Err: err}
