@@ -117,7 +117,7 @@ func Last(data string) (done, failed time.Time) {
 
 // lock keeps other backups from the data folder.
 func (c Creation) lock() (*lockfile.Lock, error) {
-	run, err := makeRun(c.Data)
+	run, err := makeFolder(c.Data, runName)
 	if err != nil {
 		return nil, err
 	}

@@ -146,7 +146,8 @@ func (e *extractor) give(name string, h *tar.Header) error {
 	return e.root.Lchown(name, uid, gid)
 }
 
-// finish makes the links and gives folders their modes, owners and times.
+// finish makes the links and gives folders their modes, owners and times. The data folder's owner gets the folder of the
+// extracted files, to open the database in it.
 func (e *extractor) finish() error {
 	for _, h := range e.links {
 		err := e.root.Symlink(h.Linkname, h.Name)
@@ -167,11 +168,6 @@ func (e *extractor) finish() error {
 			return err
 		}
 	}
-	return nil
-}
-
-// giveNew gives the folder of the extracted files to the data folder's owner, who opens the database in it.
-func (e *extractor) giveNew() error {
 	if e.owner == nil || e.adopt { // a folder of root is given away later
 		return nil
 	}

@@ -58,17 +58,15 @@ func (i *instance) leaveHalf(source string, steps int) {
 		i.ok(os.Chmod(i.path("restoring/new/groups/main"), 0o500))
 		return
 	}
-	p, err := r.extract(i.t.Context(), root)
+	from, err := os.Open(source)
+	i.ok(err)
+	defer from.Close()
+	p, err := r.extract(i.t.Context(), root, from)
 	i.ok(err)
 	half := []func() error{
 		func() error { return root.Mkdir(p.Aside, 0o700) },
 		func() error { return root.Rename(databaseName, filepath.Join(p.Aside, databaseName)) },
-		func() error {
-			extracted, err := root.OpenRoot("restoring/new")
-			i.ok(err)
-			defer extracted.Close()
-			return p.moveAside(root, extracted)
-		},
+		func() error { return p.moveAside(root) },
 		func() error { return root.Rename("restoring/new/secret", "secret") },
 		func() error { return root.Rename("restoring/new/groups", "groups") },
 		func() error {

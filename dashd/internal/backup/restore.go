@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,11 +59,11 @@ type Restored struct {
 // leaves the folder as it was, or one without a database whose folder "restoring" says so; Run then completes
 // it, or begins again. It returns a *lockfile.HeldError if a daemon runs with the data folder.
 func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
-	if _, err := os.Stat(filepath.Join(r.Data, restoringName, readyName)); err != nil && r.Source != Stdout {
-		if _, err := os.Stat(r.Source); err != nil {
-			return done, err // before anything is made
-		}
+	from, err := open(r.Source, r.In)
+	if err != nil {
+		return done, err
 	}
+	defer from.Close()
 	if err := os.MkdirAll(r.Data, 0o700); err != nil {
 		return done, err
 	}
@@ -86,7 +87,7 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 	}
 	done.Resumed = replacement != nil
 	if replacement == nil {
-		if replacement, err = r.extract(ctx, root); err != nil {
+		if replacement, err = r.extract(ctx, root, from); err != nil {
 			return done, errors.Join(err, removeAll(root, restoringName))
 		}
 	}
@@ -97,7 +98,7 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 
 // lockAll takes the locks of all daemons, so that none runs or starts meanwhile.
 func lockAll(data string, held *lockfile.Folder) error {
-	run, err := makeRun(data)
+	run, err := makeFolder(data, runName)
 	if err != nil {
 		return err
 	}
@@ -111,22 +112,19 @@ func lockAll(data string, held *lockfile.Folder) error {
 	return err
 }
 
-// makeRun makes the folder for locks and sockets unless it exists.
-func makeRun(data string) (string, error) {
-	run, err := dataowner.Make(data, runName)
+// makeFolder makes a folder of the data folder unless it exists, and returns its path.
+func makeFolder(data, name string) (string, error) {
+	folder, err := dataowner.Make(data, name)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(data, runName), run.Close()
+	return folder.Name(), folder.Close()
 }
 
 // extract makes the folder "restoring" and extracts the archive into it. If it fails, the caller removes that.
-func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, error) {
+func (r Restoration) extract(ctx context.Context, root *os.Root, from io.Reader) (*replacement, error) {
 	old, err := managed(root)
 	if err != nil {
-		return nil, err
-	}
-	if err := noMounts(root); err != nil {
 		return nil, err
 	}
 	if len(old) > 0 && !r.Force {
@@ -141,7 +139,8 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 		return nil, err
 	}
 	defer work.Close()
-	if err := errors.Join(create(work, "README", []byte(unfinished)), work.Mkdir(newName, 0o700)); err != nil {
+	err = errors.Join(dataowner.Write(r.Data, work, "README", []byte(unfinished)), work.Mkdir(newName, 0o700))
+	if err != nil {
 		return nil, err
 	}
 	e := &extractor{path: filepath.Join(r.Data, restoringName, newName), known: r.Schema, report: newReport(r.Log)}
@@ -152,25 +151,23 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 	if err := e.setOwner(root, len(old) == 0); err != nil {
 		return nil, err
 	}
-	from, err := open(r.Source, r.In)
-	if err != nil {
-		return nil, err
-	}
-	defer from.Close()
 	s, err := read(ctx, from, e.begin, e.entry, e.report)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.complete(ctx, e, s); err != nil {
+	if err := r.complete(ctx, root, e, s); err != nil {
 		return nil, err
 	}
-	if e.adopt {
-		if err := giveAway(root, *e.owner); err != nil {
-			return nil, err
-		}
-	}
 	p := &replacement{Summary: s, Aside: asideName(root, asidePrefix+r.Now().UTC().Format("20060102T150405Z"))}
-	return p, p.write(work)
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	// From here on the replacement is carried out, whatever happens.
+	if err := dataowner.Write(r.Data, work, readyName, text); err != nil {
+		return nil, err
+	}
+	return p, syncAll(root)
 }
 
 // asideName returns a name that nothing has: two restores may be of one second.
@@ -190,13 +187,13 @@ To do without it, remove this folder, if arizuko.db is still beside it.
 `
 
 // complete checks the extracted database, prepares it and puts everything on disk.
-func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) error {
+func (r Restoration) complete(ctx context.Context, root *os.Root, e *extractor, s Summary) error {
 	e.progress("database: checking")
 	if r.CancelOpen && s.Schema != r.Schema {
 		return refuse("--cancel-open needs the version that made the backup, %s: restore with that, then upgrade",
 			s.Version)
 	}
-	if err := errors.Join(e.finish(), e.giveNew()); err != nil {
+	if err := e.finish(); err != nil {
 		return err
 	}
 	// SQLite opens files by their paths.
@@ -210,7 +207,12 @@ func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) erro
 	if err != nil {
 		return err
 	}
-	return syncAll(e.root)
+	if e.adopt {
+		if err := giveAway(root, *e.owner); err != nil {
+			return err
+		}
+	}
+	return syncAll(root)
 }
 
 // giveAway gives a data folder of root, with everything a restore has made in it so far, to the user of the former
@@ -237,35 +239,6 @@ func syncAll(root *os.Root) error {
 	return errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
 }
 
-// create writes a file that is not there yet.
-func create(in *os.Root, name string, text []byte) error {
-	f, err := in.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
-}
-
-// move renames a file or folder of one folder into another one.
-func move(name string, from, to *os.Root) error {
-	fromFolder, err := from.Open(".")
-	if err != nil {
-		return err
-	}
-	defer fromFolder.Close()
-	toFolder, err := to.Open(".")
-	if err != nil {
-		return err
-	}
-	defer toFolder.Close()
-	if err := unix.Renameat(int(fromFolder.Fd()), name, int(toFolder.Fd()), name); err != nil {
-		return &os.LinkError{Op: "rename", Old: filepath.Join(from.Name(), name), New: filepath.Join(to.Name(), name),
-			Err: err}
-	}
-	return nil
-}
-
 // removeAll removes a folder also if folders in it must not be written.
 func removeAll(root *os.Root, name string) error {
 	if root.RemoveAll(name) == nil {
@@ -280,8 +253,13 @@ func removeAll(root *os.Root, name string) error {
 	return errors.Join(err, root.RemoveAll(name))
 }
 
-// managed lists the names that a restore replaces in the data folder, without empty folders.
+// managed lists the names that a restore replaces in the data folder, without empty folders. It refuses a folder that
+// is a mount, which cannot be renamed.
 func managed(root *os.Root) (names []string, err error) {
+	whole, err := root.Stat(".")
+	if err != nil {
+		return nil, err
+	}
 	all, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, err
@@ -292,6 +270,14 @@ func managed(root *os.Root) (names []string, err error) {
 		case strings.HasPrefix(name, databaseName), name == secretName:
 			names = append(names, name)
 		case name == groupsName, name == mediaName, name == "logs", name == "undo":
+			info, err := entry.Info()
+			if err != nil {
+				return nil, err
+			}
+			if inodeOf(info).dev != inodeOf(whole).dev {
+				return nil, refuse("%s is a mount of its own: restore into another folder, and copy %[1]s/ from there",
+					name)
+			}
 			inside, err := fs.ReadDir(root.FS(), name)
 			if err != nil {
 				return nil, err
@@ -304,35 +290,10 @@ func managed(root *os.Root) (names []string, err error) {
 	return names, nil
 }
 
-// noMounts refuses a data folder in which a folder to be replaced is a mount, which cannot be renamed.
-func noMounts(root *os.Root) error {
-	whole, err := root.Stat(".")
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{groupsName, mediaName, "logs", "undo"} {
-		info, err := root.Lstat(name)
-		if err == nil && inodeOf(info).dev != inodeOf(whole).dev {
-			return refuse("%s is a mount of its own: restore into another folder, and copy %[1]s/ from there", name)
-		}
-	}
-	return nil
-}
-
 // replacement is ready.json.
 type replacement struct {
 	Summary Summary
 	Aside   string // the folder for everything that is replaced
-}
-
-// write stores the replacement in the folder "restoring": from here on it is carried out, whatever happens.
-func (p *replacement) write(work *os.Root) error {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	const partial = readyName + ".partial"
-	return errors.Join(create(work, partial, text), work.Rename(partial, readyName), syncAll(work))
 }
 
 // readReplacement returns that of an earlier restore, or nil if none was ready.
@@ -354,25 +315,28 @@ func readReplacement(root *os.Root) (*replacement, error) {
 // apply moves the old files aside and the new ones into their places, the database last. It continues where it was
 // interrupted. It returns where the old content is, "" if there was none.
 func (p *replacement) apply(root *os.Root) (aside string, err error) {
-	work, err := dataowner.OpenFolder(root, restoringName)
-	if err != nil {
+	if err := p.moveAside(root); err != nil {
 		return "", err
 	}
-	defer work.Close()
-	extracted, err := dataowner.OpenFolder(work, newName)
-	switch {
-	case err == nil:
-		defer extracted.Close()
-		if err := p.moveAside(root, extracted); err != nil {
-			return "", err
-		}
-		if err := errors.Join(syncAll(root), moveNew(root, extracted)); err != nil {
-			return "", err
-		}
-	case !errors.Is(err, fs.ErrNotExist): // all was moved, and its folder removed
+	if err := syncAll(root); err != nil {
 		return "", err
 	}
-	if err := errors.Join(syncAll(root), removeAll(root, restoringName), syncFolder(root)); err != nil {
+	for _, name := range []string{secretName, mediaName, groupsName, databaseName} {
+		if _, err := root.Lstat(extracted(name)); errors.Is(err, fs.ErrNotExist) {
+			continue // not in the backup, or in its place already
+		}
+		// An empty folder was not moved aside, and a rename does not replace one.
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if err := root.Rename(extracted(name), name); err != nil {
+			return "", err
+		}
+	}
+	if err := syncAll(root); err != nil {
+		return "", err
+	}
+	if err := errors.Join(removeAll(root, restoringName), syncFolder(root)); err != nil {
 		return "", err
 	}
 	if _, err := root.Lstat(p.Aside); err != nil {
@@ -381,47 +345,29 @@ func (p *replacement) apply(root *os.Root) (aside string, err error) {
 	return filepath.Join(root.Name(), p.Aside), nil
 }
 
+// extracted is where a restore extracts a file or folder of the data folder.
+func extracted(name string) string { return filepath.Join(restoringName, newName, name) }
+
 // moveAside moves everything that a restore replaces. A name of the backup that is not among the extracted files any
 // more is in its place already: it is new.
-func (p *replacement) moveAside(root, extracted *os.Root) error {
+func (p *replacement) moveAside(root *os.Root) error {
 	names, err := managed(root)
 	if err != nil {
 		return err
 	}
 	names = slices.DeleteFunc(names, func(name string) bool {
 		_, restored := p.Summary.Parts[name]
-		_, err := extracted.Lstat(name)
+		_, err := root.Lstat(extracted(name))
 		return restored && errors.Is(err, fs.ErrNotExist)
 	})
 	if len(names) == 0 {
 		return nil
 	}
-	aside, err := dataowner.Make(root.Name(), p.Aside)
-	if err != nil {
+	if _, err := makeFolder(root.Name(), p.Aside); err != nil {
 		return err
 	}
-	defer aside.Close()
 	for _, name := range names {
-		if err := move(name, root, aside); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// moveNew moves the extracted files that were not moved before to their places, the database last.
-func moveNew(root, extracted *os.Root) error {
-	for _, name := range []string{secretName, mediaName, groupsName, databaseName} {
-		if _, err := extracted.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if info, err := root.Lstat(name); err == nil && info.IsDir() {
-			// An empty folder was not moved aside, and a rename does not replace one. One with files is not removed.
-			if err := root.Remove(name); err != nil {
-				return err
-			}
-		}
-		if err := move(name, extracted, root); err != nil {
+		if err := root.Rename(name, filepath.Join(p.Aside, name)); err != nil {
 			return err
 		}
 	}
