@@ -178,7 +178,7 @@ func (o Options) copy(ctx context.Context, source, target string, was old) (r Re
 	if r, err = o.transfer(ctx, from, to, tables); err != nil {
 		return r, err
 	}
-	if err := errors.Join(to.finish(ctx), to.requireIdle(ctx), from.requireIdle(ctx)); err != nil {
+	if err := errors.Join(to.finish(), to.requireIdle(ctx), from.requireIdle(ctx)); err != nil {
 		return r, err
 	}
 	if err := o.mark(ctx, from, fullName(target)); err != nil {
@@ -223,7 +223,7 @@ func Snapshot(ctx context.Context, url, path string, o Options) (r Result, err e
 	if r, err = o.transfer(ctx, from, to, tables); err != nil {
 		return r, err
 	}
-	return r, to.finish(ctx)
+	return r, to.finish()
 }
 
 // transfer loads all tables and reads them again.

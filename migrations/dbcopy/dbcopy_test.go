@@ -49,7 +49,7 @@ func newFile(t *testing.T, statements string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.makeSchema(t.Context()), f.finish(t.Context())); err != nil {
+	if err := errors.Join(f.makeSchema(t.Context()), f.finish()); err != nil {
 		t.Fatal(err)
 	}
 	execFile(t, path, statements)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -99,14 +98,10 @@ func makeFile(ctx context.Context, path string) (*database, error) {
 	})
 }
 
-// finish closes a target that is a file, whole and on disk, with nothing beside it.
-func (d *database) finish(ctx context.Context) error {
+// finish closes a target that is a file, whole and on disk, with nothing beside it. The next start sets WAL mode.
+func (d *database) finish() error {
 	if d.server {
 		return nil
-	}
-	var mode string
-	if err := d.conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil || mode != "wal" {
-		return fmt.Errorf("journal mode %q, want wal: %w", mode, err)
 	}
 	if err := errors.Join(d.conn.Close(), d.db.Close()); err != nil {
 		return err

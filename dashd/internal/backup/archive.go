@@ -56,9 +56,8 @@ type Head struct {
 
 // Manifest is manifest.json, the last file.
 type Manifest struct {
-	Parts map[string]Part  `json:"parts"` // by the first element of a path
-	Rows  map[string]int64 `json:"rows"`  // of the database, by table
-	Notes Notes            `json:"notes"`
+	Parts map[string]Part `json:"parts"` // by the first element of a path
+	Notes Notes           `json:"notes"`
 }
 
 // Part describes the archive's copy of a file or folder of the data folder.

@@ -109,7 +109,7 @@ func TestBackup_Restored_HasRows(t *testing.T) {
 		t.Errorf("it leaves %v, %v", entries, err)
 	}
 	i.say("after the backup")
-	if s, err := Verify(t.Context(), target, nil, io.Discard); err != nil || s.Rows["messages"] != 1 || s.Parts[mediaName].Entries != 3 || s.Schema != migrations.Latest() {
+	if s, err := Verify(t.Context(), target, nil, io.Discard); err != nil || s.Messages != 1 || s.Parts[mediaName].Entries != 3 || s.Schema != migrations.Latest() {
 		t.Errorf("%+v, %v", s, err)
 	}
 

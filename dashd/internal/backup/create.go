@@ -40,7 +40,8 @@ type Creation struct {
 type Summary struct {
 	Head
 	Manifest
-	Size int64 // of the archive that was written, in bytes
+	Messages int64 // in the database
+	Size     int64 // of the archive that was written, in bytes
 }
 
 func (s Summary) String() string {
@@ -52,7 +53,7 @@ func (s Summary) String() string {
 	}
 	return fmt.Sprintf("%s: schema %d, %d messages, database %s, %d files and folders with %s",
 		s.CreatedAt.UTC().Format(time.RFC3339),
-		s.Schema, s.Rows["messages"], disk.Bytes(s.Database), files, disk.Bytes(bytes))
+		s.Schema, s.Messages, disk.Bytes(s.Database), files, disk.Bytes(bytes))
 }
 
 // Run makes the backup. Nothing has the target's name before all of it is on disk; if Run fails, or ctx ends,
@@ -252,24 +253,23 @@ func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *repor
 	if err != nil {
 		return nil, err
 	}
-	s.Schema, s.Floor, s.Rows = info.Schema, info.Floor, info.Rows
+	s.Schema, s.Floor, s.Messages = info.Schema, info.Floor, info.Messages
 	return os.Open(name)
 }
 
 func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *report) error {
 	if c.Server != "" {
-		return rows.CopyServer(ctx, c.Server, name, func(p dbcopy.Progress) error {
+		_, err := dbcopy.Snapshot(ctx, c.Server, name, dbcopy.Options{Progress: func(p dbcopy.Progress) error {
 			r.progress("database: %s", p)
 			return requireSpace(folder, 0)
-		})
-	}
-	next := int64(0)
-	return rows.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(done, total int64) error {
-		r.progress("database: %s of %s copied", disk.Bytes(done), disk.Bytes(total))
-		if done < next {
-			return nil
+		}})
+		if err != nil {
+			err = fmt.Errorf("copy %s: %w", store.Name(c.Server), store.Explain(err))
 		}
-		next = done + checkEvery
+		return err
+	}
+	return rows.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(bytes int64) error {
+		r.progress("database: %s copied", disk.Bytes(bytes))
 		// The log of the instance grows as long as the copy is being made.
 		return errors.Join(requireSpace(folder, 0), requireSpace(c.Data, 0))
 	})
@@ -358,7 +358,7 @@ func (c Creation) archive(ctx context.Context, out io.Writer, database *os.File,
 	if err := c.files(ctx, w); err != nil {
 		return err
 	}
-	s.Manifest = Manifest{Parts: w.parts.parts(), Rows: s.Rows, Notes: r.notes}
+	s.Manifest = Manifest{Parts: w.parts.parts(), Notes: r.notes}
 	if err := w.json(ctx, manifestName, s.Manifest, s.CreatedAt); err != nil {
 		return err
 	}

@@ -214,17 +214,19 @@ func Verify(ctx context.Context, source string, in io.Reader, log io.Writer) (s 
 		return s, err
 	}
 	report.progress("database: checking")
-	return s, checkDatabase(ctx, database, s)
+	err = checkDatabase(ctx, database, &s)
+	return s, err
 }
 
-// checkDatabase compares a database with the summary in the archive.
-func checkDatabase(ctx context.Context, path string, s Summary) error {
+// checkDatabase checks a database, and completes the summary in the archive by it.
+func checkDatabase(ctx context.Context, path string, s *Summary) error {
 	info, err := rows.InspectCopy(ctx, path, true)
 	if err != nil {
 		return err
 	}
-	if info.Schema != s.Schema || info.Floor != s.Floor || !maps.Equal(info.Rows, s.Rows) {
-		return fmt.Errorf("%w: the database is not the one that the manifest describes", ErrInvalid)
+	if info.Schema != s.Schema || info.Floor != s.Floor {
+		return fmt.Errorf("%w: the database is not the one that %s describes", ErrInvalid, headName)
 	}
+	s.Messages = info.Messages
 	return nil
 }

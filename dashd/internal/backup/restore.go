@@ -155,7 +155,7 @@ func (r Restoration) extract(ctx context.Context, root *os.Root, from io.Reader)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.complete(ctx, root, e, s); err != nil {
+	if err := r.complete(ctx, root, e, &s); err != nil {
 		return nil, err
 	}
 	p := &replacement{Summary: s, Aside: asideName(root, asidePrefix+r.Now().UTC().Format("20060102T150405Z"))}
@@ -187,7 +187,7 @@ To do without it, remove this folder, if arizuko.db is still beside it.
 `
 
 // complete checks the extracted database, prepares it and puts everything on disk.
-func (r Restoration) complete(ctx context.Context, root *os.Root, e *extractor, s Summary) error {
+func (r Restoration) complete(ctx context.Context, root *os.Root, e *extractor, s *Summary) error {
 	e.progress("database: checking")
 	if r.CancelOpen && s.Schema != r.Schema {
 		return refuse("--cancel-open needs the version that made the backup, %s: restore with that, then upgrade",

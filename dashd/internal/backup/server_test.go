@@ -37,7 +37,7 @@ func TestBackup_OfAServer_RestoredToAFileAndAServer_HasRowsAndFiles(t *testing.T
 	i := newServerInstance(t)
 	target := i.backup() // while its store is open
 	i.say("after the backup")
-	if s, err := Verify(t.Context(), target, nil, io.Discard); err != nil || s.Rows["messages"] != 1 || s.Schema != migrations.Latest() {
+	if s, err := Verify(t.Context(), target, nil, io.Discard); err != nil || s.Messages != 1 || s.Schema != migrations.Latest() {
 		t.Errorf("%+v, %v", s, err)
 	}
 	data := i.restore(target)

@@ -3,33 +3,25 @@ package rows
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
+	"time"
 
-	"github.com/mattn/go-sqlite3"
-
-	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/store"
 )
 
-const (
-	// copyPages is how many pages are copied between two calls of progress: 4 MiB.
-	copyPages = 1024
-	// A database in WAL mode has 2 in both bytes of its header, and needs files
-	// beside it. 1 makes it one file, until the next start sets WAL mode again.
-	headerWriteVersion, headerReadVersion = 18, 19
-)
+// progressInterval is how often a copy reports its size: a quick disk takes 50 MB meanwhile.
+const progressInterval = 20 * time.Millisecond
 
 // Copy writes the database at src, as it is at one moment, to dst, which is
-// created or replaced, with mode 0600. Other processes write meanwhile: it only holds
-// a snapshot, so that the write-ahead log cannot start over before Copy returns.
-// progress is called about every 4 MiB; an error that it returns ends the copy. The
-// copy needs no files beside it, and is on disk when Copy returns.
-func Copy(ctx context.Context, src, dst string, progress func(done, total int64) error) error {
+// created or replaced, with mode 0600. Other processes write meanwhile, but the write-ahead
+// log cannot start over before Copy returns. progress is called again and again with the bytes
+// written; an error that it returns ends the copy. The copy needs no files beside it, and is on disk
+// when Copy returns.
+func Copy(ctx context.Context, src, dst string, progress func(bytes int64) error) error {
 	if _, err := os.Stat(src); err != nil {
 		return err
 	}
@@ -42,92 +34,55 @@ func Copy(ctx context.Context, src, dst string, progress func(done, total int64)
 		return err
 	}
 	defer file.Close()
-	if err := copyDatabase(ctx, src, dst, progress); err != nil {
+	// Not read-only: the last process that closes the database must be able to recover its log.
+	db, err := sql.Open("sqlite3", dataSource(src, url.Values{"mode": {"rw"}, "_busy_timeout": {"10000"}}))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := vacuumInto(ctx, db, file, progress); err != nil {
 		return fmt.Errorf("copy %s: %w", src, store.Explain(err))
-	}
-	return needNoOther(file)
-}
-
-// CopyServer is Copy for a database on a server: the copy is a file. progress is called every few thousand rows.
-func CopyServer(ctx context.Context, src, dst string, progress func(dbcopy.Progress) error) error {
-	_, err := dbcopy.Snapshot(ctx, src, dst, dbcopy.Options{Progress: progress})
-	if err != nil {
-		return fmt.Errorf("copy %s: %w", store.Name(src), store.Explain(err))
-	}
-	file, err := os.OpenFile(dst, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return needNoOther(file)
-}
-
-// needNoOther makes a database, which no process uses, one that needs no files beside it, and puts it on disk.
-func needNoOther(file *os.File) error {
-	if _, err := file.WriteAt([]byte{1, 1}, headerWriteVersion); err != nil {
-		return err
 	}
 	return file.Sync()
 }
 
-func copyDatabase(ctx context.Context, src, dst string, progress func(done, total int64) error) error {
-	// Not read-only: the last process that closes the file has to be able to recover its log.
-	from, err := connect(src, url.Values{"mode": {"rw"}, "_query_only": {"true"}, "_busy_timeout": {"10000"}})
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := connect(dst, url.Values{"mode": {"rw"}, "_journal_mode": {"OFF"}, "_synchronous": {"OFF"},
-		"_locking_mode": {"EXCLUSIVE"}})
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	// Without a snapshot of its own, each write of another process would begin the copy again.
-	if _, err := from.Exec(`BEGIN; SELECT count(*) FROM sqlite_master`, nil); err != nil {
-		return err
-	}
-	b, err := to.Backup("main", from, "main")
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	for done := false; !done; {
-		if err := ctx.Err(); err != nil {
+func vacuumInto(ctx context.Context, db *sql.DB, file *os.File, progress func(bytes int64) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		_, err := db.ExecContext(ctx, `VACUUM INTO ?`, file.Name())
+		done <- err
+	}()
+	look := time.NewTicker(progressInterval)
+	defer look.Stop()
+	for {
+		info, err := file.Stat()
+		if err == nil {
+			err = progress(info.Size())
+		}
+		if err != nil {
+			stop()
+			<-done
 			return err
 		}
-		if done, err = b.Step(copyPages); err != nil {
+		select {
+		case err := <-done:
 			return err
-		}
-		total := int64(b.PageCount())
-		if err := progress(pageSize*(total-int64(b.Remaining())), pageSize*total); err != nil {
-			return err
+		case <-look.C:
 		}
 	}
-	return b.Close()
 }
 
 func dataSource(path string, options url.Values) string {
 	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: options.Encode()}).String()
 }
 
-// connect opens a database without database/sql.
-func connect(path string, options url.Values) (*sqlite3.SQLiteConn, error) {
-	conn, err := new(sqlite3.SQLiteDriver).Open(dataSource(path, options))
-	if err != nil {
-		return nil, err
-	}
-	return conn.(*sqlite3.SQLiteConn), nil
-}
-
-// pageSize is SQLite's default, in bytes; only progress depends on it.
-const pageSize = 4096
-
 // CopyInfo describes a copy of the database.
 type CopyInfo struct {
-	Schema int              `json:"schema"` // its version
-	Floor  int              `json:"floor"`  // the oldest schema whose programs may use it
-	Rows   map[string]int64 `json:"rows"`   // by table
+	Schema   int // its version
+	Floor    int // the oldest schema whose programs may use it
+	Messages int64
 }
 
 // InspectCopy reads a copy that no process writes. If thorough, it compares the indexes
@@ -150,7 +105,7 @@ func InspectCopy(ctx context.Context, path string, thorough bool) (info CopyInfo
 		return info, fmt.Errorf("the database is not migrated, or a migration of it has failed: see `migrate up` (%w)",
 			errors.Join(err, fmt.Errorf("schema %d, dirty %v", info.Schema, dirty)))
 	}
-	info.Rows, err = countRows(ctx, db)
+	err = db.QueryRowContext(ctx, queryCountMessages).Scan(&info.Messages)
 	return info, store.Explain(err)
 }
 
@@ -177,30 +132,6 @@ func checkCopy(ctx context.Context, db *sql.DB, thorough bool) error {
 		return fmt.Errorf("%w: %d rows refer to rows that are not there", store.ErrDamaged, orphans)
 	}
 	return nil
-}
-
-func countRows(ctx context.Context, db *sql.DB) (map[string]int64, error) {
-	var list []byte
-	err := db.QueryRowContext(ctx,
-		`SELECT json_group_array(name) FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
-		AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '*"*'`).Scan(&list)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	if err := json.Unmarshal(list, &names); err != nil {
-		return nil, err
-	}
-	counts := map[string]int64{}
-	for _, name := range names {
-		var n int64
-		// a name of our own schema
-		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM "`+name+`"`).Scan(&n); err != nil {
-			return nil, err
-		}
-		counts[name] = n
-	}
-	return counts, nil
 }
 
 // idGap is by how much a restored database skips row ids: as many as 90 rows a second use in a year and a half, so

@@ -19,7 +19,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func noProgress(int64, int64) error { return nil }
+func noProgress(int64) error { return nil }
 
 // TestCopy_WhileOthersWrite_IsOneMoment copies while two connections write rows in pairs.
 func TestCopy_WhileOthersWrite_IsOneMoment(t *testing.T) {
@@ -58,7 +58,7 @@ func TestCopy_WhileOthersWrite_IsOneMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		info, err := rows.InspectCopy(t.Context(), dst, true)
-		if err != nil || info.Schema != migrations.Latest() || info.Rows["messages"] < 400 || info.Rows["messages"]%2 != 0 {
+		if err != nil || info.Schema != migrations.Latest() || info.Messages < 400 || info.Messages%2 != 0 {
 			t.Errorf("%+v, %v", info, err)
 		}
 		if stat, err := os.Stat(dst); err != nil || stat.Mode() != 0o600 {
@@ -75,7 +75,7 @@ func TestCopy_WhileOthersWrite_IsOneMoment(t *testing.T) {
 func TestCopy_ProgressFails_ReturnsItsError(t *testing.T) {
 	t.Parallel()
 	full := errors.New("full")
-	err := rows.Copy(t.Context(), storetest.File(t), filepath.Join(t.TempDir(), "copy.db"), func(int64, int64) error { return full })
+	err := rows.Copy(t.Context(), storetest.File(t), filepath.Join(t.TempDir(), "copy.db"), func(int64) error { return full })
 	if !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}

@@ -92,8 +92,11 @@ const (
 	queryLastFolderTurn = `SELECT id, started_at FROM turns INDEXED BY turns_folder WHERE folder = ? AND started_at IS NOT NULL ORDER BY id DESC LIMIT 1`
 )
 
-// Statements that change a copy of the database before it is used. ?1 is the time in unix ms.
+// Statements for a copy of the database: the first counts all of an index, once, the others change the copy before it is
+// used. ?1 is the time in unix ms.
 const (
+	queryCountMessages = `SELECT count(*) FROM messages`
+
 	updateSkipIDs = `UPDATE sqlite_sequence SET seq = seq + ?`
 
 	updateCancelParts = `UPDATE deliveries SET not_before = 0, updated_at = ?1, state = CASE state WHEN 'sending' THEN 'ambiguous' ELSE 'cancelled' END
