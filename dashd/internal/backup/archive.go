@@ -49,9 +49,7 @@ type Head struct {
 	Floor     int       `json:"floor"`      // the oldest schema whose programs may use the database
 	Instance  string    `json:"instance"`   // host and data folder
 	CreatedAt time.Time `json:"created_at"` // no later than the moment that the database is of
-	Database  int64     `json:"database"`   // bytes
-	Files     int64     `json:"files"`      // about as many follow
-	FileBytes int64     `json:"file_bytes"` // about as much disk as they take
+	Database  int64     `json:"database"`   // size in bytes
 }
 
 // Manifest is manifest.json, the last file.

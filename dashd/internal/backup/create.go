@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"arizuko/dashd/internal/rows"
@@ -22,7 +21,6 @@ import (
 	"arizuko/pkg/disk"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
-	"arizuko/pkg/store/pg"
 )
 
 // Stdout is the target, and the source, that is not a file.
@@ -60,10 +58,11 @@ func (s Summary) String() string {
 // it leaves nothing. Daemons may run: the database is as of one moment, and files are read after it, so that all
 // files that its rows name are there unless they were removed meanwhile.
 func (c Creation) Run(ctx context.Context) (s Summary, err error) {
-	folder, err := c.folder()
+	folder, err := c.openFolder()
 	if err != nil {
 		return s, err
 	}
+	defer folder.Close()
 	var lock *lockfile.Lock
 	if err := dataowner.Do(c.Data, func() (err error) { lock, err = c.lock(); return err }); err != nil {
 		return s, err
@@ -76,11 +75,16 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	if err := c.requireCurrent(ctx); err != nil {
 		return s, err
 	}
-	if err := c.measure(ctx, folder, &s.Head); err != nil {
-		return s, err
+	// The copy of the database is beside the backup, unless the data folder's owner makes it for root.
+	name := filepath.Join(folder.Name(), filepath.Base(c.Target)+".partial.db")
+	_, other, err := dataowner.Other(c.Data)
+	if other || c.Target == Stdout {
+		name = filepath.Join(c.Data, runName, "backup.partial.db")
 	}
 	var copied *os.File
-	err = dataowner.Do(c.Data, func() (err error) { copied, err = c.stage(ctx, folder, &s, report); return err })
+	if err == nil {
+		err = dataowner.Do(c.Data, func() (err error) { copied, err = c.stage(ctx, name, &s, report); return err })
+	}
 	if err != nil {
 		return s, err
 	}
@@ -129,38 +133,43 @@ func (c Creation) lock() (*lockfile.Lock, error) {
 	return lock, err
 }
 
-// folder is where the backup is written.
-func (c Creation) folder() (string, error) {
+// openFolder opens the folder for the backup, and the folder run for standard output. No link leads out of the data
+// folder if it is in that.
+func (c Creation) openFolder() (*os.Root, error) {
 	if c.Target == Stdout {
-		return filepath.Join(c.Data, runName), nil
+		return dataowner.Make(c.Data, runName)
 	}
-	target, err := filepath.Abs(c.Target)
-	if err != nil {
-		return "", err
-	}
-	switch _, err := os.Lstat(target); {
+	switch _, err := os.Lstat(c.Target); {
 	case err == nil:
-		return "", fmt.Errorf("%s exists: choose another name, or remove it", c.Target)
+		return nil, fmt.Errorf("%s exists: choose another name, or remove it", c.Target)
 	case !errors.Is(err, fs.ErrNotExist):
-		return "", err
+		return nil, err
 	}
-	folder, err := filepath.EvalSymlinks(filepath.Dir(target))
+	folder, err := withoutLinks(filepath.Dir(c.Target))
+	if err != nil {
+		return nil, err
+	}
+	data, err := withoutLinks(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	inside, err := filepath.Rel(data, folder)
+	if err != nil || !filepath.IsLocal(inside) {
+		return os.OpenRoot(folder)
+	}
+	if part, _, _ := strings.Cut(inside, "/"); part == groupsName || part == mediaName {
+		return nil, fmt.Errorf("%s is in %s, which is backed up itself, and which agents can read: "+
+			"choose another folder", c.Target, filepath.Join(data, part))
+	}
+	return dataowner.Open(c.Data, inside)
+}
+
+func withoutLinks(path string) (string, error) {
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
-	for _, name := range []string{groupsName, mediaName} {
-		inside, err := filepath.EvalSymlinks(filepath.Join(c.Data, name))
-		if err != nil {
-			continue
-		}
-		if inside, err = filepath.Abs(inside); err == nil &&
-			(folder == inside || strings.HasPrefix(folder, inside+"/")) {
-			return "", fmt.Errorf("%s is in %s, which is backed up itself, and which agents can read: "+
-				"choose another folder",
-				c.Target, inside)
-		}
-	}
-	return folder, nil
+	return filepath.EvalSymlinks(path)
 }
 
 // requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss the rows stored
@@ -188,64 +197,10 @@ func (c Creation) requireCurrent(ctx context.Context) error {
 	return nil
 }
 
-// databaseSize is about how large a copy of the database gets.
-func (c Creation) databaseSize(ctx context.Context) (int64, error) {
-	if c.Server != "" {
-		size, err := pg.Size(ctx, c.Server)
-		return size, store.Explain(err)
-	}
-	info, err := os.Stat(filepath.Join(c.Data, databaseName))
-	if err != nil {
-		return 0, fmt.Errorf("no database to back up: %w", err)
-	}
-	bytes := info.Size()
-	if log, err := os.Stat(filepath.Join(c.Data, databaseName+"-wal")); err == nil {
-		bytes += log.Size() // the copy is at most that larger
-	}
-	return bytes, nil
-}
-
-// measure fills in the sizes, and returns an ErrSpace if the disk may be too small. How well the archive can be
-// compressed is not known before.
-func (c Creation) measure(ctx context.Context, folder string, h *Head) (err error) {
-	if h.Database, err = c.databaseSize(ctx); err != nil {
-		return err
-	}
-	for _, name := range []string{groupsName, mediaName} {
-		err := filepath.WalkDir(filepath.Join(c.Data, name), func(_ string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return nil //nolint:nilerr // an estimate: the files are read later
-			}
-			h.Files++
-			if info, err := d.Info(); err == nil && !isMostlyHoles(info) {
-				h.FileBytes += max(info.Sys().(*syscall.Stat_t).Blocks*512, info.Size())
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	archive := h.Database + h.FileBytes
-	if c.Target == Stdout {
-		archive = 0
-	}
-	return requireSpace(folder, h.Database+archive)
-}
-
-// stage copies the database and checks the copy, which has no name any more when stage returns it. The copy is made
-// beside the backup. For standard output it is made in the folder run, and where the data folder's owner makes it for
-// root.
-func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *report) (*os.File, error) {
-	name := filepath.Join(folder, filepath.Base(c.Target)+".partial.db")
-	if info, err := os.Stat(c.Data); err != nil {
-		return nil, err
-	} else if c.Target == Stdout || os.Getuid() == 0 && dataowner.Of(info).UID != 0 {
-		folder = filepath.Join(c.Data, runName)
-		name = filepath.Join(folder, "backup.partial.db")
-	}
+// stage makes a copy of the database with a name and checks it. The copy has no name any more when stage returns it.
+func (c Creation) stage(ctx context.Context, name string, s *Summary, r *report) (*os.File, error) {
 	defer os.Remove(name)
-	if err := c.copyDatabase(ctx, folder, name, r); err != nil {
+	if err := c.copyDatabase(ctx, name, r); err != nil {
 		return nil, err
 	}
 	r.progress("database: checking the copy")
@@ -257,11 +212,11 @@ func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *repor
 	return os.Open(name)
 }
 
-func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *report) error {
+func (c Creation) copyDatabase(ctx context.Context, name string, r *report) error {
 	if c.Server != "" {
 		_, err := dbcopy.Snapshot(ctx, c.Server, name, dbcopy.Options{Progress: func(p dbcopy.Progress) error {
 			r.progress("database: %s", p)
-			return requireSpace(folder, 0)
+			return requireSpace(filepath.Dir(name), 0)
 		}})
 		if err != nil {
 			err = fmt.Errorf("copy %s: %w", store.Name(c.Server), store.Explain(err))
@@ -271,23 +226,18 @@ func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *repo
 	return rows.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(bytes int64) error {
 		r.progress("database: %s copied", disk.Bytes(bytes))
 		// The log of the instance grows as long as the copy is being made.
-		return errors.Join(requireSpace(folder, 0), requireSpace(c.Data, 0))
+		return errors.Join(requireSpace(filepath.Dir(name), 0), requireSpace(c.Data, 0))
 	})
 }
 
 // write writes the archive to a name of its own, syncs it and renames it. It returns the size.
-func (c Creation) write(ctx context.Context, folder string, database *os.File, s *Summary, r *report) (written int64,
+func (c Creation) write(ctx context.Context, in *os.Root, database *os.File, s *Summary, r *report) (written int64,
 	err error) {
 	if c.Target == Stdout {
 		out := &guard{w: c.Out}
 		err := c.archive(ctx, out, database, s, r)
 		return out.written, err
 	}
-	in, err := c.openFolder(folder)
-	if err != nil {
-		return 0, err
-	}
-	defer in.Close()
 	final := filepath.Base(c.Target)
 	partial := final + ".partial"
 	if err := in.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a backup that was killed
@@ -300,7 +250,7 @@ func (c Creation) write(ctx context.Context, folder string, database *os.File, s
 	}
 	defer in.Remove(partial) // nothing, once it is renamed
 	defer file.Close()
-	out := &guard{w: file, folder: folder}
+	out := &guard{w: file, folder: in.Name()}
 	if err := c.archive(ctx, out, database, s, r); err != nil {
 		return 0, err
 	}
@@ -311,21 +261,6 @@ func (c Creation) write(ctx context.Context, folder string, database *os.File, s
 		return 0, err
 	}
 	return out.written, syncFolder(in)
-}
-
-// openFolder opens the folder for the backup; no link leads out of the data folder if it is in that.
-func (c Creation) openFolder(folder string) (*os.Root, error) {
-	data, err := filepath.EvalSymlinks(c.Data)
-	if err == nil {
-		data, err = filepath.Abs(data)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if inside, err := filepath.Rel(data, folder); err == nil && filepath.IsLocal(inside) {
-		return dataowner.Open(c.Data, inside)
-	}
-	return os.OpenRoot(folder)
 }
 
 func (c Creation) archive(ctx context.Context, out io.Writer, database *os.File, s *Summary, r *report) error {
@@ -365,28 +300,32 @@ func (c Creation) archive(ctx context.Context, out io.Writer, database *os.File,
 	return errors.Join(w.tar.Close(), packed.Close())
 }
 
-// files writes the secret, the groups' folders and the attachments.
+// files writes the secret, the attachments and the groups' folders, if they are there. Agents work in these meanwhile:
+// files that they remove or change are noted, and nothing that they put in place of a folder leads elsewhere.
 func (c Creation) files(ctx context.Context, w *writer) error {
 	root, err := os.OpenRoot(c.Data)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	info, err := root.Lstat(secretName)
-	switch {
-	case err == nil && info.Mode().IsRegular():
-		if err := w.file(ctx, root, secretName, secretName, info); err != nil {
+	for _, name := range []string{secretName, mediaName, groupsName} {
+		info, err := root.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case info.Mode().Type() == fs.ModeSymlink:
+			return fmt.Errorf("%s is a symbolic link, which a backup does not follow: bind-mount what it leads to there "+
+				"instead", filepath.Join(c.Data, name))
+		case name == secretName && !info.Mode().IsRegular(), name != secretName && !info.IsDir():
+			return fmt.Errorf("%s is not the file or folder that belongs there", filepath.Join(c.Data, name))
+		}
+		if err := w.entry(ctx, root, name, name, info, 0); err != nil {
 			return err
 		}
-	case err == nil:
-		return fmt.Errorf("%s is not a file", filepath.Join(c.Data, secretName))
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
 	}
-	if err := w.folder(ctx, c.Data, mediaName); err != nil {
-		return err
-	}
-	return w.folder(ctx, c.Data, groupsName)
+	return nil
 }
 
 func (w *writer) json(ctx context.Context, name string, v any, at time.Time) error {

@@ -33,7 +33,7 @@ func (e *extractor) begin(h Head) error {
 	if problem := h.tooNew(e.known); problem != "" {
 		return refuse("%s", problem)
 	}
-	return requireSpace(e.path, h.Database+h.FileBytes)
+	return requireSpace(e.path, h.Database)
 }
 
 // tooNew says why a program that knows a schema cannot restore the backup, "" if it can.

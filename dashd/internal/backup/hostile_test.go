@@ -163,7 +163,7 @@ func TestRestore_HostileArchive_Refused(t *testing.T) {
 		"another database":             {replaced(databaseName, "SQLite format 3\x00 but not really"), "file is not a database"},
 		"a newer schema":               {head(func(h *Head) { h.Schema++ }), "the backup has schema"},
 		"another format":               {head(func(h *Head) { h.Format++ }), "the backup has format"},
-		"more than the disk":           {head(func(h *Head) { h.FileBytes = 1 << 60 }), "not enough space"},
+		"more than the disk":           {head(func(h *Head) { h.Database = 1 << 60 }), "not enough space"},
 		"what the manifest has not":    {uncounted(file("groups/x")), "does not have the checksum"},
 		"a file that it does not have": {uncounted(), "does not have the checksum"},
 	} {

@@ -1,8 +1,10 @@
 package backup
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 )
 
@@ -30,15 +32,14 @@ func (r *report) progress(format string, args ...any) {
 	}
 }
 
-func (r *report) changed(name string) { r.note(&r.notes.Changed, name, "changed while it was read") }
-
-func (r *report) vanished(name string) {
-	r.note(&r.notes.Vanished, name, "removed before it was read")
-}
-
 func (r *report) skipped(name, why string) { r.note(&r.notes.Skipped, name, "not in the backup: "+why) }
 
-func (r *report) unreadable(name string, err error) {
+// failed notes a file that could not be opened, listed or read to its end. One that is not there was removed.
+func (r *report) failed(name string, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		r.note(&r.notes.Vanished, name, "removed before it was read")
+		return
+	}
 	r.note(&r.notes.Unreadable, name, fmt.Sprintf("not in the backup: %v", err))
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -83,29 +82,6 @@ func (w *writer) put(ctx context.Context, h *tar.Header, content io.Reader) erro
 	return nil
 }
 
-// folder writes a folder of the data folder with all that is in it, if there is one. Agents work in it meanwhile:
-// files that they remove or change are noted, and nothing that they put in place of a folder leads elsewhere.
-func (w *writer) folder(ctx context.Context, data, name string) error {
-	parent, err := os.OpenRoot(data)
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	info, err := parent.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case info.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("%s is a symbolic link, which a backup does not follow: bind-mount the folder there instead",
-			path.Join(data, name))
-	case !info.IsDir():
-		return fmt.Errorf("%s is not a folder", path.Join(data, name))
-	}
-	return w.entry(ctx, parent, name, name, info, 0)
-}
-
 // entry writes the file or folder with a base name; name is its path in the archive.
 func (w *writer) entry(ctx context.Context, in *os.Root, base, name string, info fs.FileInfo, depth int) error {
 	switch mode := info.Mode(); {
@@ -123,31 +99,9 @@ func (w *writer) entry(ctx context.Context, in *os.Root, base, name string, info
 		h.Typeflag, h.Linkname = tar.TypeSymlink, target
 		return w.put(ctx, h, nil)
 	default:
-		w.skipped(name, kind(mode))
+		w.skipped(name, "it is neither a file, a folder nor a link")
 		return nil
 	}
-}
-
-func kind(mode fs.FileMode) string {
-	switch {
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case mode&fs.ModeDevice != 0:
-		return "a device"
-	default:
-		return "neither a file, a folder nor a link"
-	}
-}
-
-// failed notes a file that could not be opened or listed.
-func (w *writer) failed(name string, err error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		w.vanished(name)
-		return
-	}
-	w.unreadable(name, err)
 }
 
 // subfolder writes a folder and everything in it. A folder that was replaced since it was listed is not read.
@@ -169,7 +123,7 @@ func (w *writer) subfolder(ctx context.Context, in *os.Root, base, name string, 
 	}
 	defer list.Close()
 	if now, err := list.Stat(); err != nil || !os.SameFile(info, now) {
-		w.vanished(name)
+		w.failed(name, fs.ErrNotExist)
 		return nil
 	}
 	h := header(name+"/", info)
@@ -214,7 +168,7 @@ func (w *writer) file(ctx context.Context, in *os.Root, base, name string, liste
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !os.SameFile(listed, info) {
-		w.vanished(name)
+		w.failed(name, fs.ErrNotExist)
 		return nil
 	}
 	h := header(name, info)
@@ -254,9 +208,9 @@ func (w *writer) compare(name string, f *os.File, before fs.FileInfo, read *padd
 	after, err := f.Stat()
 	switch {
 	case read.err != nil:
-		w.unreadable(name, read.err)
+		w.failed(name, read.err)
 	case err != nil, read.padded, after.Size() != before.Size(), !after.ModTime().Equal(before.ModTime()):
-		w.changed(name)
+		w.note(&w.notes.Changed, name, "changed while it was read")
 	}
 }
 

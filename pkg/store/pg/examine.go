@@ -2,17 +2,6 @@ package pg
 
 import "context"
 
-// Size is about how large a server's database is, in bytes; a copy of it is smaller.
-func Size(ctx context.Context, database string) (size int64, err error) {
-	db, err := OpenReading(database, 1)
-	if err != nil {
-		return 0, err
-	}
-	defer db.Close()
-	err = db.QueryRowContext(ctx, `SELECT pg_database_size(current_database())`).Scan(&size)
-	return size, err
-}
-
 // Server describes a server, in its own words.
 type Server struct {
 	Version        string // such as 15.6
