@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"time"
 
-	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
-	"arizuko/pkg/lockfile"
 )
 
 // Process has the parts of this process that backups need.
@@ -57,7 +54,7 @@ func (p Program) backup(ctx context.Context, args []string, out io.Writer) error
 			fmt.Fprintln(p.Log, "note:", cli.PrintableLine(problem))
 		}
 		if err != nil {
-			return exit(ctx, err, "")
+			return orInterrupted(ctx, err)
 		}
 		_, err = fmt.Fprintf(out, "%s is whole. %s, made by %s from %s\n", cli.PrintableLine(files[0]), s, s.Version,
 			cli.PrintableLine(s.Instance))
@@ -74,7 +71,7 @@ func (p Program) create(ctx context.Context, target string, out io.Writer) error
 	began := time.Now()
 	s, err := Creation{Process: p.Process, Place: place, Target: target, Out: out}.Run(ctx)
 	if err != nil {
-		return exit(ctx, err, "no backup was written")
+		return orInterrupted(ctx, err)
 	}
 	if target == Stdout {
 		out = p.Log
@@ -100,13 +97,10 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 	force := line.Bool("force", false, "replace the instance in the data folder, which is moved aside in it")
 	cancel := line.Bool("cancel-open", false,
 		"cancel what was under way when the backup was made: nothing is answered or sent twice")
-	verify := line.Bool("verify", false, "no option of restore: see `dashd backup --verify`")
 	files, err := line.Read(args, 1)
 	switch {
 	case err != nil:
 		return err
-	case *verify:
-		return line.UsageError("a backup is checked by `dashd backup --verify FILE`")
 	case len(files) == 0:
 		return line.UsageError("FILE is missing: a backup, or - for standard input")
 	}
@@ -115,14 +109,14 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 		return err
 	}
 	if place.Server != "" {
-		return exit(ctx, refuse("a backup is restored to a file: unset ARIZUKO_DB and repeat this, "+
-			"then set it again and run `migrate copy --to server`, which moves the restored instance to an empty "+
-			"database of the server"), "")
+		return refuse("a backup is restored to a file: unset ARIZUKO_DB and repeat this, " +
+			"then set it again and run `migrate copy --to server`, which moves the restored instance to an empty " +
+			"database of the server")
 	}
 	done, err := Restoration{Process: p.Process, Data: place.Data, Source: files[0], Force: *force,
 		CancelOpen: *cancel}.Run(ctx)
 	if err != nil {
-		return exit(ctx, err, "")
+		return orInterrupted(ctx, err)
 	}
 	if done.Resumed {
 		fmt.Fprintln(out, "completed the restore that was interrupted, without reading FILE; to restore another "+
@@ -137,20 +131,15 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 	return err
 }
 
-// exit gives an error its exit code. An interrupted command has failed, whatever else it may have done.
-func exit(ctx context.Context, err error, note string) error {
+// orInterrupted returns an error, or that the command was interrupted: then it has failed, whatever it returns.
+func orInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		if note == "" {
-			note = "nothing was changed"
-		}
-		return errors.New("interrupted: " + note)
-	}
-	var no Refusal
-	switch {
-	case errors.As(err, &no), errors.Is(err, fs.ErrExist), errors.Is(err, dbcopy.ErrRefused):
-		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
-	case errors.Is(err, lockfile.ErrHeld):
-		return &daemon.ExitError{Code: daemon.ExitBusy, Err: err}
+		return errors.New("interrupted: nothing was changed")
 	}
 	return err
+}
+
+// refuse returns an error that a second try does not fix.
+func refuse(format string, args ...any) error {
+	return &daemon.ExitError{Code: daemon.ExitRefused, Err: fmt.Errorf(format, args...)}
 }

@@ -141,7 +141,7 @@ func (c Creation) openFolder() (*os.Root, error) {
 	}
 	switch _, err := os.Lstat(c.Target); {
 	case err == nil:
-		return nil, fmt.Errorf("%s exists: choose another name, or remove it", c.Target)
+		return nil, refuse("%s exists: choose another name, or remove it", c.Target)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
@@ -173,26 +173,20 @@ func withoutLinks(path string) (string, error) {
 }
 
 // requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss the rows stored
-// since. It refuses one that is too new for this program, and names the versions of one that is older or newer.
+// since. It refuses one that is too new for this program, which would not restore it either.
 func (c Creation) requireCurrent(ctx context.Context) error {
 	if c.Server != "" {
 		return nil // its copy refuses
 	}
 	schema, err := store.ReadSchema(ctx, filepath.Join(c.Data, databaseName))
-	if err != nil {
+	mismatch := schema.Mismatch(c.Schema)
+	switch {
+	case err != nil:
 		return nil //nolint:nilerr // the copy reports it
-	}
-	if schema.Moved != "" {
+	case schema.Moved != "":
 		return refuse("the database was copied to %s: set ARIZUKO_DB, so that the backup is of that one", schema.Moved)
-	}
-	switch mismatch := schema.Mismatch(c.Schema); {
-	case errors.Is(mismatch, store.ErrSchemaRefused): // nor would this program restore it
-		return refuse("%w", mismatch)
-	case mismatch != nil:
-		fmt.Fprintf(c.Log, "note: %v, after a restore too\n", mismatch)
-	}
-	if note := schema.Newer(c.Schema); note != "" {
-		fmt.Fprintln(c.Log, "note:", note)
+	case errors.Is(mismatch, store.ErrSchemaRefused):
+		return mismatch
 	}
 	return nil
 }
@@ -218,10 +212,10 @@ func (c Creation) copyDatabase(ctx context.Context, name string, r *report) erro
 			r.progress("database: %s", p)
 			return requireSpace(filepath.Dir(name), 0)
 		}})
-		if err != nil {
-			err = fmt.Errorf("copy %s: %w", store.Name(c.Server), store.Explain(err))
+		if errors.Is(err, dbcopy.ErrRefused) {
+			return refuse("copy %s: %w", store.Name(c.Server), err)
 		}
-		return err
+		return store.Explain(err)
 	}
 	return rows.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(bytes int64) error {
 		r.progress("database: %s copied", disk.Bytes(bytes))

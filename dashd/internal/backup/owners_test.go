@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"arizuko/pkg/daemon"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/testkit/need"
 )
@@ -85,8 +84,7 @@ func TestRestore_DaemonRuns_Refused(t *testing.T) {
 		lock, err := lockfile.TryLock(filepath.Join(r.Data, "run", name))
 		i.ok(err)
 		_, err = r.Run(t.Context())
-		busy := new(daemon.ExitError)
-		if !errors.As(exit(t.Context(), err, ""), &busy) || busy.Code != daemon.ExitBusy || !strings.Contains(err.Error(), "stop all daemons first: ") ||
+		if !errors.Is(err, lockfile.ErrHeld) || !strings.Contains(err.Error(), "stop all daemons first: ") ||
 			!strings.Contains(err.Error(), name+" is locked by process") {
 			t.Errorf("%s: %v", name, err)
 		}

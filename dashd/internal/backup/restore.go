@@ -31,14 +31,6 @@ const (
 	asidePrefix = "before-restore-"
 )
 
-// Refusal is an error that a second try does not fix.
-type Refusal struct{ error }
-
-// Unwrap returns the error's cause.
-func (r Refusal) Unwrap() error { return r.error }
-
-func refuse(format string, args ...any) error { return Refusal{fmt.Errorf(format, args...)} }
-
 // Restoration is a data folder to be made from a backup.
 type Restoration struct {
 	Process

@@ -13,7 +13,6 @@ import (
 
 	"arizuko/migrations"
 	"arizuko/migrations/dbcopy"
-	"arizuko/pkg/daemon"
 	"arizuko/pkg/store/storetest"
 )
 
@@ -61,7 +60,7 @@ func TestBackup_OfAServer_RestoredToAFileAndAServer_HasRowsAndFiles(t *testing.T
 	// The file was moved: a backup of it would be one of old rows.
 	moved := &instance{t: t, data: data}
 	_, err := moved.creation(target + "2").Run(t.Context())
-	if err == nil || !errors.As(err, new(Refusal)) || !strings.Contains(err.Error(), "set ARIZUKO_DB") {
+	if !refused(err) || !strings.Contains(err.Error(), "set ARIZUKO_DB") {
 		t.Error(err)
 	}
 }
@@ -72,7 +71,7 @@ func TestBackup_OfAServerThatWasMoved_IsRefused(t *testing.T) {
 	storetest.Exec(t, i.database, fmt.Sprintf("INSERT INTO cursors VALUES ('migrate', 'moved', '%s')", "host:/data/arizuko.db"))
 	target := filepath.Join(t.TempDir(), "b.tgz")
 	_, err := i.creation(target).Run(t.Context())
-	if !errors.Is(err, dbcopy.ErrRefused) || !strings.Contains(err.Error(), "host:/data/arizuko.db") {
+	if !refused(err) || !errors.Is(err, dbcopy.ErrRefused) || !strings.Contains(err.Error(), "host:/data/arizuko.db") {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(target)); err != nil || len(left) > 0 {
@@ -87,8 +86,7 @@ func TestRestore_ToAServer_IsRefusedAndSaysHow(t *testing.T) {
 		Process: Process{Log: io.Discard, Now: time.Now},
 	}
 	err := p.restore(t.Context(), []string{"b.tgz"}, &bytes.Buffer{})
-	var exit *daemon.ExitError
-	if !errors.As(err, &exit) || exit.Code != daemon.ExitRefused || !strings.Contains(err.Error(), "migrate copy --to server") {
+	if !refused(err) || !strings.Contains(err.Error(), "migrate copy --to server") {
 		t.Error(err)
 	}
 	err = p.backup(t.Context(), []string{filepath.Join(t.TempDir(), "b.tgz")}, &bytes.Buffer{})
