@@ -128,7 +128,7 @@ func (d *dashd) open() (err error) {
 		return err
 	}
 	d.status = &status.Status{
-		Store: d.Store, Base: d.cfg.Base, Routd: d.Client("routd", d.cfg.RoutdURL), Now: d.Now, Log: d.Log,
+		Store: d.Store, Base: d.cfg.Base, Now: d.Now, Log: d.Log,
 	}
 	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) },
 		d.Log)

@@ -78,6 +78,32 @@ func (h *Homes) home(chat *msg.Chat, user string) string {
 	return named
 }
 
+// Answering returns the group that answers what a sender writes in a chat, "" for none: that of its pin or its address,
+// the group that is engaged there, or that of the first route. Where no route takes a plain message, as in a chat that
+// only has a route for mentions, it is the first group that any text reaches; in a direct message only plain ones count.
+func (h *Homes) Answering(chat *msg.Chat, engaged, sender, name string) string {
+	folder, fixed := h.fixed(chat)
+	if fixed {
+		return folder
+	}
+	if h.registered(engaged) {
+		return engaged
+	}
+	routes := h.routes
+	for _, verb := range match.WrittenVerbs() {
+		ev := match.EventOf(chat.JID, sender, name, verb)
+		at := slices.IndexFunc(routes, func(r match.Route) bool { return r.Expr().Matches(&ev) })
+		plain := verb == msg.VerbMessage // which is the first
+		if at >= 0 && (plain || routes[at].Target.Folder != "") {
+			folder, routes = routes[at].Target.Folder, routes[:at]
+		}
+		if plain && (at >= 0 || cmp.Or(chat.Kind, msg.KindOfJID(chat.JID)) == msg.ChatDM) {
+			break
+		}
+	}
+	return folder
+}
+
 // Names reports whether an address or a route names a chat, so that it can be meant before its first message.
 func (h *Homes) Names(jid string) bool {
 	anything := someMessage(jid)

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	factrows "arizuko/pkg/facts/rows"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
@@ -30,7 +28,7 @@ const (
 	minute = 60 * second
 )
 
-// fixture is a Status on its own database, with a fake routd.
+// fixture is a Status on its own database.
 type fixture struct {
 	t      *testing.T
 	path   string
@@ -38,44 +36,23 @@ type fixture struct {
 	status *Status
 	log    bytes.Buffer
 	router chi.Router
-
-	homes map[string]string // by address, or by address and sender with a blank between
-	down  atomic.Bool       // routd refuses to answer
-	asked []routeapi.Item   // the last time
 }
 
 func newFixture(t *testing.T) *fixture {
 	path := storetest.Path(t)
-	r := &fixture{t: t, path: path, st: storetest.OpenAt(t, path, nil), homes: map[string]string{}}
-	routd := httptest.NewServer(httpx.Verify("routd", func() string { return secret })(http.HandlerFunc(r.routd)))
-	t.Cleanup(routd.Close)
-	client := httpx.NewClient("routd", routd.URL, secret)
-	t.Cleanup(client.HTTP.CloseIdleConnections)
+	r := &fixture{t: t, path: path, st: storetest.OpenAt(t, path, nil)}
 	log := slog.New(slog.NewTextHandler(&r.log, nil))
-	r.status = &Status{Store: r.st, Routd: client, Log: log, Now: func() time.Time { return time.UnixMilli(now) }}
+	r.status = &Status{Store: r.st, Log: log, Now: func() time.Time { return time.UnixMilli(now) }}
 	r.router = httpx.NewRouter(log, nil)
 	r.status.Mount(r.router)
 	r.group("main")
 	return r
 }
 
-// routd answers requests for homes as the real one does.
-func (r *fixture) routd(w http.ResponseWriter, req *http.Request) {
-	request, err := httpx.Decode[routeapi.Request](req)
-	if err != nil || r.down.Load() || req.Method+req.URL.Path != "POST"+routeapi.Path || !httpx.HasSecret(req, secret) {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
-	}
-	r.asked = request.Items
-	var response routeapi.Response
-	for _, item := range request.Items {
-		answer := routeapi.Answer{ID: item.ID, Action: routeapi.None, Home: r.homes[item.ChatJID+" "+item.Sender]}
-		if home, ok := r.homes[item.ChatJID]; ok {
-			answer.Home = home
-		}
-		response.Items = append(response.Items, answer)
-	}
-	httpx.JSON(w, http.StatusOK, response)
+// route adds a route after the others.
+func (r *fixture) route(match, target string) {
+	r.t.Helper()
+	r.sql(`INSERT INTO routes (seq, match, target) SELECT count(*), ?, ? FROM routes`, match, target)
 }
 
 func (r *fixture) write(fn func(*store.Tx) error) {

@@ -2,7 +2,6 @@ package status
 
 import (
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -24,17 +23,17 @@ func (s *Status) Mount(r chi.Router) { r.Get("/status", s.serve) }
 
 func (s *Status) serve(w http.ResponseWriter, r *http.Request) {
 	report, err := s.answer(r)
+	if apierr.KindOf(err) == apierr.Internal && store.IsOutage(err) {
+		s.Log.Error("status failed", "err", err)
+		err = apierr.New(apierr.Unavailable, "%s", store.Reason(err))
+	}
 	if err != nil {
-		if apierr.KindOf(err) == apierr.Internal && store.IsOutage(err) {
-			s.Log.Error("status failed", "err", err)
-			err = apierr.New(apierr.Unavailable, "%s", store.Reason(err))
-		}
 		httpx.Error(w, err)
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Vary", "Accept")
-	if wantsJSON(r) {
+	if strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Accept"), ",")), "application/json") {
 		httpx.JSON(w, http.StatusOK, report)
 		return
 	}
@@ -74,15 +73,4 @@ func parseWhere(rawQuery string) (at Where, err error) {
 		return at, apierr.New(apierr.BadRequest, "chat_jid %q is not platform:room", at.ChatJID)
 	}
 	return at, nil
-}
-
-func wantsJSON(r *http.Request) bool {
-	for _, header := range r.Header.Values("Accept") {
-		for accepted := range strings.SplitSeq(header, ",") {
-			if kind, _, _ := mime.ParseMediaType(accepted); kind == "application/json" {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -14,7 +14,6 @@ import (
 func TestHTTP_JSON_Exact(t *testing.T) {
 	r := newFixture(t)
 	r.beat("gated", daemon.Connected, second)
-	r.homes[web] = "main"
 	r.answered(web, "s-1", minute)
 	r.turn(web, second)
 	r.outbound(other, minute)

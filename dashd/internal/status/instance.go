@@ -41,25 +41,17 @@ type Facts struct {
 }
 
 // Instance gathers the facts for the overview.
-func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
-	f.Now = s.now()
-	if f.Daemons, err = s.Daemons(ctx); err != nil {
-		return f, err
-	}
-	if f.Machines, err = s.machines(ctx); err != nil {
-		return f, err
-	}
-	if f.Running, f.RunningCount, err = rows.OldestTurns(ctx, s.Store.Reader, msg.TurnRunning,
-		maxListed); err != nil {
-		return f, err
-	}
-	if f.Queued, f.QueuedCount, err = rows.OldestTurns(ctx, s.Store.Reader, msg.TurnQueued, maxListed); err != nil {
-		return f, err
-	}
-	if f.Inbound, err = rows.Undecided(ctx, s.Store.Reader, "", 0); err != nil {
-		return f, err
-	}
-	f.Outbound, err = rows.Unsent(ctx, s.Store.Reader, "", 0)
+func (s *Status) Instance(ctx context.Context) (Facts, error) {
+	f, r := Facts{Now: s.now()}, s.Store.Reader
+	oldest := func(state msg.TurnState) ([]*msg.Turn, int, error) { return rows.OldestTurns(ctx, r, state, maxListed) }
+	err := inOrder(
+		func() (err error) { f.Daemons, err = s.Daemons(ctx); return err },
+		func() (err error) { f.Machines, err = s.machines(ctx); return err },
+		func() (err error) { f.Running, f.RunningCount, err = oldest(msg.TurnRunning); return err },
+		func() (err error) { f.Queued, f.QueuedCount, err = oldest(msg.TurnQueued); return err },
+		func() (err error) { f.Inbound, err = rows.Undecided(ctx, r, "", 0); return err },
+		func() (err error) { f.Outbound, err = rows.Unsent(ctx, r, "", 0); return err },
+	)
 	return f, err
 }
 

@@ -78,7 +78,6 @@ Healthy: dashd, gated, routd`
 // Everything is wrong at once, and names contain line breaks and control characters.
 func TestReport_Length_Bounded(t *testing.T) {
 	r := newFixture(t)
-	r.down.Store(true)
 	for i := range 20 {
 		r.beat(fmt.Sprintf("d%02d\nHealthy: all", i), daemon.Degraded, second)
 	}

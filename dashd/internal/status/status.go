@@ -1,16 +1,13 @@
 // Package status reports on the instance, or on one chat: which group answers there, which turns run
-// and which daemons have problems. It reads rows, and asks routd which group a chat belongs to.
+// and which daemons have problems. It reads rows alone: routd need not run.
 package status
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"arizuko/dashd/internal/rows"
@@ -18,25 +15,19 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
 	factrows "arizuko/pkg/facts/rows"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/routeapi"
+	"arizuko/pkg/routecheck"
 	"arizuko/pkg/store"
 )
 
-const (
-	// routdTimeout is how long /status waits when routd hangs.
-	routdTimeout = time.Second
-	// minWaiting is the age from which an undecided row counts as waiting. Newer ones are being
-	// decided, the /status that asks is one of them; gated polls every 2 s at the latest.
-	minWaiting = 5 * time.Second
-)
+// minWaiting is the age from which an undecided row counts as waiting. Newer ones are being
+// decided, the /status that asks is one of them; gated polls every 2 s at the latest.
+const minWaiting = 5 * time.Second
 
 // Status makes reports; everything is needed. It is safe for concurrent use.
 type Status struct {
 	Store *store.Store
 	Base  config.Base
-	Routd *httpx.Client // may be down
 	Log   *slog.Logger
 	Now   func() time.Time
 }
@@ -89,7 +80,6 @@ type chat struct {
 	now     int64
 	daemons facts.Daemons
 	info    msg.Chat // with the address alone while the chat is unknown
-	current bool     // the group is routd's answer; if not it is the last known one
 	group   string   // "" for none
 	topic   string
 	session string
@@ -97,14 +87,14 @@ type chat struct {
 	privacy bool           // the bot receives mentions and replies alone there
 	work    work
 	waiting factrows.Waiting
-	unsent  string // how many answers wait to be sent, and why; "" for none
+	unsent  factrows.Waiting
 	spent   *spent
 	request *factrows.Request // the pending one of a chat without a group, nil for none
 }
 
 // Chat reports on a chat, known or not.
 func (s *Status) Chat(ctx context.Context, at Where) (Report, error) {
-	c := chat{Where: at, now: s.now()}
+	c := chat{Where: at, now: s.now(), info: msg.Chat{JID: at.ChatJID}}
 	if err := s.gather(ctx, &c); err != nil {
 		return Report{}, err
 	}
@@ -115,59 +105,53 @@ func (s *Status) Chat(ctx context.Context, at Where) (Report, error) {
 	}, nil
 }
 
-func (s *Status) gather(ctx context.Context, c *chat) (err error) {
-	st := s.Store
-	c.info = msg.Chat{JID: c.ChatJID}
-	known, err := st.Chat(ctx, c.ChatJID)
-	if err != nil {
-		return err
-	}
-	if known != nil {
-		c.info = *known
-	}
-	if c.waiting, err = factrows.Undecided(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
-		return err
-	}
-	if c.daemons, err = s.Daemons(ctx); err != nil {
-		return err
-	}
-	unsent, err := factrows.Unsent(ctx, st.Reader, c.ChatJID, c.now-minWaiting.Milliseconds())
-	if err != nil {
-		return err
-	}
-	if unsent.Rows > 0 {
-		c.unsent = strings.TrimSuffix(waits(unsent, "to be sent", c.now), ".") + ": " +
-			c.daemons.Unsent(c.ChatJID, c.now) + "."
-	}
-	if c.group, c.current, err = s.home(ctx, c); err != nil {
-		return err
-	}
-	if c.group == "" {
-		if c.request, err = factrows.PendingRequest(ctx, st.Reader, c.ChatJID); err != nil {
+func (s *Status) gather(ctx context.Context, c *chat) error {
+	r, late := s.Store.Reader, c.now-minWaiting.Milliseconds()
+	return inOrder(
+		func() error {
+			known, err := r.Chat(ctx, c.ChatJID)
+			if known != nil {
+				c.info = *known
+			}
+			return err
+		},
+		func() (err error) { c.daemons, err = s.Daemons(ctx); return err },
+		func() (err error) { c.waiting, err = factrows.Undecided(ctx, r, c.ChatJID, late); return err },
+		func() (err error) { c.unsent, err = factrows.Unsent(ctx, r, c.ChatJID, late); return err },
+		func() error {
+			e, err := factrows.Engagement(ctx, r, c.ChatJID, msg.Place(c.ThreadID, c.Topic))
+			if e.Open(c.now, c.info.StickyAt) {
+				c.engaged = e.Engagement
+			}
+			return err
+		},
+		func() error {
+			mode, err := r.DaemonCursor(ctx, msg.DaemonOf(c.ChatJID), msg.PrivacyMode)
+			c.privacy = mode != "" && c.info.Kind == msg.ChatGroup
+			return err
+		},
+		func() (err error) { c.group, err = s.home(ctx, c); return err },
+		func() (err error) { c.topic, err = s.topic(ctx, c); return err },
+		func() (err error) { c.session, err = factrows.Session(ctx, r, c.group, c.topic); return err },
+		func() (err error) {
+			if c.group == "" {
+				c.request, err = factrows.PendingRequest(ctx, r, c.ChatJID)
+			}
+			return err
+		},
+		func() (err error) { c.work, err = s.work(ctx, c); return err },
+		func() (err error) { c.spent, err = s.spentBy(ctx, c); return err },
+	)
+}
+
+// inOrder calls functions up to the first that fails, and returns its error.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	if c.topic, err = s.topic(ctx, c); err != nil {
-		return err
-	}
-	if c.session, err = factrows.Session(ctx, st.Reader, c.group, c.topic); err != nil {
-		return err
-	}
-	if c.engaged, err = s.engagement(ctx, c); err != nil {
-		return err
-	}
-	if c.engaged.Until != 0 && c.info.Kind == msg.ChatGroup {
-		mode, err := st.DaemonCursor(ctx, msg.DaemonOf(c.ChatJID), msg.PrivacyMode)
-		if err != nil {
-			return err
-		}
-		c.privacy = mode != ""
-	}
-	if c.work, err = s.work(ctx, c); err != nil {
-		return err
-	}
-	c.spent, err = s.spentBy(ctx, c)
-	return err
+	return nil
 }
 
 // spent is the usage of agents.
@@ -199,50 +183,24 @@ func (s *Status) spentBy(ctx context.Context, c *chat) (*spent, error) {
 	return all, err
 }
 
-// home returns the chat's group: routd's answer or, without one, the last group that the rows show.
-func (s *Status) home(ctx context.Context, c *chat) (folder string, current bool, err error) {
-	folder, err = s.ask(ctx, c)
-	if err == nil {
-		return folder, true, nil
-	}
-	s.Log.Warn("asking routd for the group failed; using the last known one", "chat", c.ChatJID, "err", err)
-	last, err := s.Store.LastHome(ctx, c.ChatJID)
-	if err != nil {
-		return "", false, err
-	}
-	for _, folder := range []string{c.info.StickyGroup, msg.AddressedFolder(c.ChatJID), last} {
-		if g, err := s.Store.Group(ctx, folder); err != nil || g != nil {
-			return folder, false, err
-		}
-	}
-	return "", false, nil
-}
-
-// ask asks routd for the chat's group.
-func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
+// home returns the chat's group, "" for none: the one that answers the user who asks.
+func (s *Status) home(ctx context.Context, c *chat) (string, error) {
 	if c.Sender == "" && c.info.Kind == msg.ChatDM {
-		if _, c.Sender, err = s.Store.LastUser(ctx, c.ChatJID); err != nil {
+		_, user, err := s.Store.LastUser(ctx, c.ChatJID)
+		if err != nil {
 			return "", err
 		}
-		c.Sender = cmp.Or(c.Sender, c.ChatJID) // the address of the user on Telegram
+		c.Sender = cmp.Or(user, c.ChatJID) // the address of the user on Telegram
 	}
-	ctx, cancel := context.WithTimeout(ctx, routdTimeout)
-	defer cancel()
-	request := routeapi.Request{Items: []routeapi.Item{{
-		ID: 1, ChatJID: c.ChatJID, Kind: c.info.Kind, ThreadID: c.ThreadID, Topic: cmp.Or(c.ThreadID, c.Topic),
-		Sender: c.Sender, SenderName: c.SenderName, StickyGroup: c.info.StickyGroup, ReceivedAt: c.now, HomeOnly: true,
-	}}}
-	var response routeapi.Response
-	if err := s.Routd.Do(ctx, http.MethodPost, routeapi.Path, request, &response); err != nil {
+	routes, err := s.Store.Routes(ctx)
+	if err != nil {
 		return "", err
 	}
-	if len(response.Items) != 1 {
-		return "", errors.New("invalid answer of routd")
+	groups, err := s.Store.Groups(ctx)
+	if err != nil {
+		return "", err
 	}
-	if a := response.Items[0]; a.Error != "" {
-		return "", errors.New(a.Error)
-	}
-	return response.Items[0].Home, nil
+	return routecheck.NewHomes(routes, groups).Answering(&c.info, c.engaged.Folder, c.Sender, c.SenderName), nil
 }
 
 func (s *Status) topic(ctx context.Context, c *chat) (string, error) {
@@ -255,15 +213,6 @@ func (s *Status) topic(ctx context.Context, c *chat) (string, error) {
 	}
 	bound, err := factrows.TopicOfThread(ctx, s.Store.Reader, c.ChatJID, c.ThreadID)
 	return msg.EffectiveTopic(c.info.StickyTopic, cmp.Or(c.ThreadID, c.Topic), c.ThreadID, bound), err
-}
-
-// engagement is the window that is open now, if any.
-func (s *Status) engagement(ctx context.Context, c *chat) (none msg.Engagement, err error) {
-	e, err := factrows.Engagement(ctx, s.Store.Reader, c.ChatJID, msg.Place(c.ThreadID, c.Topic))
-	if err != nil || !e.Open(c.now, c.info.StickyAt) {
-		return none, err
-	}
-	return e.Engagement, nil
 }
 
 // maxCounted bounds the turns of a place that are counted: a chat may have a hundred thousand.

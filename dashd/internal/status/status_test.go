@@ -59,7 +59,7 @@ func TestChat_EachState_Reported(t *testing.T) {
 		{"fresh web chat", Where{ChatJID: web}, nil, report(), `main "" null null null 0`},
 		{"unknown chat", Where{ChatJID: tele}, nil, "Group: none yet", `null "" null null null 0`},
 		{"a route for the sender alone", Where{ChatJID: tele, Sender: "telegram:42"}, func(r *fixture) {
-			r.homes[tele+" telegram:42"] = "main"
+			r.route("sender=telegram:42", "main")
 			r.answered(tele, "s-1", minute)
 		}, report(continues), `main "" s-1 null null 0`},
 		{"running, with one piped after it", Where{ChatJID: web}, func(r *fixture) {
@@ -74,7 +74,7 @@ func TestChat_EachState_Reported(t *testing.T) {
 			r.turn(web, 5*second)
 			r.turn(web, 4*second, inTopic("#deploy"))
 			r.turn(other, 3*second)
-		}, report("Now: 2nd in the queue for a free agent, 1 more after it"), `main "" null null 2 0`},
+		}, report("Now: number 2 in the queue for a free agent, 1 more after it"), `main "" null null 2 0`},
 		{"queued alone", Where{ChatJID: web}, func(r *fixture) { r.turn(web, 5*second) },
 			report("Now: next in the queue for a free agent"),
 			`main "" null null 1 0`},
@@ -130,7 +130,6 @@ func TestChat_EachState_Reported(t *testing.T) {
 		}, report("Topic: this thread", continues), `main "7" s-7 null null 0`},
 		{"pinned to a group and a topic, which ended the window", Where{ChatJID: tele, ThreadID: "7"}, func(r *fixture) {
 			r.group("acme/eng")
-			r.homes[tele] = "acme/eng"
 			r.answered(tele, "s-1", 2*minute, inThread("7"))
 			r.engage(tele, "7", now-2*minute, now+minute)
 			r.pin(tele, "acme/eng", "#deploy", minute)
@@ -178,7 +177,7 @@ func TestChat_EachState_Reported(t *testing.T) {
 			r := newFixture(t)
 			r.healthy()
 			if tc.at.Sender == "" && !strings.Contains(tc.want, "Group: none") {
-				r.homes[tc.at.ChatJID] = "main"
+				r.route("chat_jid="+tc.at.ChatJID, "main")
 			}
 			if tc.seed != nil {
 				tc.seed(r)
@@ -215,7 +214,7 @@ func TestChat_OperatorAsks_SaysWhatWasSpent(t *testing.T) {
 	r := newFixture(t)
 	r.healthy()
 	r.group("main")
-	r.homes[tele] = "main"
+	r.route("chat_jid="+tele, "main")
 	working := r.turn(tele, minute)
 	r.run(working, minute)
 	day := time.UnixMilli(now).Local()
@@ -240,21 +239,6 @@ func TestChat_OperatorAsks_SaysWhatWasSpent(t *testing.T) {
 	}
 }
 
-func orText(folder string) string {
-	if folder == "" {
-		return "null"
-	}
-	return folder
-}
-
-func TestOrdinal_EndsAsInEnglish(t *testing.T) {
-	for n, want := range map[int]string{2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 101: "101st", 112: "112th"} {
-		if got := ordinal(n); got != want {
-			t.Errorf("%d: %s", n, got)
-		}
-	}
-}
-
 func TestChat_TurnWaits_SaysWhatFor(t *testing.T) {
 	for waits, want := range map[msg.WaitsFor]string{
 		msg.WaitsRetry:   "Now: failed, next attempt in 25 s\n",
@@ -265,7 +249,7 @@ func TestChat_TurnWaits_SaysWhatFor(t *testing.T) {
 		t.Run(string(waits), func(t *testing.T) {
 			r := newFixture(t)
 			r.healthy()
-			r.homes[tele] = "main"
+			r.route("chat_jid="+tele, "main")
 			turn := r.turn(tele, minute)
 			r.write(func(tx *store.Tx) error {
 				return gatedtest.RequeueTurn(tx, turn.ID, gatedtest.Requeue{WaitsFor: waits, NotBefore: now + 25*second})
@@ -280,7 +264,7 @@ func TestChat_TurnWaits_SaysWhatFor(t *testing.T) {
 func TestChat_Backlog_CountedUpToALimit(t *testing.T) {
 	r := newFixture(t)
 	r.healthy()
-	r.homes[tele] = "main"
+	r.route("chat_jid="+tele, "main")
 	r.turn(tele, minute)
 	backlog := func(count int) {
 		r.sql(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < ?1)
@@ -320,7 +304,7 @@ func TestChat_RequestPending_Said(t *testing.T) {
 	if report, err := f.status.Chat(t.Context(), Where{ChatJID: "telegram:5"}); err != nil || report.Text != want {
 		t.Errorf("approved: %v %s", err, report.Text)
 	}
-	f.homes["telegram:5"] = "main" // a route was added by hand
+	f.route("chat_jid=telegram:5", "main") // a route was added by hand
 	if report, err := f.status.Chat(t.Context(), Where{ChatJID: "telegram:5"}); err != nil || strings.Contains(report.Text, "ABCD") {
 		t.Errorf("connected: %v %s", err, report.Text)
 	}

@@ -26,16 +26,9 @@ const (
 // text words the report on a chat: the problems first. Of the daemons nothing is said in a chat without a
 // group: any stranger may ask there.
 func (c *chat) text() string {
-	var lines []string
-	if c.group != "" {
-		lines = problems(c.daemons, c.now)
-	}
-	switch {
-	case c.current:
-	case c.group == "":
-		lines = append(lines, "routd is not answering.")
-	default:
-		lines = append(lines, "routd is not answering: the group is the last one known.")
+	lines, healthy := health(c.daemons, c.now)
+	if c.group == "" {
+		lines, healthy = nil, nil
 	}
 	waiting := waits(c.waiting, "for a decision", c.now)
 	late := isLate(c.waiting, c.now)
@@ -46,8 +39,9 @@ func (c *chat) text() string {
 	if c.group != "" || c.work.place != nil {
 		lines = append(lines, "Now: "+c.work.text(c.now))
 	}
-	if c.group != "" && c.unsent != "" {
-		lines = append(lines, c.unsent)
+	if c.group != "" && c.unsent.Rows > 0 {
+		line := strings.TrimSuffix(waits(c.unsent, "to be sent", c.now), ".")
+		lines = append(lines, line+": "+c.daemons.Unsent(c.ChatJID, c.now)+".")
 	}
 	if c.spent != nil {
 		line := fmt.Sprintf("Spent today by %s: %s", cli.PrintableLine(c.group), c.spent.today.Words())
@@ -67,10 +61,7 @@ func (c *chat) text() string {
 		lines = append(lines, fmt.Sprintf("Engaged: %s answers %s for another %s.",
 			cli.PrintableLine(c.engaged.Folder), what, facts.Span(c.engaged.Until-c.now)))
 	}
-	if c.group == "" {
-		return join(lines, "")
-	}
-	return join(lines, healthy(c.daemons, c.now, c.current))
+	return strings.Join(append(lines, healthy...), "\n")
 }
 
 // identity names the group that answers in the chat, and its topic and session.
@@ -82,8 +73,6 @@ func (c *chat) identity() []string {
 	case c.request != nil:
 		return []string{"Group: none yet. Request " + cli.PrintableLine(c.request.Code) +
 			" waits for an operator to approve it."}
-	case c.group == "" && !c.current:
-		return []string{"Group: not known"}
 	case c.group == "":
 		return []string{"Group: none yet"}
 	}
@@ -106,7 +95,7 @@ func (c *chat) identity() []string {
 
 // advice says how a chat without a group is connected. It is no part of the text, which strangers read, too.
 func (c *chat) advice() string {
-	if c.group != "" || !c.current || c.request != nil {
+	if c.group != "" || c.request != nil {
 		return ""
 	}
 	return "To connect it to a group: " + facts.ConnectCommand(c.ChatJID)
@@ -136,7 +125,7 @@ func (w work) text(now int64) string {
 	case *w.place == 1:
 		text = "next in the queue" + w.queuedFor()
 	default:
-		text = ordinal(*w.place) + " in the queue" + w.queuedFor()
+		text = fmt.Sprintf("number %d in the queue", *w.place) + w.queuedFor()
 	}
 	if silent := now - w.saidAt; w.saidAt != 0 && w.asked == "" && silent > maxWaiting.Milliseconds() {
 		text += ", no sign of the agent or its model for " + facts.Span(silent)
@@ -173,7 +162,7 @@ func (w work) waiting() string {
 
 // text words the report on the instance: the problems first.
 func (f Facts) text() string {
-	lines := problems(f.Daemons, f.Now)
+	lines, healthy := health(f.Daemons, f.Now)
 	var onTime []string
 	for _, line := range []struct {
 		rows.Waiting
@@ -196,7 +185,7 @@ func (f Facts) text() string {
 			facts.Span(f.Now-f.Queued[0].CreatedAt)
 	}
 	lines = append(lines, "Running turns: "+running, "Queue: "+queue)
-	return join(append(lines, onTime...), healthy(f.Daemons, f.Now, true))
+	return strings.Join(slices.Concat(lines, onTime, healthy), "\n")
 }
 
 // unwritten returns the time since the newest heartbeat, in ms, if all daemons are silent though dashd runs; 0 if one
@@ -224,48 +213,33 @@ func unwritten(daemons facts.Daemons, now int64) (age int64) {
 // isSilent reports whether a daemon's trouble is that it has ended without reporting that.
 func isSilent(trouble string) bool { return strings.HasPrefix(trouble, facts.Silent) }
 
-// problems returns a line for each daemon that is not healthy. If none can write, that is one line.
-func problems(daemons facts.Daemons, now int64) (lines []string) {
+// health returns a line for each daemon that has a problem, one if none can write, and one that names all others.
+func health(daemons facts.Daemons, now int64) (problems, healthy []string) {
+	var names []string
 	more, stuck := 0, unwritten(daemons, now)
 	if stuck > 0 {
-		lines = append(lines, "No daemon has written to the database for "+facts.Span(stuck)+
+		problems = append(problems, "No daemon has written to the database for "+facts.Span(stuck)+
 			": `dashd doctor` names what keeps it locked, or what else is wrong.")
 	}
-	said := map[string]int{} // line by the trouble that several daemons have
 	for _, key := range slices.Sorted(maps.Keys(daemons)) {
 		name, trouble := cli.PrintableLine(key), daemons[key].Trouble(now)
-		i, again := said[trouble]
 		switch {
-		case trouble == "", stuck > 0 && isSilent(trouble):
-		case again:
-			lines[i] = name + ", " + strings.Replace(lines[i], " "+facts.NotReady, " are not ready: ", 1)
-		case len(lines) == maxProblems:
+		case trouble == "":
+			names = append(names, name)
+		case stuck > 0 && isSilent(trouble):
+		case len(problems) == maxProblems:
 			more++
 		default:
-			lines = append(lines, name+" "+trouble+".")
-			if strings.HasPrefix(trouble, facts.NotReady) {
-				said[trouble] = len(lines) - 1
-			}
+			problems = append(problems, name+" "+trouble+".")
 		}
 	}
 	if more > 0 {
-		lines = append(lines, fmt.Sprintf("%d more not healthy.", more))
+		problems = append(problems, fmt.Sprintf("%d more not healthy.", more))
 	}
-	return lines
-}
-
-// healthy names the daemons that are healthy, "" for none. routd has answered, or is none of them.
-func healthy(daemons facts.Daemons, now int64, routd bool) string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(daemons)) {
-		if daemons[name].Trouble(now) == "" && (routd || name != "routd") {
-			names = append(names, cli.PrintableLine(name))
-		}
+	if names != nil {
+		healthy = []string{"Healthy: " + strings.Join(names, ", ")}
 	}
-	if names == nil {
-		return ""
-	}
-	return "Healthy: " + strings.Join(names, ", ")
+	return problems, healthy
 }
 
 func isLate(w rows.Waiting, now int64) bool {
@@ -282,27 +256,4 @@ func waits(w rows.Waiting, what string, now int64) string {
 		return fmt.Sprintf("1 message has waited %s for %s.", what, age)
 	}
 	return fmt.Sprintf("%d messages wait %s, the oldest for %s.", w.Rows, what, age)
-}
-
-func ordinal(n int) string {
-	suffix := "th"
-	if n/10%10 != 1 {
-		switch n % 10 {
-		case 1:
-			suffix = "st"
-		case 2:
-			suffix = "nd"
-		case 3:
-			suffix = "rd"
-		}
-	}
-	return fmt.Sprint(n, suffix)
-}
-
-// join joins lines, leaving out a last one that is empty.
-func join(lines []string, last string) string {
-	if last != "" {
-		lines = append(lines, last)
-	}
-	return strings.Join(lines, "\n")
 }
