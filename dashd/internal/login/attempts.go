@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -35,7 +35,8 @@ type attempts struct {
 	password  [sha256.Size]byte
 	comparing chan struct{} // holds one value from each comparison until the next may begin
 	delayed   chan struct{} // holds one value for each delayed failure
-	report    *reports
+	logs      *rate.Limiter // of failures
+	unlogged  atomic.Int64  // failures since the last that was logged
 }
 
 func newAttempts(password string) *attempts {
@@ -43,7 +44,7 @@ func newAttempts(password string) *attempts {
 		password:  sha256.Sum256([]byte(password)),
 		comparing: make(chan struct{}, 1),
 		delayed:   make(chan struct{}, min(maxDelayed, httpx.MaxConns()/delayedShare)),
-		report:    &reports{limit: rate.NewLimiter(rate.Every(failureLogInterval), maxFailureLogs)},
+		logs:      rate.NewLimiter(rate.Every(failureLogInterval), maxFailureLogs),
 	}
 }
 
@@ -78,23 +79,4 @@ func (a *attempts) delay(ctx context.Context) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-}
-
-// reports limits log lines, and counts those that are left out.
-type reports struct {
-	mu      sync.Mutex
-	limit   *rate.Limiter
-	skipped int
-}
-
-// next reports whether to log a failure at now, and how many were left out before it.
-func (r *reports) next(now time.Time) (log bool, skipped int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.limit.AllowN(now, 1) {
-		r.skipped++
-		return false, 0
-	}
-	skipped, r.skipped = r.skipped, 0
-	return true, skipped
 }

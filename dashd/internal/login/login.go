@@ -128,7 +128,7 @@ func (l *Login) open(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	case token == "" || l.cfg.Password != "":
 		l.form(w, http.StatusOK, next, "")
-	case l.link.use(token, now): // not limited: 32 random bytes are not guessed
+	case l.link.use(token, now): // not limited: 260 random bits are not guessed
 		l.enter(w, r, next)
 	default:
 		l.failed(r)
@@ -167,10 +167,11 @@ func (l *Login) enter(w http.ResponseWriter, r *http.Request, next string) {
 	http.Redirect(w, r, next, http.StatusSeeOther)
 }
 
-// failed logs a failed attempt.
+// failed logs a failed attempt, with those before it that were not logged.
 func (l *Login) failed(r *http.Request) {
-	if log, skipped := l.attempts.report.next(l.cfg.Now()); log {
-		l.cfg.Log.Warn("login failed", "addr", r.RemoteAddr, "count", skipped+1)
+	l.attempts.unlogged.Add(1)
+	if l.attempts.logs.AllowN(l.cfg.Now(), 1) {
+		l.cfg.Log.Warn("login failed", "addr", r.RemoteAddr, "count", l.attempts.unlogged.Swap(0))
 	}
 }
 
@@ -179,7 +180,7 @@ func (l *Login) failed(r *http.Request) {
 func (l *Login) logout(w http.ResponseWriter, r *http.Request) {
 	session, err := l.session(r)
 	if err == nil && session.ID != "" {
-		err = l.cfg.Revoked.Add(r.Context(), session.ID, session.Expires)
+		err = l.cfg.Revoked.Add(r.Context(), session.ID, time.Unix(session.Expires, 0))
 	}
 	if err != nil {
 		httpx.Error(w, fmt.Errorf("log out: %w", err))

@@ -30,25 +30,18 @@ type Revoked interface {
 	Has(ctx context.Context, id string) (bool, error)
 }
 
-// Session is a login. The zero value is none.
+// Session is a login, as cookies have it. The zero value is none.
 type Session struct {
-	ID      string    // "" for the bearer of the shared secret, whose login does not expire
-	Login   string    // the sender of messages and changes
-	Expires time.Time // zero with an empty ID
+	ID      string `json:"id"`      // "" for the bearer of the shared secret, whose login does not expire
+	Login   string `json:"login"`   // the sender of messages and changes
+	Expires int64  `json:"expires"` // unix seconds; 0 with an empty ID
 }
 
 func newSession(now time.Time) Session {
-	return Session{ID: rand.Text(), Login: msg.WebOperator, Expires: now.Add(sessionLife)}
+	return Session{ID: rand.Text(), Login: msg.WebOperator, Expires: now.Add(sessionLife).Unix()}
 }
 
-// payload is a Session in a cookie.
-type payload struct {
-	ID      string `json:"id"`
-	Login   string `json:"login"`
-	Expires int64  `json:"expires"` // unix seconds
-}
-
-// signer signs cookies. Their value is version.payload.signature, the last two in base64.
+// signer signs cookies. Their value is version.session.signature, the last two in base64.
 type signer struct{ key []byte }
 
 // newSigner derives the key from both, so that changing either ends all sessions.
@@ -60,7 +53,7 @@ func newSigner(secret, password string) signer {
 
 func (s signer) sign(session Session) string {
 	// Strings and a number can always be encoded.
-	encoded, _ := json.Marshal(payload{session.ID, session.Login, session.Expires.Unix()})
+	encoded, _ := json.Marshal(session)
 	signed := cookieVersion + "." + base64.RawURLEncoding.EncodeToString(encoded)
 	return signed + "." + base64.RawURLEncoding.EncodeToString(s.mac(signed))
 }
@@ -86,11 +79,11 @@ func (s signer) verify(value string) (Session, bool) {
 	if err != nil || version != cookieVersion {
 		return Session{}, false
 	}
-	var p payload
-	if err := json.Unmarshal(decoded, &p); err != nil || p.ID == "" || p.Login == "" {
+	var session Session
+	if err := json.Unmarshal(decoded, &session); err != nil || session.ID == "" || session.Login == "" {
 		return Session{}, false
 	}
-	return Session{ID: p.ID, Login: p.Login, Expires: time.Unix(p.Expires, 0)}, true
+	return session, true
 }
 
 // session returns the session of the request's cookie, the zero value if there is no valid one. The
@@ -111,7 +104,7 @@ func (l *Login) session(r *http.Request) (Session, error) {
 }
 
 func (l *Login) checkSession(ctx context.Context, s Session) (bool, error) {
-	if !l.cfg.Now().Before(s.Expires) {
+	if l.cfg.Now().Unix() >= s.Expires {
 		return false, nil
 	}
 	revoked, err := l.cfg.Revoked.Has(ctx, s.ID)
