@@ -28,7 +28,7 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	cfg, problems := loadConfig()
-	examination := doctorConfig(cfg, environ())
+	examination := doctorConfig(cfg, os.Environ())
 	if problems != nil {
 		examination.Problems = strings.Split(problems.Error(), "\n")
 	}
@@ -80,7 +80,7 @@ func doctorConfig(cfg Config, environ []string) doctor.Config {
 
 // examineRows finds the problems that an open dashboard shows by itself.
 func (d *dashd) examineRows(ctx context.Context) ([]facts.Fact, error) {
-	cfg := doctorConfig(d.cfg, environ())
+	cfg := doctorConfig(d.cfg, os.Environ())
 	cfg.Now, cfg.Media = d.Now, d.media
 	return doctor.Rows(ctx, cfg, d.Store.Reader)
 }

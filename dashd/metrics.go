@@ -29,20 +29,15 @@ func (d *dashd) measure() {
 	start := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_daemon_start_time_seconds", Help: "When a daemon started, as unix time.",
 	}, []string{"daemon"})
-	unserved := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "arizuko_unserved_oldest_seconds",
-		Help: "Age of the oldest answer for a platform that no adapter of this suite serves, 0 for none.",
-	})
-	saved := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "arizuko_backup_timestamp_seconds", Help: "When the last backup was completed, as unix time; " +
-			"0: none was.",
-	})
-	failed := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "arizuko_backup_failed", Help: "1: the last backup failed.",
-	})
-	media := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "arizuko_media_used_ratio", Help: "Share of MEDIA_QUOTA that the files of messages take.",
-	})
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	unserved := gauge("arizuko_unserved_oldest_seconds",
+		"Age of the oldest answer for a platform that no adapter of this suite serves, 0 for none.")
+	saved := gauge("arizuko_backup_timestamp_seconds",
+		"When the last backup was completed, as unix time; 0: none was.")
+	failed := gauge("arizuko_backup_failed", "1: the last backup failed.")
+	media := gauge("arizuko_media_used_ratio", "Share of MEDIA_QUOTA that the files of messages take.")
 	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
 		rows, err := daemonrows.Daemons(ctx, d.Store.Reader)
 		if err != nil {

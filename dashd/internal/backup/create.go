@@ -72,9 +72,6 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	report := newReport(c.Log)
 	s.Head = Head{Format: formatVersion, Version: c.Version, Instance: dbcopy.HostPath(c.Data),
 		CreatedAt: c.Now().UTC()}
-	if err := c.requireCurrent(ctx); err != nil {
-		return s, err
-	}
 	// The copy of the database is beside the backup, unless the data folder's owner makes it for root.
 	name := filepath.Join(folder.Name(), filepath.Base(c.Target)+".partial.db")
 	_, other, err := dataowner.Other(c.Data)
@@ -172,26 +169,9 @@ func withoutLinks(path string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-// requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss the rows stored
-// since. It refuses one that is too new for this program, which would not restore it either.
-func (c Creation) requireCurrent(ctx context.Context) error {
-	if c.Server != "" {
-		return nil // its copy refuses
-	}
-	schema, err := store.ReadSchema(ctx, filepath.Join(c.Data, databaseName))
-	mismatch := schema.Mismatch(c.Schema)
-	switch {
-	case err != nil:
-		return nil //nolint:nilerr // the copy reports it
-	case schema.Moved != "":
-		return refuse("the database was copied to %s: set ARIZUKO_DB, so that the backup is of that one", schema.Moved)
-	case errors.Is(mismatch, store.ErrSchemaRefused):
-		return mismatch
-	}
-	return nil
-}
-
 // stage makes a copy of the database with a name and checks it. The copy has no name any more when stage returns it.
+// A database whose rows were copied to another one is refused: a backup of it would miss the rows stored since. So is
+// one that is too new for this program, which would not restore it either.
 func (c Creation) stage(ctx context.Context, name string, s *Summary, r *report) (*os.File, error) {
 	defer os.Remove(name)
 	if err := c.copyDatabase(ctx, name, r); err != nil {
@@ -202,7 +182,13 @@ func (c Creation) stage(ctx context.Context, name string, s *Summary, r *report)
 	if err != nil {
 		return nil, err
 	}
-	s.Schema, s.Floor, s.Messages = info.Schema, info.Floor, info.Messages
+	if info.Moved != "" {
+		return nil, refuse("the database was copied to %s: set ARIZUKO_DB, so that the backup is of that one", info.Moved)
+	}
+	if err := info.Mismatch(c.Schema); errors.Is(err, store.ErrSchemaRefused) {
+		return nil, err
+	}
+	s.Schema, s.Floor, s.Messages = info.Version, info.Floor, info.Messages
 	return os.Open(name)
 }
 

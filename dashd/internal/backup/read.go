@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,18 +22,17 @@ import (
 // entryFunc gets an entry that checkEntry has passed. The content that it leaves is skipped.
 type entryFunc func(h *tar.Header, content io.Reader) error
 
-// read reads a whole archive and compares each part with its checksum. begin gets the head before all else. The error
-// is an ErrInvalid if the archive is not whole.
-func read(ctx context.Context, from io.Reader, begin func(Head) error, entry entryFunc, r *report) (s Summary,
-	err error) {
+// read reads a whole archive, whose entries e may extract, and compares each part with its checksum. The error is an
+// ErrInvalid if the archive is not whole.
+func read(ctx context.Context, from io.Reader, e *extractor, entry entryFunc) (s Summary, err error) {
 	file := bufio.NewReaderSize(from, readSize)
 	packed, err := gzip.NewReader(file)
 	if err != nil {
 		return s, invalid(err)
 	}
 	packed.Multistream(false) // a backup is one
-	archive := &reader{tar: tar.NewReader(unpacked{ctx, packed}), parts: digests{}, report: r}
-	if err := archive.entries(&s, begin, entry); err != nil {
+	archive := &reader{tar: tar.NewReader(unpacked{ctx, packed}), parts: digests{}, report: e.report}
+	if err := archive.entries(&s, e.begin, entry); err != nil {
 		return s, err
 	}
 	if _, err := io.Copy(io.Discard, packed); err != nil { // to the checksum of the compression
@@ -196,25 +196,23 @@ func Verify(ctx context.Context, source string, in io.Reader, log io.Writer) (s 
 		return s, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	database := filepath.Join(folder, databaseName)
-	begin := func(h Head) error { return requireSpace(folder, h.Database) }
-	entry := func(h *tar.Header, content io.Reader) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return s, err
+	}
+	defer root.Close()
+	e := &extractor{path: folder, root: root, known: math.MaxInt, report: newReport(log)}
+	s, err = read(ctx, from, e, func(h *tar.Header, content io.Reader) error {
 		if h.Name != databaseName {
 			return nil
 		}
-		file, err := os.OpenFile(database, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(&guard{w: file, folder: folder}, content)
-		return errors.Join(err, file.Close())
-	}
-	report := newReport(log)
-	if s, err = read(ctx, from, begin, entry, report); err != nil {
+		return e.file(h, content)
+	})
+	if err != nil {
 		return s, err
 	}
-	report.progress("database: checking")
-	err = checkDatabase(ctx, database, &s)
+	e.progress("database: checking")
+	err = checkDatabase(ctx, filepath.Join(folder, databaseName), &s)
 	return s, err
 }
 
@@ -224,7 +222,7 @@ func checkDatabase(ctx context.Context, path string, s *Summary) error {
 	if err != nil {
 		return err
 	}
-	if info.Schema != s.Schema || info.Floor != s.Floor {
+	if info.Version != s.Schema || info.Floor != s.Floor {
 		return fmt.Errorf("%w: the database is not the one that %s describes", ErrInvalid, headName)
 	}
 	s.Messages = info.Messages

@@ -143,7 +143,7 @@ func (r Restoration) extract(ctx context.Context, root *os.Root, from io.Reader)
 	if err := e.setOwner(root, len(old) == 0); err != nil {
 		return nil, err
 	}
-	s, err := read(ctx, from, e.begin, e.entry, e.report)
+	s, err := read(ctx, from, e, e.entry)
 	if err != nil {
 		return nil, err
 	}

@@ -80,8 +80,7 @@ func dataSource(path string, options url.Values) string {
 
 // CopyInfo describes a copy of the database.
 type CopyInfo struct {
-	Schema   int // its version
-	Floor    int // the oldest schema whose programs may use it
+	store.Schema
 	Messages int64
 }
 
@@ -97,13 +96,9 @@ func InspectCopy(ctx context.Context, path string, thorough bool) (info CopyInfo
 	if err := checkCopy(ctx, db, thorough); err != nil {
 		return info, store.Explain(err)
 	}
-	var dirty bool
-	err = db.QueryRowContext(ctx,
-		`SELECT version, dirty, (SELECT floor FROM schema_floor) FROM schema_migrations LIMIT 1`).
-		Scan(&info.Schema, &dirty, &info.Floor)
-	if err != nil || dirty {
+	if info.Schema, err = store.ReadSchema(ctx, path); err != nil || info.Version == 0 || info.Dirty {
 		return info, fmt.Errorf("the database is not migrated, or a migration of it has failed: see `migrate up` (%w)",
-			errors.Join(err, fmt.Errorf("schema %d, dirty %v", info.Schema, dirty)))
+			errors.Join(err, fmt.Errorf("schema %d, dirty %v", info.Version, info.Dirty)))
 	}
 	err = db.QueryRowContext(ctx, queryCountMessages).Scan(&info.Messages)
 	return info, store.Explain(err)

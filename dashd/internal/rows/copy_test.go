@@ -58,7 +58,7 @@ func TestCopy_WhileOthersWrite_IsOneMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		info, err := rows.InspectCopy(t.Context(), dst, true)
-		if err != nil || info.Schema != migrations.Latest() || info.Messages < 400 || info.Messages%2 != 0 {
+		if err != nil || info.Version != migrations.Latest() || info.Messages < 400 || info.Messages%2 != 0 {
 			t.Errorf("%+v, %v", info, err)
 		}
 		if stat, err := os.Stat(dst); err != nil || stat.Mode() != 0o600 {

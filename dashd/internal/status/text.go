@@ -190,8 +190,11 @@ func (f Facts) text() string {
 
 // unwritten returns the time since the newest heartbeat, in ms, if all daemons are silent though dashd runs; 0 if one
 // is not.
-func unwritten(daemons facts.Daemons, now int64) (age int64) {
-	asked := false
+func unwritten(daemons facts.Daemons, now int64) int64 {
+	if dashd := daemons["dashd"]; dashd == nil || dashd.State() == daemon.Stopped {
+		return 0
+	}
+	var newest int64
 	for _, d := range daemons {
 		if d.State() == daemon.Stopped {
 			continue
@@ -199,15 +202,9 @@ func unwritten(daemons facts.Daemons, now int64) (age int64) {
 		if !isSilent(d.Trouble(now)) {
 			return 0
 		}
-		asked = asked || d.Name == "dashd"
-		if since := now - d.HeartbeatAt; age == 0 || since < age {
-			age = since
-		}
+		newest = max(newest, d.HeartbeatAt)
 	}
-	if !asked {
-		return 0
-	}
-	return age
+	return now - newest
 }
 
 // isSilent reports whether a daemon's trouble is that it has ended without reporting that.
