@@ -28,7 +28,7 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	cfg, problems := loadConfig()
-	examination := doctorConfig(cfg, os.Environ())
+	examination := doctorConfig(cfg)
 	if problems != nil {
 		examination.Problems = strings.Split(problems.Error(), "\n")
 	}
@@ -69,18 +69,18 @@ func programs() string {
 }
 
 // doctorConfig is dashd's configuration for the doctor.
-func doctorConfig(cfg Config, environ []string) doctor.Config {
+func doctorConfig(cfg Config) doctor.Config {
 	return doctor.Config{
-		Base: cfg.Base, Environ: environ, Now: time.Now, Disk: disk.Of, Carry: disk.CheckCarry, Proc: "/proc",
+		Base: cfg.Base, Environ: os.Environ(), Now: time.Now, Disk: disk.Of, Carry: disk.CheckCarry, Proc: "/proc",
 		Media: &disk.Usage{Folder: cfg.MediaDir(), Quota: cfg.MediaQuota, Now: time.Now},
 		Daemons: doctor.Endpoints(map[string]config.URL{"routd": cfg.RoutdURL, "gated": cfg.GatedURL,
-			"onbod": cfg.OnbodURL, name: cfg.URL}, environ),
+			"onbod": cfg.OnbodURL, name: cfg.URL}, os.Environ()),
 	}
 }
 
 // examineRows finds the problems that an open dashboard shows by itself.
 func (d *dashd) examineRows(ctx context.Context) ([]facts.Fact, error) {
-	cfg := doctorConfig(d.cfg, os.Environ())
+	cfg := doctorConfig(d.cfg)
 	cfg.Now, cfg.Media = d.Now, d.media
 	return doctor.Rows(ctx, cfg, d.Store.Reader)
 }

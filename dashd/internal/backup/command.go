@@ -41,12 +41,9 @@ func (p Program) Commands() map[string]cli.Func {
 func (p Program) backup(ctx context.Context, args []string, out io.Writer) error {
 	line := cli.Daemon{Name: "dashd"}.Line("backup [--verify] FILE", out)
 	verify := line.Bool("verify", false, "check a backup instead of making one")
-	files, err := line.Read(args, 1)
+	files, err := line.Arguments(args, "FILE")
 	if err != nil {
 		return err
-	}
-	if len(files) == 0 {
-		return line.UsageError("FILE is missing: a new file, or - for standard output")
 	}
 	if *verify {
 		s, err := Verify(ctx, files[0], p.In, p.Log)
@@ -97,12 +94,9 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 	force := line.Bool("force", false, "replace the instance in the data folder, which is moved aside in it")
 	cancel := line.Bool("cancel-open", false,
 		"cancel what was under way when the backup was made: nothing is answered or sent twice")
-	files, err := line.Read(args, 1)
-	switch {
-	case err != nil:
+	files, err := line.Arguments(args, "FILE")
+	if err != nil {
 		return err
-	case len(files) == 0:
-		return line.UsageError("FILE is missing: a backup, or - for standard input")
 	}
 	place, err := p.Place()
 	if err != nil {

@@ -29,7 +29,12 @@ type extractor struct {
 	*report
 }
 
+// begin gets the head, before all else.
 func (e *extractor) begin(h Head) error {
+	if h.Format != formatVersion {
+		return fmt.Errorf("the backup has format %d, this program reads %d: use dashd %s", h.Format, formatVersion,
+			h.Version)
+	}
 	if problem := h.tooNew(e.known); problem != "" {
 		return refuse("%s", problem)
 	}

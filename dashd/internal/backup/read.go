@@ -112,7 +112,7 @@ func (a *reader) entries(s *Summary, begin func(Head) error, entry entryFunc) er
 		case first && h.Name != headName:
 			return fmt.Errorf("%w: it begins with %q, not %s", ErrInvalid, h.Name, headName)
 		case first:
-			if err = readHead(h, content, &s.Head); err == nil {
+			if err = readJSON(h, content, maxHead, &s.Head); err == nil {
 				err = begin(s.Head)
 			}
 		case h.Name == headName:
@@ -150,15 +150,6 @@ func (a *reader) compare(want map[string]Part) error {
 		return fmt.Errorf("%w: it has no database", ErrInvalid)
 	}
 	return nil
-}
-
-func readHead(h *tar.Header, content io.Reader, into *Head) error {
-	err := readJSON(h, content, maxHead, into)
-	if err == nil && into.Format != formatVersion {
-		err = fmt.Errorf("the backup has format %d, this program reads %d: use dashd %s", into.Format, formatVersion,
-			into.Version)
-	}
-	return err
 }
 
 func readJSON(h *tar.Header, content io.Reader, limit int64, into any) error {
