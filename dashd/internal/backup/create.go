@@ -240,7 +240,7 @@ func (c Creation) write(ctx context.Context, in *os.Root, database *os.File, s *
 	if err := in.Rename(partial, final); err != nil {
 		return 0, err
 	}
-	return out.written, syncFolder(in)
+	return out.written, syncAll(in)
 }
 
 func (c Creation) archive(ctx context.Context, out io.Writer, database *os.File, s *Summary, r *report) error {
@@ -316,12 +316,4 @@ func (w *writer) json(ctx context.Context, name string, v any, at time.Time) err
 	return w.put(ctx, &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(text)),
 		ModTime: at.Truncate(time.Second)},
 		bytes.NewReader(text))
-}
-
-func syncFolder(root *os.Root) error {
-	folder, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }

@@ -183,13 +183,11 @@ func (e *extractor) finish() error {
 // them. Files in a group's folder keep the archive's, without write access for others and without set-user-id and
 // set-group-id.
 func modeOf(h *tar.Header) fs.FileMode {
-	folder := h.Typeflag == tar.TypeDir
-	_, ofGroup := strings.CutPrefix(strings.TrimSuffix(h.Name, "/"), groupsName+"/")
 	switch {
-	case !ofGroup && folder:
+	case strings.HasPrefix(strings.TrimSuffix(h.Name, "/"), groupsName+"/"):
+		return fs.FileMode(h.Mode & 0o755)
+	case h.Typeflag == tar.TypeDir:
 		return 0o700
-	case !ofGroup:
-		return 0o600
 	}
-	return fs.FileMode(h.Mode & 0o755)
+	return 0o600
 }

@@ -328,7 +328,7 @@ func (p *replacement) apply(root *os.Root) (aside string, err error) {
 	if err := syncAll(root); err != nil {
 		return "", err
 	}
-	if err := errors.Join(removeAll(root, restoringName), syncFolder(root)); err != nil {
+	if err := errors.Join(removeAll(root, restoringName), syncAll(root)); err != nil {
 		return "", err
 	}
 	if _, err := root.Lstat(p.Aside); err != nil {
