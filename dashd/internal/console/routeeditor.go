@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	maxChatChoices   = 200
-	maxChangeLines   = 30
-	maxConflictLines = 5
+	maxChatChoices = 200
+	maxChangeLines = 30
 )
 
 // editor is the page with a copy of the table, as it answers a request.
