@@ -215,7 +215,7 @@ func TestStop_Streams_End(t *testing.T) {
 	all("hello")
 	start := time.Now()
 	p.stop()
-	if got := chat("stopping") + all("stopping") + all("none"); got != "{}" {
+	if got := chat("stopping") + chat("none") + all("stopping") + all("none"); got != "{}{}" {
 		t.Errorf("after the stop: %s", got)
 	}
 	if took := time.Since(start); took > 30*time.Second {
