@@ -151,7 +151,9 @@ func (c *Config) loopback() bool {
 	return (host == "localhost" || err == nil && addr.Unmap().IsLoopback()) && c.PublicURL == ""
 }
 
-func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
+func loadConfig() (Config, error) { return config.Load[Config](environ()) }
+
+func environ() []string { return os.Environ() }
 
 // place is ARIZUKO_DATA and ARIZUKO_DB: backup and restore need nothing else of the environment.
 func place() (backup.Place, error) {

@@ -71,10 +71,10 @@ func programs() string {
 // doctorConfig is dashd's configuration for the doctor.
 func doctorConfig(cfg Config) doctor.Config {
 	return doctor.Config{
-		Base: cfg.Base, Environ: os.Environ(), Now: time.Now, Disk: disk.Of, Carry: disk.CheckCarry, Proc: "/proc",
+		Base: cfg.Base, Environ: environ(), Now: time.Now, Disk: disk.Of, Carry: disk.CheckCarry, Proc: "/proc",
 		Media: &disk.Usage{Folder: cfg.MediaDir(), Quota: cfg.MediaQuota, Now: time.Now},
 		Daemons: doctor.Endpoints(map[string]config.URL{"routd": cfg.RoutdURL, "gated": cfg.GatedURL,
-			"onbod": cfg.OnbodURL, name: cfg.URL}, os.Environ()),
+			"onbod": cfg.OnbodURL, name: cfg.URL}, environ()),
 	}
 }
 

@@ -180,7 +180,7 @@ func (d *dashd) newConsole() *console.Console {
 		Daemons: map[string]*httpx.Client{"routd": d.Client("routd", d.cfg.RoutdURL),
 			"gated": d.Client("gated", d.cfg.GatedURL), "onbod": d.Client("onbod", d.cfg.OnbodURL)},
 		Examine: d.examineRows, Restart: d.restart, Operators: d.cfg.Operators, Data: d.cfg.Data,
-		Now: d.Now, Log: d.Log, Bin: programs(), Environ: os.Environ(), Public: strings.TrimSuffix(string(d.base()), "/"),
+		Now: d.Now, Log: d.Log, Bin: programs(), Environ: environ(), Public: strings.TrimSuffix(string(d.base()), "/"),
 		Settings: config.Show(d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
 	})
 }

@@ -80,7 +80,8 @@ func (h *Homes) home(chat *msg.Chat, user string) string {
 
 // Answering returns the group that answers what a sender writes in a chat, "" for none: that of its pin or its address,
 // the group that is engaged there, or that of the first route. Where no route takes a plain message, as in a chat that
-// only has a route for mentions, it is the first group that any text reaches; in a direct message only plain ones count.
+// only has a route for mentions, it is the first group that any text reaches. In a direct message only plain messages
+// count.
 func (h *Homes) Answering(chat *msg.Chat, engaged, sender, name string) string {
 	folder, fixed := h.fixed(chat)
 	if fixed {

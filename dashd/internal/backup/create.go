@@ -183,7 +183,8 @@ func (c Creation) stage(ctx context.Context, name string, s *Summary, r *report)
 		return nil, err
 	}
 	if info.Moved != "" {
-		return nil, refuse("the database was copied to %s: set ARIZUKO_DB, so that the backup is of that one", info.Moved)
+		return nil, refuse("the database was copied to %s: set ARIZUKO_DB, so that the backup is of that one",
+			info.Moved)
 	}
 	if err := info.Mismatch(c.Schema); errors.Is(err, store.ErrSchemaRefused) {
 		return nil, err
@@ -296,8 +297,8 @@ func (c Creation) files(ctx context.Context, w *writer) error {
 		case err != nil:
 			return err
 		case info.Mode().Type() == fs.ModeSymlink:
-			return fmt.Errorf("%s is a symbolic link, which a backup does not follow: bind-mount what it leads to there "+
-				"instead", filepath.Join(c.Data, name))
+			return fmt.Errorf("%s is a symbolic link, which a backup does not follow: bind-mount what it leads to "+
+				"there instead", filepath.Join(c.Data, name))
 		case name == secretName && !info.Mode().IsRegular(), name != secretName && !info.IsDir():
 			return fmt.Errorf("%s is not the file or folder that belongs there", filepath.Join(c.Data, name))
 		}

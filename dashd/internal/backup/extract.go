@@ -151,8 +151,8 @@ func (e *extractor) give(name string, h *tar.Header) error {
 	return e.root.Lchown(name, uid, gid)
 }
 
-// finish makes the links and gives folders their modes, owners and times. The data folder's owner gets the folder of the
-// extracted files, to open the database in it.
+// finish makes the links and gives folders their modes, owners and times. The data folder's owner gets the folder of
+// the extracted files, to open the database in it.
 func (e *extractor) finish() error {
 	for _, h := range e.links {
 		err := e.root.Symlink(h.Linkname, h.Name)

@@ -331,7 +331,7 @@ func (p *replacement) apply(root *os.Root) (aside string, err error) {
 	if err := errors.Join(removeAll(root, restoringName), syncAll(root)); err != nil {
 		return "", err
 	}
-	if _, err := root.Lstat(p.Aside); err != nil {
+	if _, err := root.Lstat(p.Aside); errors.Is(err, fs.ErrNotExist) {
 		return "", nil // nothing was moved there
 	}
 	return filepath.Join(root.Name(), p.Aside), nil

@@ -63,7 +63,7 @@ func vacuumInto(ctx context.Context, db *sql.DB, file *os.File, progress func(by
 		}
 		if err != nil {
 			stop()
-			<-done
+			_ = <-done // only that it was stopped
 			return err
 		}
 		select {
