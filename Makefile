@@ -19,7 +19,7 @@ run: build ## everything on this machine, until Ctrl-C; takes the environment
 # Vet is part of lint, and half of the time goes into linking debug information. More packages than processors: tests mostly wait.
 GO_TEST := go test -p 4 -vet=off -ldflags='-s -w'
 IN_MEMORY := deploy/e2e/inmemory.sh
-ON_POSTGRES := $(addprefix arizuko/,pkg/store/... pkg/adapter/rows pkg/facts/rows pkg/egress/rows pkg/daemon/... dashd/internal/rows gated/internal/rows onbod/internal/rows routd/internal/rows migrations/... dashd/internal/backup dashd/internal/doctor deploy/e2e/foreign deploy/e2e/invariants deploy/e2e/scenarios)
+ON_POSTGRES := $(addprefix arizuko/,pkg/store/... pkg/adapter/rows pkg/facts/rows pkg/egress/rows pkg/daemon/... dashd/internal/rows gated/internal/rows onbod/internal/rows routd/internal/rows migrations/... dashd/internal/doctor deploy/e2e/foreign deploy/e2e/invariants deploy/e2e/scenarios)
 
 unit: ## the quick tests: needs only Go and a C compiler
 	$(IN_MEMORY) $(GO_TEST) -short work

@@ -11,8 +11,8 @@ import (
 	"os"
 	"time"
 
-	"arizuko/dashd/internal/backup"
 	"arizuko/migrations"
+	"arizuko/migrations/backup"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/daemon"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"arizuko/dashd/internal/backup"
+	"arizuko/migrations/backup"
 	"arizuko/pkg/daemon"
 	daemonrows "arizuko/pkg/daemon/rows"
 	factrows "arizuko/pkg/facts/rows"

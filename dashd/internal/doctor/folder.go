@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"arizuko/dashd/internal/backup"
+	"arizuko/migrations/backup"
 	"arizuko/pkg/config"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/disk"

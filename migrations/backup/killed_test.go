@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"arizuko/dashd/internal/rows"
+	"arizuko/migrations/backup/rows"
 )
 
 // TestRestore_KilledAnywhere_RepeatWorks stops the replacement after each of its steps.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/dashd/internal/rows"
+	"arizuko/migrations/backup/rows"
 
 	"golang.org/x/sys/unix"
 

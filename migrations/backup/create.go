@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/dashd/internal/rows"
+	"arizuko/migrations/backup/rows"
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/disk"

@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"arizuko/dashd/internal/rows"
+	"arizuko/migrations/backup/rows"
 	"arizuko/pkg/disk"
 )
 
