@@ -50,10 +50,11 @@ func Copy(ctx context.Context, src, dst string, progress func(bytes int64) error
 func vacuumInto(ctx context.Context, db *sql.DB, file *os.File, progress func(bytes int64) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	done := make(chan error, 1)
+	var copied error
+	done := make(chan struct{})
 	go func() {
-		_, err := db.ExecContext(ctx, `VACUUM INTO ?`, file.Name())
-		done <- err
+		defer close(done)
+		_, copied = db.ExecContext(ctx, `VACUUM INTO ?`, file.Name())
 	}()
 	look := time.NewTicker(progressInterval)
 	defer look.Stop()
@@ -64,12 +65,12 @@ func vacuumInto(ctx context.Context, db *sql.DB, file *os.File, progress func(by
 		}
 		if err != nil {
 			stop()
-			_ = <-done // only that it was stopped
+			<-done
 			return err
 		}
 		select {
-		case err := <-done:
-			return err
+		case <-done:
+			return copied
 		case <-look.C:
 		}
 	}
