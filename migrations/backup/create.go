@@ -186,8 +186,14 @@ func (c Creation) stage(ctx context.Context, name string, s *Summary, r *report)
 		return nil, refuse("the database was copied to %s: set ARIZUKO_DB, so that the backup is of that one",
 			info.Moved)
 	}
-	if err := info.Mismatch(c.Schema); errors.Is(err, store.ErrSchemaRefused) {
-		return nil, err
+	switch mismatch := info.Mismatch(c.Schema); {
+	case errors.Is(mismatch, store.ErrSchemaRefused): // nor would this program restore it
+		return nil, refuse("%w", mismatch)
+	case mismatch != nil:
+		fmt.Fprintf(c.Log, "note: %v, after a restore too\n", mismatch)
+	}
+	if note := info.Newer(c.Schema); note != "" {
+		fmt.Fprintln(c.Log, "note:", note)
 	}
 	s.Schema, s.Floor, s.Messages = info.Version, info.Floor, info.Messages
 	return os.Open(name)
