@@ -41,8 +41,8 @@ func checkFolder(e *examination) bool {
 		return false
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		e.Warn("data-mode", fmt.Sprintf("the data folder %s has mode %04o: other users of this machine can look into it",
-			data, mode), "chmod 700 "+data)
+		e.Warn("data-mode", fmt.Sprintf("the data folder %s has mode %04o: other users of this machine can "+
+			"look into it", data, mode), "chmod 700 "+data)
 	}
 	if unix.Access(data, unix.W_OK) != nil {
 		e.Problem("data-readonly", "this user cannot write the data folder "+data,

@@ -297,7 +297,8 @@ func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) err
 
 // after adds the rows after one to a page, the oldest first. It returns the id to continue after, and whether there are
 // more already.
-func (c *Chat) after(ctx context.Context, jid string, after int64, page *historyPage) (next int64, more bool, err error) {
+func (c *Chat) after(ctx context.Context, jid string, after int64, page *historyPage) (next int64, more bool,
+	err error) {
 	for {
 		batch, end, more, err := rows.WebAfter(ctx, c.Store.Reader, jid, after, readAtOnce)
 		if err != nil {
