@@ -73,7 +73,7 @@ func (d *benchData) write() {
 	d.exec(`DELETE FROM registered_groups`)
 	d.exec(count+`INSERT INTO registered_groups (folder, name, created_at, config) SELECT 'group' || (i - 1), 'Group ' || i, i, CASE i WHEN 1 THEN '{"hooks":{"ci":{"id":"k3q5v7x2m4n6p8r1","kind":"github"}}}' ELSE '{"rate":20}' END FROM n`, 1000)
 	d.exec(count+`INSERT INTO chats (jid, platform, kind, title, last_seen_at) SELECT iif(i % 5, 'telegram', 'discord') || ':-' || (i - 1), iif(i % 5, 'telegram', 'discord'), 'group', 'Room ' || i, ?2 + i FROM n`, 20_000, at)
-	d.exec(`INSERT INTO chats (jid, platform, kind, title, last_seen_at) VALUES ('web:group0', 'web', 'private', '', ?)`, at)
+	d.exec(`INSERT INTO chats (jid, platform, kind, title, last_seen_at) VALUES ('web:group0', 'web', 'web', '', ?)`, at)
 	d.exec(count+`INSERT INTO routes (seq, match, target, impulse_config) SELECT i / 100, iif(i % 20, 'chat_jid=telegram:-' || i, 'verb=mention sender=telegram:' || i),
 		'group' || (i % 1000) || iif(i % 7, '', '#observe'), iif(i % 9, NULL, '{"quiet_ms":3000}') FROM n`, 2000)
 	d.messages(at)
