@@ -51,11 +51,11 @@ func (c *approvalPages) list(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting, _, err := rows.WaitingRequests(ctx, c.Store)
+	waiting, err := rows.CountRequests(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
-	page := pages.Approvals{Now: c.Now().UnixMilli(), Pending: pending, More: max(0, waiting.Rows-len(pending))}
+	page := pages.Approvals{Now: c.Now().UnixMilli(), Pending: pending, More: max(0, waiting-len(pending))}
 	for _, r := range all {
 		if r.State != rows.RequestPending && len(page.Decided) < maxDecided {
 			page.Decided = append(page.Decided, r)

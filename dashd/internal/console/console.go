@@ -253,7 +253,7 @@ func (c *site) write(w http.ResponseWriter, r *http.Request, status int, v view,
 		writeFragment(w, r, fragment, tag)
 		return nil
 	}
-	requests, _, err := rows.WaitingRequests(r.Context(), c.Store)
+	requests, err := rows.CountRequests(r.Context(), c.Store)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (c *site) write(w http.ResponseWriter, r *http.Request, status int, v view,
 	}
 	c.Pages.View(w, status, pages.View{
 		Title: cmp.Or(content.title, v.title), Section: v.section, Up: up, Tag: tag, Login: login.Sender(r.Context()),
-		Fragment: fragment, Notice: notice, Problem: cmp.Or(content.problem, problem), Requests: requests.Rows,
+		Fragment: fragment, Notice: notice, Problem: cmp.Or(content.problem, problem), Requests: requests,
 	})
 	return nil
 }

@@ -32,7 +32,7 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests, _, err := factrows.WaitingRequests(ctx, c.Store)
+	requests, err := factrows.CountRequests(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (c *overviewPages) show(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	return &shown{data: pages.Overview{
-		Facts: f, Titles: titles, Down: len(down), Pending: requests.Rows, Steps: steps, Minutes: minutes,
+		Facts: f, Titles: titles, Down: len(down), Pending: requests, Steps: steps, Minutes: minutes,
 		Failed:    failed,
 		Attention: attention[:min(len(attention), maxAttention)],
 		Further:   attention[min(len(attention), maxAttention):],

@@ -44,6 +44,7 @@ func TestExamine_Rows(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "requests", requests, waits(2, 0, "telegram:9", 8))
+	same(t, "count of requests", storetest.Must(factrows.CountRequests(t.Context(), s.Reader))(t), 2)
 	same(t, "code", code, "B")
 	same(t, "arrivals", storetest.Must(factrows.Arrivals(t.Context(), s.Reader))(t), factrows.Times{Last: 99, LastID: 12, Step: 70, SteppedA: 7, SteppedB: 10, StepAt: 20})
 	same(t, "runtimes", storetest.Must(rows.LastRuntimes(t.Context(), s.Reader))(t), map[string]string{"main": "docker"})

@@ -83,12 +83,19 @@ func UnsentByPlatform(ctx context.Context, r store.Reader) ([]PlatformWaiting, e
 		JOIN messages m ON m.id = w.oldest`)
 }
 
+const countRequests = `SELECT count(*) AS n FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending'`
+
+// CountRequests counts the requests that wait for an operator, which is cheaper than to find the oldest.
+func CountRequests(ctx context.Context, r store.Reader) (int, error) {
+	return store.Value[int](ctx, r, countRequests)
+}
+
 // WaitingRequests counts the requests that wait for an operator. Oldest of the
 // result is 0; code is that of the oldest.
 func WaitingRequests(ctx context.Context, r store.Reader) (w Waiting, code string, err error) {
 	_, err = r.Get(ctx, []any{&w.Rows, &code, &w.ChatJID, &w.Since},
 		`SELECT w.n, ifnull(r.code,''), ifnull(r.chat_jid,''), ifnull(r.created_at,0)
-		FROM (SELECT count(*) AS n FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending') w
+		FROM (`+countRequests+`) w
 		LEFT JOIN onboarding_requests r ON r.code = (SELECT code FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending'
 			ORDER BY created_at LIMIT 1)`)
 	return w, code, err
