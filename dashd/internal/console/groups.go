@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/apierr"
@@ -381,23 +383,25 @@ func (c groupPages) files(folder, dir, after string) (list pages.Files, err erro
 		return list, err
 	}
 	defer f.Close()
-	entries, err := f.ReadDir(maxNames + 1)
-	if list.Cut = len(entries) > maxNames; err != nil && len(entries) == 0 && !errors.Is(err, io.EOF) {
+	names, err := f.Readdirnames(maxNames + 1)
+	if list.Cut = len(names) > maxNames; err != nil && len(names) == 0 && !errors.Is(err, io.EOF) {
 		return list, apierr.New(apierr.NotFound, "%s is no folder.", pages.Line(dir))
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	for _, e := range entries {
-		if e.Name() <= after {
+	slices.Sort(names)
+	for _, name := range names {
+		if name <= after {
 			continue
 		}
 		if len(list.Lines) == maxRows {
 			list.Next = list.Lines[maxRows-1].Name
 			break
 		}
-		file := pages.FileLine{Name: e.Name(), Path: path.Join(dir, e.Name()),
-			Folder: e.IsDir(), Regular: e.Type().IsRegular()}
-		if info, err := e.Info(); err == nil { // it may be gone by now
-			file.Size, file.At = info.Size(), info.ModTime().UnixMilli()
+		file := pages.FileLine{Name: name, Path: path.Join(dir, name)}
+		var info unix.Stat_t
+		if unix.Fstatat(int(f.Fd()), name, &info, unix.AT_SYMLINK_NOFOLLOW) == nil { // it may be gone by now
+			kind := info.Mode & unix.S_IFMT
+			file.Folder, file.Regular = kind == unix.S_IFDIR, kind == unix.S_IFREG
+			file.Size, file.At = info.Size, time.Unix(info.Mtim.Unix()).UnixMilli()
 		}
 		list.Lines = append(list.Lines, file)
 	}

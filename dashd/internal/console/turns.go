@@ -185,11 +185,12 @@ func (c *site) logEnd(folder string, run int64, limit int64) (text string, cut b
 		return "", false, cmp.Or(err, fs.ErrNotExist)
 	}
 	from := max(0, info.Size()-limit)
-	content, err := io.ReadAll(io.NewSectionReader(f, from, limit))
-	if err != nil {
+	var b strings.Builder
+	b.Grow(int(info.Size() - from))
+	if _, err = io.Copy(&b, io.NewSectionReader(f, from, limit)); err != nil {
 		return "", false, err
 	}
-	text = string(content)
+	text = b.String()
 	if from > 0 {
 		if _, rest, found := strings.Cut(text, "\n"); found {
 			text = rest

@@ -48,7 +48,7 @@ func Cut(text string, most int) string {
 // Printable returns a text of several lines without characters that steer a screen.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) {
+		if r >= ' ' && r <= '~' || r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) {
 			return r
 		}
 		return -1
