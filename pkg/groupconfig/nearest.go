@@ -5,16 +5,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// paths are all known paths.
-func paths() []string {
+// paths are all known paths. A table of routes reads the configurations of all groups, so they are made once.
+var paths = sync.OnceValue(func() []string {
 	all := sections()
 	for _, k := range Keys() {
 		all = append(all, k.Path)
 	}
-	return all
-}
+	return slices.Clip(all)
+})
 
 // sections are those that have others below them.
 func sections() []string { return []string{"agent", "budget", "limits", "roles", "timeouts"} }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"arizuko/dashd/internal/login"
@@ -170,9 +171,19 @@ func (p *Pages) Starting(next http.Handler) http.Handler {
 	return Secure(mux)
 }
 
+// buffers are reused, since one for a large page grows, and is copied, a dozen times.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func newBuffer() *bytes.Buffer {
+	b := buffers.Get().(*bytes.Buffer)
+	b.Reset()
+	return b
+}
+
 func (p *Pages) page(w http.ResponseWriter, status int, name string, data any) {
-	var body bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&body, name, data); err != nil {
+	body := newBuffer()
+	defer buffers.Put(body)
+	if err := p.templates.ExecuteTemplate(body, name, data); err != nil {
 		httpx.Error(w, fmt.Errorf("render the page: %w", err))
 		return
 	}

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"bytes"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -31,8 +30,9 @@ func (p *Pages) View(w http.ResponseWriter, status int, v View) {
 
 // Fragment renders a template that is part of a page.
 func (p *Pages) Fragment(name string, data any) (template.HTML, error) {
-	var b bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&b, name, data); err != nil {
+	b := newBuffer()
+	defer buffers.Put(b)
+	if err := p.templates.ExecuteTemplate(b, name, data); err != nil {
 		return "", fmt.Errorf("render %s: %w", name, err)
 	}
 	return template.HTML(b.String()), nil
