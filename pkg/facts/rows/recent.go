@@ -74,5 +74,5 @@ func Arrivals(ctx context.Context, r store.Reader) (a Times, err error) {
 // FirstArrival is when the oldest row arrived, in unix ms, 0 if there is none.
 func FirstArrival(ctx context.Context, r store.Reader) (int64, error) {
 	return store.Value[int64](ctx, r,
-		`SELECT ifnull((SELECT received_at FROM messages ORDER BY id LIMIT 1), 0)`)
+		`SELECT ifnull((SELECT received_at FROM messages WHERE id = (SELECT min(id) FROM messages)), 0)`)
 }
