@@ -198,6 +198,7 @@ var wholeReadsOnAServer = map[string]bool{
 	"FailingGroups":         true,
 	"FindQueued":            true,
 	"Processes":             true,
+	"PutRule":               true,
 	"queryPushDevices":      true,
 	"querySearchDeleted":    true,
 	"querySearchState":      true,
