@@ -3,6 +3,7 @@ package pages
 import (
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -34,13 +35,34 @@ const beforeHit = 40
 
 func (p *Pages) pieces(text, find string) []Piece { return piecesOf(p.Hide(text), find) }
 
-// piecesOf is a text on one line, around the first of its words that begin with a word of find: those are the hits.
-func piecesOf(text, find string) (all []Piece) {
+// found is what hits returned last: a page asks for each of its texts.
+var found atomic.Pointer[finder]
+
+type finder struct {
+	find string
+	hit  *regexp.Regexp
+}
+
+// hits matches the words that begin with a word of find, as its first group. It is nil if find has no words.
+func hits(find string) *regexp.Regexp {
+	if last := found.Load(); last != nil && last.find == find {
+		return last.hit
+	}
 	words := strings.FieldsFunc(find, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
 	if len(words) == 0 {
-		return []Piece{{Text: Line(text)}}
+		return nil
 	}
 	hit := regexp.MustCompile(`(?i)(?:^|[^\pL\pN\pM])((?:` + strings.Join(words, "|") + `)[\pL\pN\pM]*)`)
+	found.Store(&finder{find, hit})
+	return hit
+}
+
+// piecesOf is a text on one line, around the first of its words that begin with a word of find: those are the hits.
+func piecesOf(text, find string) (all []Piece) {
+	hit := hits(find)
+	if hit == nil {
+		return []Piece{{Text: Line(text)}}
+	}
 	line := plaintext.Line(text)
 	if at := hit.FindStringSubmatchIndex(line); at != nil && at[2] > maxExcerpt {
 		start := at[2] - beforeHit

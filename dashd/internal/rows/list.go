@@ -48,6 +48,8 @@ type MessagePage struct {
 const (
 	// maxLooked is how many rows a page of a list looks at: a page takes milliseconds whatever the filters are.
 	maxLooked = 2000
+	// listChunk is how many it looks at first. That mostly suffices; the others follow at once, since each search for a
+	// frequent word begins by reading where it is.
 	listChunk = 200
 	// maxMatchTime ends a search for words that are too frequent.
 	maxMatchTime = time.Second
@@ -69,8 +71,8 @@ func ListMessages(ctx context.Context, r store.Reader, f MessageFilter) (page Me
 		position = min(position, until)
 	}
 	var positions []int64 // of page.Rows
-	for looked := 0; ; {
-		chunk, err := candidates(ctx, r, s, position, from)
+	for looked, size := 0, listChunk; ; size = maxLooked - looked {
+		chunk, err := candidates(ctx, r, s, position, from, size)
 		if err != nil {
 			return page, err
 		}
@@ -84,7 +86,7 @@ func ListMessages(ctx context.Context, r store.Reader, f MessageFilter) (page Me
 			page.Rows, page.Next = page.Rows[:f.Limit], positions[f.Limit-1]
 			return page, nil
 		}
-		if len(chunk) < listChunk {
+		if len(chunk) < size {
 			return page, nil
 		}
 		last := chunk[len(chunk)-1]
@@ -129,8 +131,9 @@ func (f *MessageFilter) source() source {
 // candidate is a row that a list looks at, and its position in the list.
 type candidate struct{ id, position int64 }
 
-// candidates reads the next rows of a source.
-func candidates(ctx context.Context, r store.Reader, s source, before, from int64) (all []candidate, err error) {
+// candidates reads the next rows of a source, at most limit.
+func candidates(ctx context.Context, r store.Reader, s source, before, from int64, limit int) (all []candidate,
+	err error) {
 	search := s.query == store.QuerySearchHits
 	if search {
 		s.key = r.Matching(s.key)
@@ -142,7 +145,7 @@ func candidates(ctx context.Context, r store.Reader, s source, before, from int6
 		err := scan(&c.id, &c.position)
 		all = append(all, c)
 		return true, err
-	}, s.query, s.key, before, from, listChunk)
+	}, s.query, s.key, before, from, limit)
 	if err != nil && search && timed.Err() != nil && ctx.Err() == nil {
 		err = ErrTooBroad
 	}
