@@ -110,24 +110,28 @@ func lines(texts []string) []string {
 }
 
 // matchWords words each of some expressions, with the titles of chats.
-func (c *site) matchWords(ctx context.Context, exprs []string) (words []string, err error) {
-	titles := pages.Titles{}
-	named := func(jid string) string {
-		if err == nil {
-			err = c.readTitle(ctx, titles, jid)
+func (c *site) matchWords(ctx context.Context, exprs []string) ([]string, error) {
+	words := make([]string, len(exprs))
+	with := func(name func(jid string) string) {
+		for i, text := range exprs {
+			words[i] = "nothing: it cannot be read"
+			if e, err := match.ParseMatch(text); err == nil {
+				words[i] = plaintext.Line(e.Words(name))
+			}
 		}
+	}
+	var jids []string
+	with(func(jid string) string {
+		jids = append(jids, jid)
+		return jid
+	})
+	titles, err := c.titles(ctx, jids)
+	with(func(jid string) string {
 		if title := titles.Of(jid); title != "" {
 			return fmt.Sprintf("“%s” (%s)", title, jid)
 		}
 		return jid
-	}
-	words = make([]string, len(exprs))
-	for i, text := range exprs {
-		words[i] = "nothing: it cannot be read"
-		if e, parseErr := match.ParseMatch(text); parseErr == nil {
-			words[i] = plaintext.Line(e.Words(named))
-		}
-	}
+	})
 	return words, err
 }
 

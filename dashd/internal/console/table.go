@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/rows"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
@@ -81,27 +82,11 @@ func (c *site) leads(ctx context.Context, t *table, folder string, most int) (wo
 	return words, max(0, len(all)-most), err
 }
 
-// titles are those of chats. They are read one by one: as JSON, broken addresses would be others.
+// titles are those of chats.
 func (c *site) titles(ctx context.Context, jids []string) (pages.Titles, error) {
 	titles := pages.Titles{}
-	for _, jid := range jids {
-		if err := c.readTitle(ctx, titles, jid); err != nil {
-			return nil, err
-		}
-	}
-	return titles, nil
-}
-
-func (c *site) readTitle(ctx context.Context, titles pages.Titles, jid string) error {
-	if _, known := titles[jid]; known {
-		return nil
-	}
-	chat, err := c.Store.Chat(ctx, jid)
-	titles[jid] = ""
-	if chat != nil {
-		titles[jid] = c.Pages.Hide(chat.Title)
-	}
-	return err
+	err := rows.Titles(ctx, c.Store, jids, func(jid, title string) { titles[jid] = c.Pages.Hide(title) })
+	return titles, err
 }
 
 // chatsOf are the addresses of the chats of a list.

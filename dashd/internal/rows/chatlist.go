@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	factrows "arizuko/pkg/facts/rows"
@@ -102,6 +103,30 @@ func ListChats(ctx context.Context, r store.Reader, f ChatFilter) (page ChatPage
 		return true, nil
 	}, queryChats, f.Before.SeenAt, f.Before.JID, maxChatsLooked+1)
 	return page, err
+}
+
+// titleBatch is how many titles queryTitles reads.
+const titleBatch = 20
+
+// Titles calls add for the title of each of the chats that has a row. The addresses are parameters, since JSON would make
+// others of those that are no valid text.
+func Titles(ctx context.Context, r store.Reader, jids []string, add func(jid, title string)) error {
+	for batch := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(jids))), titleBatch) {
+		args := make([]any, titleBatch) // NULL is no address
+		for i, jid := range batch {
+			args[i] = jid
+		}
+		err := r.Each(ctx, func(scan store.Scan) (bool, error) {
+			var jid, title string
+			err := scan(&jid, &title)
+			add(jid, title)
+			return true, err
+		}, queryTitles, args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sender is a sender of messages, with the name in the newest one.

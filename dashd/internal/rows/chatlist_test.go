@@ -161,6 +161,32 @@ func TestListChats_FiltersAndPages_EachOnce(t *testing.T) {
 	}
 }
 
+func TestTitles_ManyAndBroken_EachItsOwn(t *testing.T) {
+	s := storetest.Open(t)
+	broken := "telegram:\xff"
+	if storetest.Server() != "" {
+		broken = "telegram:-100" // a server has no text that is broken
+	}
+	want, asked := map[string]string{broken: "Broken"}, []string{"", broken, broken, "telegram:\uFFFD", "telegram:none"}
+	storetest.Write(t, s, func(tx *store.Tx) error {
+		for i := range 45 {
+			jid := fmt.Sprintf("telegram:-%d", i)
+			want[jid], asked = fmt.Sprintf("Room %d", i), append(asked, jid)
+		}
+		for jid, title := range want {
+			if err := tx.PutChat(jid, msg.ChatGroup, title, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	got := map[string]string{}
+	if err := rows.Titles(t.Context(), s.Reader, asked, func(jid, title string) { got[jid] += title }); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "titles", got, want)
+}
+
 func TestFindSenders_NewestNameAndID_EachOnce(t *testing.T) {
 	s := storetest.Open(t)
 	for _, m := range []msg.Message{

@@ -19,6 +19,7 @@ func TestQueryPlans(t *testing.T) {
 			"CORRELATED SCALAR SUBQUERY 2\n" +
 			"SEARCH chats USING PRIMARY KEY (jid>?)\n" +
 			"SCAN platforms"},
+		"queryTitles": {queryTitles, "SEARCH chats USING PRIMARY KEY (jid=?)"},
 		// One step per sender.
 		"querySenders": {querySenders, "CO-ROUTINE senders\n" +
 			"SETUP\n" +

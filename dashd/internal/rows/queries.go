@@ -64,6 +64,7 @@ const (
 	queryPlatforms = `WITH RECURSIVE platforms(jid) AS (SELECT min(jid) FROM chats
 		UNION ALL SELECT (SELECT min(jid) FROM chats WHERE jid > substr(p.jid, 1, instr(p.jid, ':') - 1) || ';') FROM platforms p WHERE p.jid IS NOT NULL)
 		SELECT substr(jid, 1, instr(jid, ':') - 1) FROM platforms WHERE jid IS NOT NULL LIMIT 100`
+	queryTitles = `SELECT jid, title FROM chats WHERE jid IN (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 	// Each sender once, with the name in the newest message.
 	querySenders = `WITH RECURSIVE senders(sender) AS (
 		SELECT min(sender) FROM messages INDEXED BY messages_sender WHERE sender <> '' AND direction = 'in'
