@@ -111,7 +111,7 @@ func TestWhy_Page_ShowsStepsAndReplays(t *testing.T) {
 	g := newReplays(t)
 	b := serve(t, data, "GATED_URL="+g.URL).operator()
 	page := b.must(200, "GET", fmt.Sprintf("/messages/%d", first), "").body
-	contains(t, page, "row 1 part 0: failed", "permanent error: chat &lt;x&gt; not found", "was not delivered and is not tried again", "the copy is <a href=\"/messages/3\">", `name="again" value="true"`)
+	contains(t, page, "message 1 part 0: failed", "permanent error: chat &lt;x&gt; not found", "was not delivered and is not tried again", "the copy is <a href=\"/messages/3\">", `name="again" value="true"`)
 	contains(t, b.must(200, "GET", "/messages/4", "").body, `title="no_route"`, "Decide a copy", ":00.006", "no route takes it", `<a class="button" href="/routes/edit?chat=`)
 	contains(t, b.must(200, "GET", "/messages/5", "").body, "its chat has no group yet", `href="/approvals"`)
 	if page := b.must(200, "GET", fmt.Sprintf("/messages/%d", second), "").body; strings.Contains(page, secret) || strings.Contains(page, `name="again"`) {

@@ -151,7 +151,7 @@ func askText(a *msg.Ask) string {
 	question, _, _ := strings.Cut(a.Question, "\n")
 	text := fmt.Sprintf("question %d of turn %d asked", a.ID, a.TurnID)
 	if a.MessageID != 0 { // which retention may have deleted
-		text += fmt.Sprintf(" in row %d", a.MessageID)
+		text += fmt.Sprintf(" in message %d", a.MessageID)
 	}
 	text += ": " + excerpt(question)
 	for i, option := range a.Options {

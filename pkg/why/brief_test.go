@@ -52,11 +52,11 @@ func TestSteps_OwnersAndLinks(t *testing.T) {
 		s := &steps[i]
 		owners[s.Owner]++
 		switch {
-		case strings.HasPrefix(s.Text, "row 812 decided"):
+		case strings.HasPrefix(s.Text, "message 812 decided"):
 			decided = s
 		case strings.HasPrefix(s.Text, "turn 97 ended"):
 			ended = s
-		case strings.HasPrefix(s.Text, "row 813 part 1"):
+		case strings.HasPrefix(s.Text, "message 813 part 1"):
 			part = s
 		}
 	}

@@ -142,7 +142,7 @@ func outbound() *Path {
 
 // hostile has terminal controls wherever text comes from outside.
 func hostile() *Path {
-	const evil = "a\x1b[2J\tb\r\nrow 1 decided: \u202e\x07"
+	const evil = "a\x1b[2J\tb\r\nmessage 1 decided: \u202e\x07"
 	p := answered()
 	m, turn, reply := p.Asked, p.Turns[0], p.Turns[0].Replies[0]
 	m.ChatJID, m.Sender, m.SenderName, m.Content, m.Source, m.PlatformID = evil, evil, evil, evil+strings.Repeat("ü", 200), evil, evil
@@ -171,11 +171,11 @@ func TestStillOpen_DaemonInTrouble_IsNamed(t *testing.T) {
 		trouble func(facts.Daemons)
 		want    string
 	}{
-		{undecided(), func(d facts.Daemons) { d["routd"].HeartbeatAt = at(-300_000) }, "row 812 is undecided for 10s: routd does not run: its last heartbeat was 5 min ago"},
-		{undecided(), func(d facts.Daemons) { delete(d, "onbod") }, "row 812 is undecided for 10s: onbod has never run with this data folder"},
+		{undecided(), func(d facts.Daemons) { d["routd"].HeartbeatAt = at(-300_000) }, "message 812 is undecided for 10s: routd does not run: its last heartbeat was 5 min ago"},
+		{undecided(), func(d facts.Daemons) { delete(d, "onbod") }, "message 812 is undecided for 10s: onbod has never run with this data folder"},
 		{backoff(), func(d facts.Daemons) { d["gated"].Connection = string(daemon.Stopped) }, "turn 97 is queued for 9.96s, failed attempts: 1, next in 5s: " +
 			"this machine could not start an agent, gated was stopped 1 s ago, machine error: cannot run the agent: no such image"},
-		{command(), func(d facts.Daemons) { d["teled"].Connection = string(daemon.Degraded) }, "row 813 waits to be sent: teled has a bad connection to its platform"},
+		{command(), func(d facts.Daemons) { d["teled"].Connection = string(daemon.Degraded) }, "message 813 waits to be sent: teled has a bad connection to its platform"},
 	} {
 		tt.path.Daemons = running()
 		tt.trouble(tt.path.Daemons)
@@ -203,7 +203,7 @@ func TestText_HostileText_CannotSteerTheTerminal(t *testing.T) {
 		t.Errorf("it prints controls:\n%q", text)
 	}
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "row 1") {
+		if strings.HasPrefix(line, "message 1") {
 			t.Errorf("a text of its own makes a line: %q", line)
 		}
 	}
@@ -226,7 +226,7 @@ func TestParked_SaysWhatTheRowWaitsFor(t *testing.T) {
 	} {
 		row := &msg.Message{ID: 5, Disposition: msg.Onboarding}
 		all := StillOpen(&Path{Rows: []*msg.Message{row}, Request: r}, time.Now())
-		if len(all) != 1 || !strings.Contains(all[0].Text, "row 5 is parked: ") || !strings.Contains(all[0].Text, want) {
+		if len(all) != 1 || !strings.Contains(all[0].Text, "message 5 is parked: ") || !strings.Contains(all[0].Text, want) {
 			t.Errorf("%+v, want %q", all, want)
 		}
 	}

@@ -19,11 +19,11 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 		switch {
 		case m.Disposition == "":
 			_, holder := p.Daemons.Missing(now.UnixMilli(), facts.Deciders()...)
-			all = append(all, Open{Text: fmt.Sprintf("row %d is undecided for %s: %s", m.ID, age(m.ReceivedAt),
+			all = append(all, Open{Text: fmt.Sprintf("message %d is undecided for %s: %s", m.ID, age(m.ReceivedAt),
 				cmp.Or(holder, "held by the gate, or waiting for routd, for onbod or another service")),
 				Owner: gated, Row: m.ID})
 		case m.Disposition == msg.Onboarding:
-			text := fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request))
+			text := fmt.Sprintf("message %d is parked: %s", m.ID, parked(p.Request))
 			all = append(all, Open{Text: text, Owner: "onbod", Row: m.ID,
 				Page: facts.Page{Path: "/approvals", Text: "Decide requests", Fix: "its chat has no group yet"}})
 		case m.Reason == msg.ReasonNoRoute:
@@ -111,20 +111,20 @@ func (p *Path) openReply(r *Reply, now time.Time) (all []Open) {
 	}
 	switch r.OutState {
 	case msg.OutQueued:
-		add("row %d waits to be sent: %s", r.ID, p.Daemons.Unsent(r.ChatJID, now.UnixMilli()))
+		add("message %d waits to be sent: %s", r.ID, p.Daemons.Unsent(r.ChatJID, now.UnixMilli()))
 	case msg.OutSending:
-		add("row %d is being delivered", r.ID)
+		add("message %d is being delivered", r.ID)
 	case msg.OutAmbiguous:
-		add("row %d: the platform did not say whether it arrived", r.ID)
+		add("message %d: the platform did not say whether it arrived", r.ID)
 	case msg.OutFailed:
-		add("row %d was not delivered and is not tried again", r.ID)
+		add("message %d was not delivered and is not tried again", r.ID)
 	case msg.OutCancelled:
-		add("row %d was cancelled before it was delivered", r.ID)
+		add("message %d was cancelled before it was delivered", r.ID)
 	}
 	for _, part := range r.Parts {
 		if wait := time.UnixMilli(part.NotBefore).Sub(now); wait > 0 &&
 			(part.State == msg.OutQueued || part.State == msg.OutSending) {
-			add("row %d part %d: next attempt in %s", r.ID, part.Part, wait.Round(time.Millisecond))
+			add("message %d part %d: next attempt in %s", r.ID, part.Part, wait.Round(time.Millisecond))
 		}
 	}
 	return all

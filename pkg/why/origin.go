@@ -92,7 +92,7 @@ func (l *loader) pollEnd(ctx context.Context, m *msg.Message) *Origin {
 	if poll, l.err = factrows.PollOfMessage(ctx, l.st, row.ID); poll == nil {
 		return nil
 	}
-	return &Origin{Text: fmt.Sprintf("the end of poll %d of %s, which is row %d", poll.ID, poll.Folder, row.ID),
+	return &Origin{Text: fmt.Sprintf("the end of poll %d of %s, which is message %d", poll.ID, poll.Folder, row.ID),
 		Poll: poll.ID}
 }
 

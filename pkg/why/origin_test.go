@@ -57,7 +57,7 @@ func TestOrigin_Reminder(t *testing.T) {
 	contains(t, printed(t, st, text.ID), fmt.Sprintf("  comes from   reminder %d of acme, due 2026-09-21T16:13:20+02:00, slot 2026-09-21T16:13:20+02:00", once.ID))
 	origin := fmt.Sprintf("reminder %d of acme, due 13 16 * * * in Mars, slot 2026-09-21T14:13:20Z", prompt.ID)
 	contains(t, printed(t, st, asked.ID), "  comes from   "+origin)
-	contains(t, printed(t, st, answer.ID), fmt.Sprintf("row %d stored by reminder, from %s", asked.ID, origin))
+	contains(t, printed(t, st, answer.ID), fmt.Sprintf("message %d stored by reminder, from %s", asked.ID, origin))
 }
 
 func TestOrigin_Broadcast(t *testing.T) {
@@ -125,10 +125,10 @@ func TestOrigin_ToolAndPollEnd(t *testing.T) {
 	})
 	contains(t, printed(t, st, poll.ID), "  comes from   tool poll_create of turn 1")
 	contains(t, printed(t, st, edit.ID), "  comes from   a tool of turn 1")
-	contains(t, printed(t, st, injected.ID), "  comes from   tool inject_message of turn 1", fmt.Sprintf("row %d stored by tool, from tool inject_message of turn 1", injected.ID))
-	contains(t, printed(t, st, end.ID), fmt.Sprintf("  comes from   the end of poll %d of main, which is row %d", stored.ID, poll.ID))
+	contains(t, printed(t, st, injected.ID), "  comes from   tool inject_message of turn 1", fmt.Sprintf("message %d stored by tool, from tool inject_message of turn 1", injected.ID))
+	contains(t, printed(t, st, end.ID), fmt.Sprintf("  comes from   the end of poll %d of main, which is message %d", stored.ID, poll.ID))
 	whole := printed(t, st, ask.ID)
-	contains(t, whole, fmt.Sprintf("turn 1 called tool poll_create: row %d", poll.ID), "turn 1 called tool edit_message", "turn 1 called tool broadcast: rows 71 72", "turn 1 called tool odd")
+	contains(t, whole, fmt.Sprintf("turn 1 called tool poll_create: message %d", poll.ID), "turn 1 called tool edit_message", "turn 1 called tool broadcast: messages 71 72", "turn 1 called tool odd")
 	if strings.Contains(whole, "comes from") {
 		t.Errorf("a user's message comes from:\n%s", whole)
 	}

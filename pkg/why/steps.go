@@ -73,11 +73,11 @@ func Took(p *Path, steps []Step) time.Duration {
 }
 
 func rowSteps(m *msg.Message, origin *Origin) []Step {
-	stored := fmt.Sprintf("row %d stored", m.ID)
+	stored := fmt.Sprintf("message %d stored", m.ID)
 	var all []Step
 	if m.DerivedFrom != 0 {
 		all = append(all, Step{At: m.DecidedAt, Owner: gated, Row: m.ID,
-			Text: fmt.Sprintf("%s, derived from row %d: %s", stored, m.DerivedFrom, excerpt(m.Content))})
+			Text: fmt.Sprintf("%s, derived from message %d: %s", stored, m.DerivedFrom, excerpt(m.Content))})
 	} else {
 		if stored += by(m.Source); origin != nil {
 			stored += ", from " + origin.Text
@@ -87,7 +87,7 @@ func rowSteps(m *msg.Message, origin *Origin) []Step {
 	if m.Disposition == "" {
 		return all
 	}
-	text, words := fmt.Sprintf("row %d decided: %s, %s", m.ID, m.Disposition, explained(m.Reason)), m.Outcome()
+	text, words := fmt.Sprintf("message %d decided: %s, %s", m.ID, m.Disposition, explained(m.Reason)), m.Outcome()
 	if m.RoutedTo != "" {
 		text += ", folder " + m.RoutedTo
 	}
@@ -200,9 +200,9 @@ func rows(ids []int64) string {
 		all = append(all, fmt.Sprintf("and %d more", more))
 	}
 	if len(ids) == 1 {
-		return "row " + all[0]
+		return "message " + all[0]
 	}
-	return "rows " + strings.Join(all, " ")
+	return "messages " + strings.Join(all, " ")
 }
 
 func orNone(text string) string { return cmp.Or(text, "(none)") }
@@ -230,7 +230,7 @@ func runSteps(t *Turn, r *factrows.RunResult) []Step {
 }
 
 func replySteps(r *Reply) []Step {
-	text := fmt.Sprintf("row %d stored by %s for %s", r.ID, orNone(r.Source), r.ChatJID)
+	text := fmt.Sprintf("message %d stored by %s for %s", r.ID, orNone(r.Source), r.ChatJID)
 	if r.Content != "" {
 		text += ": " + excerpt(r.Content)
 	}
@@ -243,7 +243,7 @@ func replySteps(r *Reply) []Step {
 }
 
 func partText(row int64, p store.Delivery) string {
-	text := fmt.Sprintf("row %d part %d: %s", row, p.Part, p.State)
+	text := fmt.Sprintf("message %d part %d: %s", row, p.Part, p.State)
 	if p.PlatformID != "" {
 		text += ", platform id " + p.PlatformID
 	}

@@ -77,7 +77,7 @@ func fill(t *testing.T, st *store.Store) (i ids) {
 func shape(p *Path) string {
 	var all []string
 	for _, m := range p.Rows {
-		all = append(all, fmt.Sprintf("row %d", m.ID))
+		all = append(all, fmt.Sprintf("message %d", m.ID))
 	}
 	for _, t := range p.Turns {
 		all = append(all, fmt.Sprintf("turn %d of %v", t.ID, idsOf(t.Batch)))
@@ -97,7 +97,7 @@ func shape(p *Path) string {
 func TestRead(t *testing.T) {
 	st := storetest.Open(t)
 	i := fill(t, st)
-	whole := fmt.Sprintf("row %d, row %d, turn 1 of [%d], run 1, answer %d in 2 parts", i.original, i.derived, i.derived, i.answer)
+	whole := fmt.Sprintf("message %d, message %d, turn 1 of [%d], run 1, answer %d in 2 parts", i.original, i.derived, i.derived, i.answer)
 	for _, tt := range []struct {
 		name string
 		id   int64
@@ -106,8 +106,8 @@ func TestRead(t *testing.T) {
 		{"a message", i.original, whole},
 		{"the row derived from it", i.derived, whole},
 		{"its answer, backwards", i.answer, whole},
-		{"a command", i.command, fmt.Sprintf("row %d, reply %d", i.command, i.reply)},
-		{"its reply, backwards", i.reply, fmt.Sprintf("row %d, reply %d", i.command, i.reply)},
+		{"a command", i.command, fmt.Sprintf("message %d, reply %d", i.command, i.reply)},
+		{"its reply, backwards", i.reply, fmt.Sprintf("message %d, reply %d", i.command, i.reply)},
 		{"an outbound row that answers none", i.unasked, fmt.Sprintf("reply %d", i.unasked)},
 	} {
 		p, err := Read(t.Context(), st.Reader, tt.id)
@@ -155,7 +155,7 @@ func TestRead_DelegatedTurn_IsFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("row %d, row %d, turn %d of [%d], turn %d of [%d]",
+	want := fmt.Sprintf("message %d, message %d, turn %d of [%d], turn %d of [%d]",
 		asked.ID, delegated.ID, root.ID, asked.ID, child.ID, delegated.ID)
 	if diff := cmp.Diff(want, shape(p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -311,13 +311,13 @@ func sampleWhy(now int64) pages.Why {
 					{Name: "voice.ogg", Transcript: &msg.Transcript{Text: "and what broke it?"}}, {Name: "late.ogg", Transcript: &msg.Transcript{}}, {Name: "noise.ogg", Transcript: &msg.Transcript{Error: "it is empty"}}}},
 		},
 		Steps: []why.Step{
-			{At: at, Text: "row 812 stored by teled", Owner: "teled", Row: 812, Main: true},
-			{At: at + 31, After: 31 * time.Millisecond, Text: "row 812 decided: routed, route (a route named the group), folder acme/eng", Words: "went to acme/eng because a route takes mentions", Reason: msg.ReasonRoute, Owner: "gated", Turn: 97, Main: true},
+			{At: at, Text: "message 812 stored by teled", Owner: "teled", Row: 812, Main: true},
+			{At: at + 31, After: 31 * time.Millisecond, Text: "message 812 decided: routed, route (a route named the group), folder acme/eng", Words: "went to acme/eng because a route takes mentions", Reason: msg.ReasonRoute, Owner: "gated", Turn: 97, Main: true},
 			{At: at + 40, After: 9 * time.Millisecond, Text: "run 55 started: runtime docker, label arizuko-run-55", Owner: "gated"},
 			{At: at + 6000, After: 5960 * time.Millisecond, Text: "turn 97 ended: failed, agent_error (the agent failed), failed attempts: 2, error: the agent ended without an answer: exit code 3", Owner: "gated", Main: true},
-			{At: at + 36_000_000, After: 9*time.Hour + 47*time.Minute, Text: "row 813 part 1: queued, attempts 3, rate error: Too Many Requests: retry after 10", Owner: "teled", Row: 813, From: &why.Origin{Reminder: 7}, Main: true},
+			{At: at + 36_000_000, After: 9*time.Hour + 47*time.Minute, Text: "message 813 part 1: queued, attempts 3, rate error: Too Many Requests: retry after 10", Owner: "teled", Row: 813, From: &why.Origin{Reminder: 7}, Main: true},
 		},
-		Open: []why.Open{{Text: "row 813 part 1: next attempt in 10s", Owner: "teled", Row: 813}},
+		Open: []why.Open{{Text: "message 813 part 1: next attempt in 10s", Owner: "teled", Row: 813}},
 		Near: []pages.NearMessage{{Message: &msg.Message{ID: 813, ChatJID: "telegram:-1001234567890", Content: "Sorry, that failed."}, Relation: "an answer of turn 97"}},
 	}
 }

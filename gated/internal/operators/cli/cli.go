@@ -65,7 +65,7 @@ func (c *verbs) broadcast(ctx context.Context, args []string, out io.Writer) err
 		return err
 	}
 	for i, id := range sent.MessageIDs {
-		fmt.Fprintf(out, "row %d to %s\n", id, cli.PrintableLine(sent.Chats[i]))
+		fmt.Fprintf(out, "message %d to %s\n", id, cli.PrintableLine(sent.Chats[i]))
 	}
 	for _, chat := range sent.LeftOut {
 		fmt.Fprintf(out, "none to %s, a forum: messages there are in posts\n", cli.PrintableLine(chat))

@@ -203,7 +203,7 @@ func TestCommands_AskGated_PrintItsAnswer(t *testing.T) {
 		line, out, problem string
 		asked              []string
 	}{
-		{"broadcast --chats telegram:-1,web:main --key k1 down at 5", "row 8 to telegram:-1\nrow 9 to web:?main\nnone to discord:?5, a forum: messages there are in posts\n", "",
+		{"broadcast --chats telegram:-1,web:main --key k1 down at 5", "message 8 to telegram:-1\nmessage 9 to web:?main\nnone to discord:?5, a forum: messages there are in posts\n", "",
 			[]string{`POST /v1/broadcasts by cli {"folder":"","chats":["telegram:-1","web:main"],"text":"down at 5","by":"local:operator","key":"k1"}`}},
 		{"reminders list --folder main", "ID STATE NEXT REPEATS KIND FOLDER CHAT LAST ROW TEXT\n" +
 			"3 cancelled (no?[2J route) - once text main telegram:-1 12 " + strings.Repeat("ä", 60) + "…\n" +
