@@ -287,7 +287,7 @@ func TestOverview_Failures_NeedAttention(t *testing.T) {
 	shell(t, data, `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES ('teled', 1, 1, 'connected'), ('discd', 1, 1, 'connecting')`)
 	page := serve(t, data).operator().must(200, "GET", "/", "").body
 	_, page, _ = strings.Cut(page, "Needs attention")
-	contains(t, page, "1 turn failed within a day", "exit &lt;b&gt;1&lt;/b&gt;", "retry them there, all of a cause at once", `<a href="/turns/retry">`,
+	contains(t, page, "1 turn failed within a day", "exit &lt;b&gt;1&lt;/b&gt;", "fix the cause, then retry them together", `<a href="/turns/retry">`,
 		`<form method="post" action="/turns/1/retry"><button>Retry turn 1</button></form>`, `<a href="/turns?state=failed">`, "delivered within a day", `<a href="/lost">`,
 		"1 request of a chat waits for an operator", `<a href="/approvals">`, `<span class="state good">running</span>`, "<bdi>teled ", "<bdi>discd ")
 	if n := strings.Count(page, `<span class="state bad">not answering</span> <a href="#attention">`); n != 2 {

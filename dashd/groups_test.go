@@ -35,7 +35,7 @@ func TestGroups_List_PagesAndAdds(t *testing.T) {
 	d := newFake(t, "routd")
 	b := serve(t, data, "ROUTD_URL="+d.URL).operator()
 	page := b.must(200, "GET", "/groups", "").body
-	contains(t, page, `href="/groups/acme00"`, "<bdi>G &lt;b&gt;</bdi>", "mentions of the bot", "1 warning", `href="/groups?after=acme49"`, "no route leads here")
+	contains(t, page, `href="/groups/acme00"`, "<bdi>G &lt;b&gt;</bdi>", "mentions of the bot", "1 warning", `href="/groups?after=acme49"`, "the web chat alone")
 	if n := strings.Count(b.must(200, "GET", "/groups?after=acme49", "").body, `<th scope="row"`); n != 11 {
 		t.Errorf("%d groups on the second page", n)
 	}
@@ -231,7 +231,7 @@ func TestFiles_Hostile_NotFollowed(t *testing.T) {
 func TestSettings_Page_HasNoSecret(t *testing.T) {
 	b := serve(t, dataFolder(t), "ARIZUKO_SECRET="+secret, "OPERATORS=telegram:42").operator()
 	page := b.must(200, "GET", "/settings", "").body
-	contains(t, page, "<code>OPERATORS</code></dt><dd><bdi>telegram:42</bdi>", "<code>ARIZUKO_SECRET</code></dt><dd><bdi>set</bdi>", "<code>DASH_PASSWORD</code> default</dt><dd><bdi>not set</bdi>", "arizuko.db", "Version of dashd")
+	contains(t, page, "<code>OPERATORS</code></dt><dd><bdi>telegram:42</bdi>", "<code>ARIZUKO_SECRET</code></dt><dd><bdi>set</bdi>", "have their defaults</summary>", "<code>DASH_PASSWORD</code></dt><dd><bdi>not set</bdi>", "arizuko.db", "Version of dashd")
 	if strings.Contains(page, secret) {
 		t.Error("the secret is on the page")
 	}

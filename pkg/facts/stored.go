@@ -211,12 +211,11 @@ func (f *finder) turns(ctx context.Context) error {
 	failed = slices.DeleteFunc(failed, func(t *msg.Turn) bool { return t.EndedAt < f.before(failedAge) })
 	if len(failed) > 0 {
 		last := failed[0] // the newest
-		f.Warn("turns-failed", fmt.Sprintf("%s within a day, the last (%d, of %s): %s",
+		f.Warn("turns-failed", fmt.Sprintf("%s within a day; the newest is turn %d of %s: %s",
 			Count(len(failed), "turn failed", "turns failed"), last.ID, last.Folder,
-			cmp.Or(last.Error, string(last.Reason))),
-			fmt.Sprintf("once the cause is gone, try it again: `gated retry %d`", last.ID)).
-			on("/turns/retry", "Retry failed turns",
-				"once the cause is gone, retry them there, all of a cause at once").
+			cmp.Or(last.Error, last.Reason.Words())),
+			fmt.Sprintf("fix the cause, then try it again: `gated retry %d`", last.ID)).
+			on("/turns/retry", "Retry failed turns", "fix the cause, then retry them together").
 			Press(fmt.Sprintf("/turns/%d/retry", last.ID), fmt.Sprint("Retry turn ", last.ID))
 	}
 	return err

@@ -104,7 +104,7 @@ var reasonWords = map[Reason]string{
 	ReasonPartial:          "failed after part of the answer",
 	ReasonInterrupted:      "interrupted after part of the answer",
 	ReasonAgentError:       "failed",
-	ReasonAlreadyTold:      "failed, as it did within the hour before",
+	ReasonAlreadyTold:      "failed again within an hour",
 	ReasonCancelled:        "cancelled by /stop or an operator",
 	ReasonOverBudget:       "not started: the group's budget is used up",
 }

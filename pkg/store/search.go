@@ -19,7 +19,8 @@ const (
 		AND (?9 = '' OR m.out_state = ?9 OR ?9 = 'waiting' AND m.out_state IN ('queued', 'sending'))
 		AND m.received_at >= ?10 AND m.received_at < ?11
 		AND (?13 = '' OR EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = m.id AND d.state = 'failed' AND d.error_class = ?13))
-		AND (?14+0 = 0 OR NOT EXISTS (SELECT 1 FROM messages n INDEXED BY messages_derived WHERE n.derived_from = m.id AND ` + IsCopy + `)) LIMIT ?12+0`
+		AND (?14+0 = 0 OR NOT EXISTS (SELECT 1 FROM messages n INDEXED BY messages_derived WHERE n.derived_from = m.id AND ` + IsCopy + `))
+		AND (?15+0 = 1 OR m.source <> 'waiting') LIMIT ?12+0`
 	listedColumns = `SELECT j.value, ` + FoundColumns
 	QueryListed   = listedColumns +
 		` FROM json_each(?1) j CROSS JOIN messages m ON m.id = CAST(j.value AS INTEGER) WHERE ?2+0 <> 0 AND ` +

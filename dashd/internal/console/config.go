@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"arizuko/dashd/internal/pages"
@@ -151,7 +153,11 @@ func (c groupPages) saveSettings(r *http.Request, g *msg.Group, address string) 
 	if _, err = groupconfig.Parse(config); err != nil {
 		placeProblems(err, problems)
 	} else if len(problems) > 0 {
-		err = errors.New("see the fields below")
+		all := slices.Sorted(maps.Keys(problems))
+		err = fmt.Errorf("%s: %s", all[0], problems[all[0]])
+		if len(all) > 1 {
+			err = fmt.Errorf("%w; and %d more below", err, len(all)-1)
+		}
 	}
 	if err != nil {
 		return "", problems, apierr.New(apierr.BadRequest, "Nothing was saved: %w", err)

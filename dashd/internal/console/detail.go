@@ -156,7 +156,7 @@ func (c chatPages) person(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Operator = slices.Contains(operators, id)
+	page.Operator = id == msg.WebOperator || slices.Contains(operators, id)
 	if page.Roles, err = c.personRoles(ctx, id); err != nil {
 		return nil, err
 	}

@@ -130,8 +130,9 @@ func newTurnCharts(cols pages.Columns) *turnCharts {
 	times := []pages.Series{pages.NewSeries("95 % within", 3, "/turns"), pages.NewSeries("half within", 0, "/turns")}
 	return &turnCharts{
 		results: pages.Chart{ID: "results", Title: "Turns by result", Columns: cols, Series: []pages.Series{
-			pages.NewSeries("not ended", 1, "/turns"), pages.NewSeries("answered", 0, "/turns", "state", "done"),
-			pages.NewSeries("stopped", 3, "/turns", "state", "cancelled"),
+			pages.NewSeries("running or queued", 1, "/turns"),
+			pages.NewSeries("answered", 0, "/turns", "state", "done"),
+			pages.NewSeries("cancelled", 3, "/turns", "state", "cancelled"),
 			pages.NewSeries("failed", 2, "/turns", "state", "failed")}},
 		sign: pages.Chart{ID: "sign", Title: "Time to the first sign", Unit: pages.Milliseconds, Over: true,
 			Series: times, Columns: cols,
@@ -156,7 +157,7 @@ func (c *turnCharts) add(t rows.TurnTimes, now int64) {
 	if i < 0 {
 		return
 	}
-	if t.Started != 0 {
+	if t.Started != 0 && t.Attempts <= 1 { // of others the first start is not known
 		c.signs[i] = append(c.signs[i], t.Started-t.Asked)
 	}
 	if t.State == msg.TurnDone {

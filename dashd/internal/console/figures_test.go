@@ -56,14 +56,15 @@ func TestTurnCharts_Add_CountsResultsTimesAndQueue(t *testing.T) {
 		{Made: 2000, Asked: 1900, Started: 2500, Ended: 2600, State: msg.TurnFailed},
 		{Made: 3999, Asked: 3999, Ended: 4200, State: msg.TurnCancelled},
 		{Made: 4000, Asked: 4000, State: msg.TurnQueued}, // after
+		{Made: 3000, Asked: 3000, Started: 9000, Attempts: 2, Ended: 9900, State: msg.TurnFailed},
 	} {
 		c.add(turn, 3500)
 	}
-	// not ended, answered, stopped, failed
-	if diff := cmp.Diff([][]float64{{1, 1, 0, 0}, {0, 0, 0, 1}, {0, 0, 1, 0}}, c.results.Values); diff != "" {
+	// running or queued, answered, cancelled, failed
+	if diff := cmp.Diff([][]float64{{1, 1, 0, 0}, {0, 0, 0, 1}, {0, 0, 1, 1}}, c.results.Values); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([][]float64{{1.1}, {1.5}, {0.501}}, c.queue.Values); diff != "" {
+	if diff := cmp.Diff([][]float64{{1.1}, {1.5}, {1.501}}, c.queue.Values); diff != "" {
 		t.Errorf("the queue: %s", diff)
 	}
 	if diff := cmp.Diff([][]int64{{200}, {600}, nil}, c.signs); diff != "" {

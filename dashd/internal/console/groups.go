@@ -86,6 +86,13 @@ func (c groupPages) add(r *http.Request) (next, notice string, err error) {
 
 func groupPath(folder string) string { return (&url.URL{Path: "/groups/" + folder}).String() }
 
+func groupTitle(g *msg.Group) string {
+	if name := pages.Line(g.Name); name != "" && name != g.Folder {
+		return name + " (" + g.Folder + ")"
+	}
+	return g.Folder
+}
+
 // show shows one group.
 func (c groupPages) show(r *http.Request) (*shown, error) {
 	g, err := c.groupOf(r)
@@ -93,7 +100,7 @@ func (c groupPages) show(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	page, err := c.groupPage(r, g)
-	return &shown{title: g.Folder, data: page}, err
+	return &shown{title: groupTitle(g), data: page}, err
 }
 
 func (c groupPages) groupOf(r *http.Request) (*msg.Group, error) {
@@ -231,7 +238,7 @@ func (c groupPages) change(w http.ResponseWriter, r *http.Request) error {
 		page.Problem = problem
 	}
 	return c.write(w, r, apierr.KindOf(refusal).Status(), groupView,
-		&shown{title: g.Folder, data: page, problem: problem})
+		&shown{title: groupTitle(g), data: page, problem: problem})
 }
 
 // stale refuses a form that was shown before the group was changed.
@@ -266,8 +273,15 @@ func (c groupPages) settings(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.Settings{Now: c.Now().UnixMilli(), Values: c.Settings, Paths: c.Paths, Version: c.Version,
+	page := pages.Settings{Now: c.Now().UnixMilli(), Paths: c.Paths, Version: c.Version,
 		Schema: c.Schema, Daemons: daemons}
+	for _, v := range c.Settings {
+		if v.Default {
+			page.Defaults = append(page.Defaults, v)
+		} else {
+			page.Set = append(page.Set, v)
+		}
+	}
 	return &shown{data: page}, nil
 }
 

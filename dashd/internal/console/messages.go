@@ -82,7 +82,7 @@ func (c messagePages) listInto(r *http.Request, data *pages.Messages, filter row
 		}
 	}
 	data.Lines = page.Rows
-	if data.TakenBack, err = factrows.TakenBack(ctx, c.Store, page.Rows); err != nil {
+	if data.Ends, err = factrows.TurnEnds(ctx, c.Store, page.Rows); err != nil {
 		return err
 	}
 	data.Titles, err = c.titlesOf(ctx, page.Rows)
@@ -95,7 +95,7 @@ func messageFilter(query url.Values) (f rows.MessageFilter, wrong, problem strin
 	f = rows.MessageFilter{
 		Chat: get("chat"), Folder: get("group"), Sender: get("sender"), Direction: msg.Direction(get("direction")),
 		Disposition: msg.Disposition(get("disposition")), Reason: msg.Reason(get("reason")),
-		State: msg.OutState(get("state")), Limit: maxMessages,
+		State: msg.OutState(get("state")), Limit: maxMessages, Signs: get("signs") != "",
 	}
 	if text := get("text"); text != "" {
 		if f.Match = store.SearchQuery(text); f.Match == "" {
@@ -137,6 +137,7 @@ func filterForm(query url.Values) pages.MessageFilter {
 	form := pages.MessageFilter{
 		Text: get("text"), Chat: get("chat"), Group: get("group"), Sender: get("sender"), Since: get("since"),
 		Until:        get("until"),
+		Signs:        get("signs") != "",
 		Directions:   options(query.Get("direction"), "", "both", "in", "received", "out", "sent"),
 		Dispositions: options(query.Get("disposition"), dispositions()...),
 		Reasons:      options(query.Get("reason"), reasons()...),
@@ -144,8 +145,8 @@ func filterForm(query url.Values) pages.MessageFilter {
 			"failed", "failed", "ambiguous", "may have arrived", "cancelled", "cancelled"),
 	}
 	var active []string
-	for _, name := range []string{"chat", "group", "sender", "direction", "disposition", "reason", "state", "since",
-		"until"} {
+	for _, name := range []string{"chat", "group", "sender", "direction", "disposition", "reason", "state", "signs",
+		"since", "until"} {
 		if query.Get(name) != "" {
 			active = append(active, name)
 		}

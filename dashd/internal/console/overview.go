@@ -214,7 +214,7 @@ func (f *findings) read(ctx context.Context, c *site, down string) ([]facts.Fact
 func (c *overviewPages) restart(r *http.Request) (next, notice string, err error) {
 	name := chi.URLParam(r, "name")
 	c.Log.Info("restarting a daemon", "daemon", name, "by", login.Sender(r.Context()))
-	return "/", name + " was restarted.", c.Restart(r.Context(), name)
+	return "/", name + " is starting again.", c.Restart(r.Context(), name)
 }
 
 // connect says how a platform gets its token, which only the environment of its daemon has.

@@ -106,8 +106,8 @@ func reportGone(e *examination, name string) {
 	case pid != 0 && row != nil:
 		e.Problem("daemon-hangs", fmt.Sprintf("%s (process %d) runs but has written nothing for %s", name, pid,
 			facts.Span(e.now-row.HeartbeatAt)),
-			fmt.Sprintf("look at its log; if it is stopped (state T in `ps`), kill -CONT %d; else kill it: "+
-				"nothing is lost", pid)).About(name).Restarts(name)
+			fmt.Sprintf("restart it: nothing is lost. If it was stopped on purpose, kill -CONT %d continues it", pid)).
+			About(name).Restarts(name)
 		return
 	}
 	f := e.Problem("daemon-gone", name+" "+row.Trouble(e.now), e.in.Daemons.Start(name)).About(name)

@@ -236,7 +236,7 @@ func TestExamine_Stuck(t *testing.T) {
 		{"running turn without a run", func(x *instance) { x.turn("running", hour); x.sql(`UPDATE runs SET closed_at = 1, ended_at = 1`) },
 			"turn-lost turn 1 of main is running, but its run 1 has ended", "restart gated", 1},
 		{"failed turn", func(x *instance) { x.turn("failed", hour); x.sql(`UPDATE turns SET error = 'no credit'`) },
-			"turns-failed 1 turn failed within a day, the last (1, of main): no credit", "`gated retry 1`", 0},
+			"turns-failed 1 turn failed within a day; the newest is turn 1 of main: no credit", "`gated retry 1`", 0},
 	})
 }
 

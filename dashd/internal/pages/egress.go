@@ -1,6 +1,10 @@
 package pages
 
-import "arizuko/pkg/egress"
+import (
+	"slices"
+
+	"arizuko/pkg/egress"
+)
 
 // Egress is the page of what agents send out of their sandboxes: the rules, a form to add one, and the latest requests.
 type Egress struct {
@@ -16,4 +20,13 @@ type Egress struct {
 	States      []Option
 	Next        string // address of older ones, "" for none
 	Now         int64
+}
+
+// Own are the rules of operators and users, Presets those of the first schema.
+func (e Egress) Own() egress.Rules     { return e.rules(false) }
+func (e Egress) Presets() egress.Rules { return e.rules(true) }
+
+func (e Egress) rules(preset bool) egress.Rules {
+	other := func(r *egress.Rule) bool { return (r.Author == "preset") != preset }
+	return slices.DeleteFunc(slices.Clone(e.Rules), other)
 }

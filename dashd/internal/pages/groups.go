@@ -139,10 +139,10 @@ type FileLine struct {
 
 // Settings is the configuration of dashd.
 type Settings struct {
-	Values  []config.Shown
-	Paths   []config.Shown // without the doc
-	Daemons facts.Daemons
-	Version string
-	Schema  int
-	Now     int64
+	Set, Defaults []config.Shown // those with a value of their own, and the others
+	Paths         []config.Shown // without the doc
+	Daemons       facts.Daemons
+	Version       string
+	Schema        int
+	Now           int64
 }

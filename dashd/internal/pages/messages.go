@@ -19,10 +19,10 @@ type Messages struct {
 	Filter MessageFilter
 	Lines  []*msg.Message
 	Titles Titles
-	// TakenBack are the ids of messages whose turn was taken back.
-	TakenBack map[int64]bool
-	Newest    string // address of the first page, "" on it
-	Next      string // address of the next page, "" on the last one
+	// Ends are the ends of turns that were taken back or failed, in words, by the ids of their messages.
+	Ends   map[int64]string
+	Newest string // address of the first page, "" on it
+	Next   string // address of the next page, "" on the last one
 	// Through is when the last message was stored that this page looked at, if it ends because it looked at as many as
 	// it may.
 	Through int64
@@ -38,6 +38,7 @@ type Messages struct {
 type MessageFilter struct {
 	Text, Chat, Group, Sender                string
 	Since, Until                             string
+	Signs                                    bool
 	Directions, Dispositions, Reasons, State []Option
 	Active                                   string // the names of the filters that are set, "" for none
 }
@@ -56,6 +57,11 @@ func Content(m *msg.Message) string {
 	if m.Direction == msg.In && m.Verb == msg.VerbAnswer {
 		press, _ := msg.ParsePress(m.Content)
 		return cmp.Or(press.Text, m.Content)
+	}
+	if m.Direction == msg.Out && m.Kind == msg.KindReaction {
+		if gone, removed := strings.CutPrefix(m.Content, "-"); removed {
+			return gone + " removed"
+		}
 	}
 	if m.Direction != msg.Out || m.Kind != msg.KindPoll {
 		return m.Content
@@ -85,10 +91,12 @@ var outWords = map[msg.OutState]string{
 	msg.OutFailed: "not delivered", msg.OutAmbiguous: "may have arrived", msg.OutCancelled: "withdrawn",
 }
 
+func delivery(state msg.OutState) string { return cmp.Or(outWords[state], string(state)) }
+
 // StateOf words the present state of a message.
 func StateOf(m *msg.Message) string {
 	if m.Direction == msg.Out {
-		return cmp.Or(outWords[m.OutState], string(m.OutState))
+		return delivery(m.OutState)
 	}
 	return m.Outcome()
 }

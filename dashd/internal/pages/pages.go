@@ -60,7 +60,7 @@ func (p *Pages) functions() template.FuncMap {
 		"line": p.hidden(Line), "plain": p.hidden(plaintext.Line), "excerpt": p.hidden(Excerpt), "hide": p.Hide,
 		"whole": p.Whole, "list": list, "cut": p.hidden(func(text string) string { return Cut(text, maxText) }),
 		// messages, chats and requests
-		"form": FormOf, "state": StateOf, "family": msg.FamilyOf, "pieces": p.pieces,
+		"form": FormOf, "state": StateOf, "delivery": delivery, "family": msg.FamilyOf, "pieces": p.pieces,
 		"content": Content, "undelivered": undelivered,
 		"kind": kindWords, "hookKinds": groupconfig.HookKinds,
 		"meaning":     func(r msg.Reason) string { return strings.ReplaceAll(r.Meaning(), "`", "") },

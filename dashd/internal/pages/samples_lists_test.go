@@ -259,12 +259,10 @@ func sampleGroup(now int64) any {
 func sampleSettings(now int64) any {
 	return pages.Settings{
 		Now: now, Version: "v1.2.3", Schema: 10,
-		Values: []config.Shown{
-			{Name: "DASHD_ADDR", Value: "127.0.0.1:8083", Doc: "where it listens", Default: true}, {Name: "DASH_PASSWORD", Value: "set", Doc: "logs in to the dashboard"},
-			{Name: "OPERATORS", Doc: "senders that may approve chats"},
-		},
-		Paths:   []config.Shown{{Name: "Database", Value: "/var/lib/arizuko/arizuko.db"}},
-		Daemons: daemons(now, daemonrows.Daemon{Name: "gated"}, daemonrows.Daemon{Name: "teled", Connection: string(daemon.BadCredentials), Detail: "the token is wrong"}),
+		Set:      []config.Shown{{Name: "DASH_PASSWORD", Value: "set", Doc: "logs in to the dashboard"}, {Name: "OPERATORS", Doc: "senders that may approve chats"}},
+		Defaults: []config.Shown{{Name: "DASHD_ADDR", Value: "127.0.0.1:8083", Doc: "where it listens"}},
+		Paths:    []config.Shown{{Name: "Database", Value: "/var/lib/arizuko/arizuko.db"}},
+		Daemons:  daemons(now, daemonrows.Daemon{Name: "gated"}, daemonrows.Daemon{Name: "teled", Connection: string(daemon.BadCredentials), Detail: "the token is wrong"}),
 	}
 }
 

@@ -62,7 +62,12 @@ func fill(v reflect.Value, text string) {
 		}
 	case reflect.Map:
 		if v.Type().Elem().Kind() == reflect.String && !v.IsNil() {
-			v.SetMapIndex(reflect.ValueOf(text), reflect.ValueOf(text))
+			for _, key := range v.MapKeys() {
+				v.SetMapIndex(key, reflect.ValueOf(text))
+			}
+			if v.Type().Key().Kind() == reflect.String {
+				v.SetMapIndex(reflect.ValueOf(text), reflect.ValueOf(text))
+			}
 		}
 	case reflect.String:
 		if v.Type() == reflect.TypeFor[string]() {
@@ -287,7 +292,7 @@ func sampleLines(now int64) []*msg.Message {
 func sampleMessages(now int64) pages.Messages {
 	filter := noFilter()
 	filter.Text, filter.Chat, filter.Active = `build "no process"`, "telegram:-1001234567890", "chat"
-	return pages.Messages{Now: now, Filter: filter, Lines: sampleLines(now), TakenBack: map[int64]bool{81234566: true}, Titles: sampleTitles(), Next: "/messages?before=7", Newest: "/messages", Lag: rows.SearchLag{Rows: 1234, Since: now - 60_000}, Groups: []msg.Group{{Folder: "main"}, {Folder: "acme/eng"}}}
+	return pages.Messages{Now: now, Filter: filter, Lines: sampleLines(now), Ends: map[int64]string{81234566: "taken back"}, Titles: sampleTitles(), Next: "/messages?before=7", Newest: "/messages", Lag: rows.SearchLag{Rows: 1234, Since: now - 60_000}, Groups: []msg.Group{{Folder: "main"}, {Folder: "acme/eng"}}}
 }
 
 func sampleSearch(now int64) any {

@@ -48,10 +48,13 @@ func Cut(text string, most int) string {
 // Printable returns a text of several lines without characters that steer a screen.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= ' ' && r <= '~' || r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) {
+		switch {
+		case r >= ' ' && r <= '~' || r == '\n' || r == '\t':
 			return r
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+			return -1
 		}
-		return -1
+		return r
 	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
 }
 

@@ -42,6 +42,7 @@ func CountMessages(ctx context.Context, r store.Reader, since, span, limit int64
 type TurnTimes struct {
 	Made, Asked, Started, Ended int64 // Asked is when its message was stored
 	State                       msg.TurnState
+	Attempts                    int // Started is of the last one
 }
 
 // EachTurn calls do for each turn that was made since a time, in unix ms. 100,000 take half a second.
@@ -52,7 +53,7 @@ func EachTurn(ctx context.Context, r store.Reader, since int64, do func(TurnTime
 	}
 	return eachPage(ctx, r, func(scan store.Scan) error {
 		var t TurnTimes
-		err := scan(&t.Made, &t.Asked, &t.Started, &t.Ended, &t.State)
+		err := scan(&t.Made, &t.Asked, &t.Started, &t.Ended, &t.State, &t.Attempts)
 		do(t)
 		return err
 	}, queryTurnTimes, from, to)

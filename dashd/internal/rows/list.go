@@ -31,6 +31,7 @@ type MessageFilter struct {
 	State        msg.OutState
 	Class        msg.ErrorClass // of a failed part
 	Uncopied     bool           // only messages that were not replayed
+	Signs        bool           // also the reactions that show how it goes on, which lists of a state have as well
 	Since, Until int64          // when it was stored, in unix ms: from Since to before Until
 	Before       int64          // MessagePage.Next of the page before
 	Limit        int
@@ -175,7 +176,7 @@ func listed(ctx context.Context, r store.Reader, f *MessageFilter, chunk []candi
 		}
 		return true, err
 	}, query, string(list), int64(store.AllChanges), f.Chat, f.Folder, f.Sender, f.Direction, f.Disposition, f.Reason,
-		f.State, f.Since, cmp.Or(f.Until, math.MaxInt64), limit, f.Class, f.Uncopied)
+		f.State, f.Since, cmp.Or(f.Until, math.MaxInt64), limit, f.Class, f.Uncopied, f.Signs || f.State != "" || f.Class != "")
 }
 
 // idsBetween are the ids of the messages that were stored from since to before until, in unix ms, 0 for any time: the

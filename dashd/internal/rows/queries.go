@@ -177,7 +177,7 @@ const (
 const (
 	queryMessageCounts = `SELECT received_at / ?3, count(*) FILTER (WHERE direction = 'in'), count(*) FILTER (WHERE direction = 'out' AND ifnull(out_state, '') <> 'failed'),
 		count(*) FILTER (WHERE out_state = 'failed') FROM messages WHERE id >= ?1 AND id < ?2 GROUP BY 1`
-	queryTurnTimes = `SELECT t.created_at, m.received_at, ifnull(t.started_at, 0), ifnull(t.ended_at, 0), t.state
+	queryTurnTimes = `SELECT t.created_at, m.received_at, ifnull(t.started_at, 0), ifnull(t.ended_at, 0), t.state, t.attempts
 		FROM turns t JOIN messages m ON m.id = t.trigger_message_id WHERE t.id >= ?1 AND t.id < ?2 ORDER BY t.id`
 	queryTurnAfter    = `SELECT id, created_at FROM turns WHERE id >= ? ORDER BY id LIMIT 1`
 	queryLastTurn     = `SELECT ifnull(max(id), 0) FROM turns`

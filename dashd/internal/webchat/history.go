@@ -82,8 +82,8 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 		Source: m.Source, Timestamp: m.Timestamp, Files: c.filesOf(m),
 	}
 	if m.Direction == msg.In {
-		undone, err := factrows.TakenBack(ctx, c.Store.Reader, []*msg.Message{m})
-		if shown.Undone = undone[m.ID]; err != nil {
+		ends, err := factrows.TurnEnds(ctx, c.Store.Reader, []*msg.Message{m})
+		if shown.Undone = ends[m.ID] == factrows.TakenBack; err != nil {
 			return message{}, err
 		}
 		shown.MovedFrom = m.DerivedFrom

@@ -82,7 +82,7 @@ func restarted(t *testing.T, b *browser.Browser) {
 	p.Visit(i.url + "/")
 	p.Wait(`document.querySelector("form[action='/daemons/gated/restart'] button")`)
 	p.Do(chromedp.Click("form[action='/daemons/gated/restart'] button"))
-	p.says(".notice", "gated was restarted.")
+	p.says(".notice", "gated is starting again.")
 	again("gated", pid)
 	pid = deaf("routd")
 	out, _ := i.Instance.Command("dashd", "doctor", "--fix").CombinedOutput() // onbod does not run, which is a problem

@@ -35,8 +35,8 @@ func EditUndeleted(tx *store.Tx, row *msg.Message, now int64) error {
 	if err != nil || of == nil || of.Kind != msg.KindMessage {
 		return err
 	}
-	undone, err := factrows.TakenBack(store.Uncancelled(), tx.Reader, []*msg.Message{of})
-	if err != nil || !undone[of.ID] {
+	ends, err := factrows.TurnEnds(store.Uncancelled(), tx.Reader, []*msg.Message{of})
+	if err != nil || ends[of.ID] != factrows.TakenBack {
 		return err
 	}
 	edit := *row

@@ -51,8 +51,11 @@ func Undos(ctx context.Context, r store.Reader, t *msg.Turn) ([]*Undo, error) {
 		FROM undos u INDEXED BY undos_turn LEFT JOIN messages m ON m.id = u.message_id WHERE u.turn_id = ? ORDER BY u.id`, of)
 }
 
-// TakenBack returns which messages are of turns that were taken back, by their ids.
-func TakenBack(ctx context.Context, r store.Reader, messages []*msg.Message) (map[int64]bool, error) {
+// TakenBack is the end of a turn that was undone.
+const TakenBack = "taken back"
+
+// TurnEnds returns how the turns of messages ended, in words, by the messages' ids: TakenBack, or why they failed.
+func TurnEnds(ctx context.Context, r store.Reader, messages []*msg.Message) (map[int64]string, error) {
 	var turns []int64
 	for _, m := range messages {
 		if m.TurnID != 0 {
@@ -66,17 +69,23 @@ func TakenBack(ctx context.Context, r store.Reader, messages []*msg.Message) (ma
 	if err != nil {
 		return nil, err
 	}
-	undone := map[int64]bool{}
+	ends := map[int64]string{}
 	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
 		var id int64
-		err := scan(&id)
-		undone[id] = true
+		var reason msg.Reason
+		err := scan(&id, &reason)
+		if ends[id] = reason.Words(); reason == "" {
+			ends[id] = TakenBack
+		}
 		return true, err
-	}, `SELECT t.id FROM json_each(?) j CROSS JOIN turns t ON t.id = CAST(j.value AS INTEGER)
-		WHERE t.undone_at IS NOT NULL`, string(list))
-	of := map[int64]bool{}
+	}, `SELECT t.id, CASE WHEN t.undone_at IS NULL THEN t.reason ELSE '' END
+		FROM json_each(?) j CROSS JOIN turns t ON t.id = CAST(j.value AS INTEGER)
+		WHERE t.undone_at IS NOT NULL OR t.state = 'failed'`, string(list))
+	of := map[int64]string{}
 	for _, m := range messages {
-		of[m.ID] = undone[m.TurnID]
+		if end := ends[m.TurnID]; end == TakenBack || m.Direction == msg.In { // that it failed is said once
+			of[m.ID] = end
+		}
 	}
 	return of, err
 }

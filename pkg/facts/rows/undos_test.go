@@ -32,18 +32,22 @@ func TestUndos_TurnAnsweredWithAnother_HasThoseOfThat(t *testing.T) {
 	}
 }
 
-func TestTakenBack_MessagesOfTurns_AreThoseOfUndoneOnes(t *testing.T) {
+func TestTurnEnds_UndoneAndFailed_OfTheirMessages(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	turn := gatedtest.Queued(t, s)
-	all := []*msg.Message{{ID: 11, TurnID: turn.ID}, {ID: 12}, {ID: 13, TurnID: turn.ID + 9}}
-	for _, undone := range []bool{false, true} {
-		if got := storetest.Must(rows.TakenBack(t.Context(), s.Reader, all))(t); got[11] != undone || got[12] || got[13] {
-			t.Errorf("undone %t: %v", undone, got)
+	all := []*msg.Message{{ID: 11, TurnID: turn.ID, Direction: msg.In}, {ID: 12}, {ID: 13, TurnID: turn.ID + 9}, {ID: 14, TurnID: turn.ID, Direction: msg.Out}}
+	for _, step := range []struct{ change, asked, answer string }{
+		{"", "", ""}, {"state = 'failed', reason = 'agent_error', ended_at = 5", "failed", ""}, {"undone_at = 9", rows.TakenBack, rows.TakenBack},
+	} {
+		if step.change != "" {
+			exec(t, s, `UPDATE turns SET `+step.change+` WHERE id = ?`, turn.ID)
 		}
-		exec(t, s, `UPDATE turns SET undone_at = 9 WHERE id = ?`, turn.ID)
+		if got := storetest.Must(rows.TurnEnds(t.Context(), s.Reader, all))(t); got[11] != step.asked || got[12] != "" || got[13] != "" || got[14] != step.answer {
+			t.Errorf("%s: %v", step.change, got)
+		}
 	}
-	if got := storetest.Must(rows.TakenBack(t.Context(), s.Reader, all[1:2]))(t); got != nil {
+	if got := storetest.Must(rows.TurnEnds(t.Context(), s.Reader, all[1:2]))(t); got != nil {
 		t.Errorf("of messages without a turn: %v", got)
 	}
 }
