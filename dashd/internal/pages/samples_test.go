@@ -406,7 +406,7 @@ func sampleTurn(now int64) any {
 			Replies: []*why.Reply{{Message: &msg.Message{ID: 5140, Direction: msg.Out, SenderName: "arizuko", Content: "The agent could not answer. An operator can retry it.", OutState: msg.OutFailed, Error: "the chat does not exist any more"}}},
 			Usage:   agentproto.Usage{Input: 5120, Output: 310, CostUSD: 0.021},
 			Undos: []*factrows.Undo{
-				{State: factrows.UndoDone, By: "telegram:42", Name: "Ada Lovelace", Answer: "Taken back: turn 411 (“@arizuko can you say why the nightly build is red?”).\n- one message is deleted\n/redo reverses this.", EndedAt: now - 390_000},
+				{State: factrows.UndoDone, By: "telegram:42", Name: "Ada Lovelace", Answer: "Taken back: turn 411 (“@arizuko can you say why the nightly build is red?”).\n- one message is deleted\n\n/redo reverses this.", EndedAt: now - 390_000},
 				{State: factrows.UndoRefused, By: "web:operator", Answer: factrows.UndoneFilesChanged + "pkg/store/write_order_test.go, deploy/ci/nightly.yml.\n/undo rest leaves them as they are, and does everything else.", EndedAt: now - 60_000},
 			},
 			Calls: []factrows.ToolCall{{Tool: "create_reminder", Result: []byte(`{"id":17}`), CreatedAt: now - 500_000}},

@@ -80,10 +80,10 @@ func (f *finishing) answer(out Outside) (string, error) {
 	fmt.Fprintf(&b, "%s: turn %d%s.", done, f.turn.ID, asked)
 	f.did.write(&b)
 	if len(f.stays) > 0 {
-		b.WriteString("\nNot " + strings.ToLower(done[:1]) + done[1:] + ":")
+		b.WriteString("\n\nNot " + strings.ToLower(done[:1]) + done[1:] + ":")
 		f.stays.write(&b)
 	}
-	fmt.Fprintf(&b, "\n%s reverses this.", other)
+	fmt.Fprintf(&b, "\n\n%s reverses this.", other) // an empty line ends a list
 	return b.String(), nil
 }
 

@@ -291,7 +291,7 @@ function setUpNewTopic() {
     event.preventDefault();
     const topic = "#" + field.value.trim().replace(/^#/, "");
     if (!isTopic(topic)) {
-      field.setCustomValidity("Letters, digits, _ and - only, as in #deploy.");
+      field.setCustomValidity("Letters a to z, digits, _ and -, without spaces, as in #deploy. Edit topic gives it any name.");
       field.reportValidity();
       return;
     }

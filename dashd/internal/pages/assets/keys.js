@@ -32,9 +32,9 @@ function search() {
 function help() {
   const dialog = document.createElement("dialog");
   dialog.className = "keys";
-  dialog.setAttribute("aria-labelledby", "keys");
+  dialog.setAttribute("aria-labelledby", "keys-title");
   const title = document.createElement("h2");
-  title.id = "keys";
+  title.id = "keys-title";
   title.textContent = "Keys";
   const list = document.createElement("dl");
   const add = (keys, words) => {
@@ -42,6 +42,8 @@ function help() {
     for (const [tag, text] of [["dt", keys], ["dd", words]]) line.appendChild(document.createElement(tag)).textContent = text;
     list.append(line);
   };
+  const inChat = document.getElementById("composer");
+  if (inChat) add("Enter", "send"), add("Shift Enter", "a new line"), add("↑", "edit your last message"), add("← →", "the topic before or after, on the tabs");
   add("/", "search");
   add("j k Enter", "next, previous, open");
   add("d", "times as dates");

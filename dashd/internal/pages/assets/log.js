@@ -13,6 +13,7 @@ const quietAfter = 60_000; // ms without a sign of the agent until users read th
 const readAfter = 10_000; // ms after which a text that only screen readers get has been read out
 const nearEnd = 60; // px from the end that count as "at the end"
 const nearTop = 80; // px from the top at which earlier messages are fetched
+const toEnd = "To the newest";
 const maxSteps = 25, step = 200; // pages, and messages of each, that are loaded to show one that was searched for
 
 export class Log {
@@ -46,6 +47,7 @@ export class Log {
       [".log", ".unsent", ".in-progress", ".typing", ".progress-spoken", ".stop", ".earlier", ".newer", ".empty"].map((part) => panel.querySelector(part));
     this.#earlier.addEventListener("click", () => this.#load());
     this.#newer.addEventListener("click", () => this.toEnd());
+    this.#newer.textContent = toEnd;
     this.#stop.addEventListener("click", () => options.stop());
     this.#again = offer({ again: () => options.again(this.last()), edit: () => options.edit(this.last()) });
     panel.addEventListener("scroll", () => this.#scrolled());
@@ -225,7 +227,7 @@ export class Log {
   #put(row, said) {
     const element = message(row);
     if (said) element.querySelector(".body").setAttribute("aria-live", "off");
-    if (row.direction === "in" && row.sender === this.#options.own) element.dataset.own = isMessage(row) ? "again" : "other";
+    if (row.direction === "in" && row.sender === this.#options.own && !row.content.startsWith("/stop")) element.dataset.own = isMessage(row) ? "again" : "other";
     if (row.poll) element.append(ballot(row, this.#options.vote));
     if (row.question) element.append(choices("Answer", row.question.options, (i) => this.#options.answer(row.id, i + 1)));
     if (row.undo_ms) element.append(this.#undoButton(row));
@@ -284,7 +286,10 @@ export class Log {
     this.#offerAgain();
     this.#empty.hidden = this.#state !== "whole" || this.#rows.size + this.#unsent.childElementCount + this.#previews.size > 0;
     if (this.#following) this.toEnd();
-    else if (this.#log.scrollHeight > height) this.#newer.hidden = false;
+    else if (this.#log.scrollHeight > height) {
+      this.#newer.textContent = "New messages";
+      this.#newer.hidden = false;
+    }
   }
 
   // #keepPlace alters what is above; what is visible stays in place.
@@ -298,10 +303,15 @@ export class Log {
 
   toEnd() {
     this.#following = true;
-    this.#newer.hidden = true;
+    this.#hideNewer();
     if (!this.#empty.hidden) return; // that is read from its beginning
     this.panel.scrollTop = this.panel.scrollHeight;
     this.#top = this.panel.scrollTop;
+  }
+
+  #hideNewer() {
+    this.#newer.hidden = true;
+    this.#newer.textContent = toEnd;
   }
 
   #scrolled() {
@@ -310,7 +320,8 @@ export class Log {
     // A reader leaves the end by scrolling up; a picture that loads just now moves the end away.
     this.#following = scrollHeight - scrollTop - clientHeight < nearEnd || this.#following && scrollTop >= this.#top;
     this.#top = scrollTop;
-    if (this.#following) this.#newer.hidden = true;
+    if (this.#following) this.#hideNewer();
+    else if (scrollHeight - scrollTop > 2 * clientHeight) this.#newer.hidden = false;
     if (scrollTop < nearTop && this.#state === "partial") this.#load();
   }
 }

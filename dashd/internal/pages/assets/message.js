@@ -54,6 +54,8 @@ function attachment(file) {
   const link = document.createElement("a");
   link.href = file.url;
   if (file.image) {
+    link.target = "_blank";
+    link.rel = "noopener";
     const picture = document.createElement("img");
     picture.src = file.url;
     picture.alt = file.name;
@@ -148,8 +150,12 @@ export function choices(label, options, choose) {
   return group;
 }
 
+// signs are the reactions that show what a message waits for, or that it gets no answer.
+const signs = { "👀": "read", "🤷": "gets no answer", "😴": "not read yet" };
+
 function reaction(emoji) {
   const item = document.createElement("li");
   item.textContent = emoji;
+  item.title = signs[emoji] ?? "";
   return item;
 }

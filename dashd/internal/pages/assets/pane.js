@@ -8,6 +8,7 @@ export class Pane {
   #items = new Map(); // folder → item
   #links = new Map(); // topic → item
   #topics = document.createElement("ul");
+  #none = document.getElementById("pane-none");
   #archived = document.getElementById("archived-topics");
   #folder; #seen; #open;
 
@@ -81,6 +82,7 @@ export class Pane {
     const fits = (item) => item.hidden = ![item.textContent, item.dataset.folder, item.firstChild.title].some((part) => part?.toLowerCase().includes(text));
     [...this.#chats.children].forEach(fits);
     [...this.#topics.children].forEach(fits);
+    this.#none.hidden = [...this.#chats.children].some((item) => !item.hidden);
   }
 }
 

@@ -56,7 +56,11 @@ export class Tabs {
     const tab = this.#tabs.get(topic);
     tab.classList.toggle("archived", archived && topic !== this.active);
     tab.title = title && topic;
-    tab.firstChild.textContent = title || name(topic);
+    const shown = title || name(topic);
+    if (tab.firstChild.textContent !== shown) {
+      tab.firstChild.textContent = shown;
+      if (topic === this.active) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
     tab.classList.toggle("unread", unread > 0);
     tab.classList.toggle("working", working);
     const words = [unread && `${unread} unread`, working && "an agent is working"].filter(Boolean);
