@@ -168,7 +168,7 @@ func TestWhy_AsAReply_TellsWhatBecameOfTheMessage(t *testing.T) {
 	})
 	for text, replyTo := range map[string]string{"/why": asked.PlatformID, fmt.Sprintf("/why %d", asked.ID): "", fmt.Sprintf("/why #%d", asked.ID): "sent1"} {
 		got := h.asks(text, replyTo)
-		for _, want := range []string{fmt.Sprintf("Message %d, ", asked.ID), fmt.Sprintf("row %d decided: routed, ", asked.ID), fmt.Sprintf("row %d part 0: sent, platform id sent1", answer.ID)} {
+		for _, want := range []string{fmt.Sprintf("Message %d, ", asked.ID), fmt.Sprintf("message %d decided: routed, ", asked.ID), fmt.Sprintf("message %d part 0: sent, platform id sent1", answer.ID)} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %q in:\n%s", text, want, got)
 			}
