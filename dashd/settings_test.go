@@ -55,7 +55,7 @@ func TestGroup_Settings_AreAForm(t *testing.T) {
 	d.calls = nil
 	wrong := map[string]string{"rate": "often <b>", "timeouts.idle": "-5m", "budget.day_usd": "0", "agent.settings": "[]", "roles.ask": "Ada"}
 	a := b.form("/groups/main", settingsForm(t, page, wrong))
-	contains(t, a.body, "Nothing was saved", `value="often &lt;b&gt;"`, `>must be a number</strong>`, `>must be a JSON object</strong>`, `value="-5m"`, `<details id="set-budget" class="fold" open>`)
+	contains(t, a.body, "Nothing was saved: agent.settings: must be a JSON object; rate: must be a number; ", `value="often &lt;b&gt;"`, `>must be a number</strong>`, `>must be a JSON object</strong>`, `value="-5m"`, `<details id="set-budget" class="fold" open>`)
 	if a.status != 400 || strings.Count(a.body, `aria-invalid="true"`) != len(wrong) {
 		t.Errorf("%d, %d fields are marked, want %d", a.status, strings.Count(a.body, `aria-invalid="true"`), len(wrong))
 	}

@@ -103,7 +103,7 @@ func (l *List) Unconfined(routes []msg.Route, groups []msg.Group, runtime func(m
 // Unrouted is the remedy for a row that no route has taken.
 func Unrouted(m *msg.Message) string {
 	return fmt.Sprintf("message %d went nowhere. To connect its chat to a group: `%s`; "+
-		"to see which routes fit the row: `routd routes test --chat %s --verb %s --sender %s`",
+		"to see which routes fit it: `routd routes test --chat %s --verb %s --sender %s`",
 		m.ID, ConnectCommand(m.ChatJID), word(m.ChatJID, "CHAT"), word(cmp.Or(m.Verb, msg.VerbMessage), "VERB"),
 		word(m.Sender, "SENDER"))
 }

@@ -150,17 +150,16 @@ func (c groupPages) saveSettings(r *http.Request, g *msg.Group, address string) 
 	if err != nil {
 		return "", problems, err
 	}
+	var wrong []string
+	for _, path := range slices.Sorted(maps.Keys(problems)) {
+		wrong = append(wrong, path+": "+problems[path])
+	}
 	if _, err = groupconfig.Parse(config); err != nil {
 		placeProblems(err, problems)
-	} else if len(problems) > 0 {
-		all := slices.Sorted(maps.Keys(problems))
-		err = fmt.Errorf("%s: %s", all[0], problems[all[0]])
-		if len(all) > 1 {
-			err = fmt.Errorf("%w; and %d more below", err, len(all)-1)
-		}
+		wrong = append(wrong, err.Error())
 	}
-	if err != nil {
-		return "", problems, apierr.New(apierr.BadRequest, "Nothing was saved: %w", err)
+	if len(wrong) > 0 {
+		return "", problems, apierr.New(apierr.BadRequest, "Nothing was saved: %s", strings.Join(wrong, "; "))
 	}
 	name := strings.TrimSpace(r.PostForm.Get("name"))
 	return strings.Join(words, "; "), nil, c.ask(r.Context(), "routd", http.MethodPut, address,

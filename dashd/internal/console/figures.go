@@ -85,7 +85,7 @@ func (c *site) messageChart(ctx context.Context, cols pages.Columns, span time.D
 	error) {
 	made := pages.Chart{ID: "messages", Title: "Messages", Columns: cols, Series: []pages.Series{
 		pages.NewSeries("received", 0, "/messages", "direction", "in"),
-		pages.NewSeries("sent", 1, "/messages", "direction", "out"),
+		pages.NewSeries("sent", 1, "/messages", "direction", "out", "signs", "all"),
 		pages.NewSeries("not delivered", 2, "/messages", "state", "failed")}}
 	add := func(at int64, counts [3]int) {
 		for i, n := range counts {
@@ -157,7 +157,11 @@ func (c *turnCharts) add(t rows.TurnTimes, now int64) {
 	if i < 0 {
 		return
 	}
-	if t.Started != 0 && t.Attempts <= 1 { // of others the first start is not known
+	earlier := t.Attempts // they failed: the first start is not known
+	if t.State == msg.TurnFailed {
+		earlier--
+	}
+	if t.Started != 0 && earlier <= 0 {
 		c.signs[i] = append(c.signs[i], t.Started-t.Asked)
 	}
 	if t.State == msg.TurnDone {

@@ -57,20 +57,22 @@ func TestTurnCharts_Add_CountsResultsTimesAndQueue(t *testing.T) {
 		{Made: 3999, Asked: 3999, Ended: 4200, State: msg.TurnCancelled},
 		{Made: 4000, Asked: 4000, State: msg.TurnQueued}, // after
 		{Made: 3000, Asked: 3000, Started: 9000, Attempts: 2, Ended: 9900, State: msg.TurnFailed},
+		{Made: 3100, Asked: 3100, Started: 3100, Attempts: 1, Ended: 3200, State: msg.TurnDone},
+		{Made: 3200, Asked: 3200, Started: 3250, Attempts: 1, Ended: 3300, State: msg.TurnFailed},
 	} {
 		c.add(turn, 3500)
 	}
 	// running or queued, answered, cancelled, failed
-	if diff := cmp.Diff([][]float64{{1, 1, 0, 0}, {0, 0, 0, 1}, {0, 0, 1, 1}}, c.results.Values); diff != "" {
+	if diff := cmp.Diff([][]float64{{1, 1, 0, 0}, {0, 0, 0, 1}, {0, 1, 1, 2}}, c.results.Values); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([][]float64{{1.1}, {1.5}, {1.501}}, c.queue.Values); diff != "" {
+	if diff := cmp.Diff([][]float64{{1.1}, {1.5}, {1.551}}, c.queue.Values); diff != "" {
 		t.Errorf("the queue: %s", diff)
 	}
-	if diff := cmp.Diff([][]int64{{200}, {600}, nil}, c.signs); diff != "" {
+	if diff := cmp.Diff([][]int64{{200}, {600}, {50}}, c.signs); diff != "" {
 		t.Errorf("first signs: %s", diff)
 	}
-	if diff := cmp.Diff([][]int64{{800}, nil, nil}, c.answers); diff != "" {
+	if diff := cmp.Diff([][]int64{{800}, nil, {100}}, c.answers); diff != "" {
 		t.Errorf("answers: %s", diff)
 	}
 }

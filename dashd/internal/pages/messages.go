@@ -91,6 +91,7 @@ var outWords = map[msg.OutState]string{
 	msg.OutFailed: "not delivered", msg.OutAmbiguous: "may have arrived", msg.OutCancelled: "withdrawn",
 }
 
+// delivery words a state of delivery.
 func delivery(state msg.OutState) string { return cmp.Or(outWords[state], string(state)) }
 
 // StateOf words the present state of a message.

@@ -42,7 +42,7 @@ func CountMessages(ctx context.Context, r store.Reader, since, span, limit int64
 type TurnTimes struct {
 	Made, Asked, Started, Ended int64 // Asked is when its message was stored
 	State                       msg.TurnState
-	Attempts                    int // Started is of the last one
+	Attempts                    int // that failed; Started is of the last one
 }
 
 // EachTurn calls do for each turn that was made since a time, in unix ms. 100,000 take half a second.

@@ -72,13 +72,14 @@ func TurnEnds(ctx context.Context, r store.Reader, messages []*msg.Message) (map
 	ends := map[int64]string{}
 	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
 		var id int64
+		var undone bool
 		var reason msg.Reason
-		err := scan(&id, &reason)
-		if ends[id] = reason.Words(); reason == "" {
+		err := scan(&id, &undone, &reason)
+		if ends[id] = reason.Words(); undone {
 			ends[id] = TakenBack
 		}
 		return true, err
-	}, `SELECT t.id, CASE WHEN t.undone_at IS NULL THEN t.reason ELSE '' END
+	}, `SELECT t.id, t.undone_at IS NOT NULL, t.reason
 		FROM json_each(?) j CROSS JOIN turns t ON t.id = CAST(j.value AS INTEGER)
 		WHERE t.undone_at IS NOT NULL OR t.state = 'failed'`, string(list))
 	of := map[int64]string{}
