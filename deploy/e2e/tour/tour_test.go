@@ -55,7 +55,7 @@ func pagesOfTour() []page {
 		{name: "turn", path: "/turns/%d", id: `SELECT id FROM turns WHERE state = 'failed'`},
 		{name: "figures", path: "/figures?by=day", ready: `document.querySelectorAll(".chart").length > 3`},
 		{name: "search", path: "/search?q=brakes"},
-		{name: "sender", path: "/senders/telegram:61455"},
+		{name: "sender", path: "/senders/telegram:61907"},
 		{name: "approvals", path: "/approvals", ready: `document.querySelector(".request")`},
 		{name: "routes", path: "/routes/edit", do: compareRoutes, shown: "#replay", dark: true},
 		{name: "group", path: "/groups/bikes/workshop"},
