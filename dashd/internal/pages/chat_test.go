@@ -230,6 +230,15 @@ func readingFurtherUp(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(`(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`)
 	expect(t, "the button", browser.Eval[bool](p, `document.querySelector(".newer").hidden`), true)
 
+	// At the end the button goes away, but not with the focus of a user who tabs through it.
+	browser.Eval[float64](p, `document.querySelector(".panel").scrollTop = 0`)
+	p.Wait(`document.querySelector(".newer").checkVisibility()`)
+	browser.Eval[bool](p, `(document.querySelector(".newer").focus(), document.querySelector(".panel").scrollTop = 1e6, true)`)
+	p.WaitLayout()
+	expect(t, "the focus", browser.Eval[string](p, `document.activeElement.className`), "newer")
+	p.TypeKeys(kb.Tab)
+	p.Wait(`document.querySelector(".newer").hidden`)
+
 	// The scroll position is kept while another tab is open.
 	browser.Eval[float64](p, `document.querySelector(".panel").scrollTop = 300`)
 	p.SendMessage("#other")

@@ -127,6 +127,7 @@ func editAndResend(t *testing.T, b *backend, p *browser.Tab) {
 		b.rows[2].TurnID, b.undoes, b.refusal = &turn, false, "<p>too late</p>"
 		b.later = nil
 	})
+	p.Wait(`document.querySelector(".message:has(.again)").dataset.id === "3"`) // until then it moves
 	p.Click(".again button:nth-of-type(2)")
 	p.PressEnter()
 	p.Wait(`document.querySelector(".chosen-status").textContent === "Not taken back: the answer below says why. You can send it as a new message."`)

@@ -46,7 +46,8 @@ export class Log {
     [this.#log, this.#unsent, this.#progress, this.#typing, this.#spoken, this.#stop, this.#earlier, this.#newer, this.#empty] =
       [".log", ".unsent", ".in-progress", ".typing", ".progress-spoken", ".stop", ".earlier", ".newer", ".empty"].map((part) => panel.querySelector(part));
     this.#earlier.addEventListener("click", () => this.#load());
-    this.#newer.addEventListener("click", () => this.toEnd());
+    this.#newer.addEventListener("click", () => { panel.focus({ preventScroll: true }); this.toEnd(); });
+    this.#newer.addEventListener("blur", () => { if (this.#following) this.#newer.hidden = true; });
     this.#newer.textContent = toEnd;
     this.#stop.addEventListener("click", () => options.stop());
     this.#again = offer({ again: () => options.again(this.last()), edit: () => options.edit(this.last()) });
@@ -310,8 +311,8 @@ export class Log {
   }
 
   #hideNewer() {
-    this.#newer.hidden = true;
     this.#newer.textContent = toEnd;
+    if (this.#newer !== document.activeElement) this.#newer.hidden = true; // else the focus would be lost
   }
 
   #scrolled() {
