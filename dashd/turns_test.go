@@ -137,8 +137,8 @@ func TestTurn_TakenBack_IsShownAndChangedByGated(t *testing.T) {
 		t.Helper()
 		page := b.must(200, "GET", path, "").body
 		contains(t, page, words...)
-		buttons := strings.Count(page, "do\"><button>") + strings.Count(page, `value="true"><button>`)
-		if want := strings.Count(strings.Join(words, ""), "<button>"); buttons != want {
+		buttons := strings.Count(page, "do\"><button class=\"quiet\">") + strings.Count(page, `value="true"><button class="quiet">`)
+		if want := strings.Count(strings.Join(words, ""), "<button class=\"quiet\">"); buttons != want {
 			t.Errorf("%d buttons, want %d:\n%s", buttons, want, page)
 		}
 	}
@@ -159,21 +159,21 @@ func TestTurn_TakenBack_IsShownAndChangedByGated(t *testing.T) {
 			VALUES (?, ?, 0, 'main', '', ?, ?, ?, ?, 10, ?)`, id, redo, message, by, state, answer, map[bool]any{true: nil, false: 11}[state == "open"])
 		shell(t, data, `UPDATE turns SET undone_at = ? WHERE id = ?`, undone, id)
 	}
-	shows(`/undo"><button>Undo</button>`, "Undo takes back what the agent did")
+	shows(`/undo"><button class="quiet">Undo</button>`, "Undo takes back what the agent did")
 	marked(false)
 	put(0, "refused", "telegram:42", "Nothing is changed: these files have changed since: a&lt;b&gt;.txt.", 1, nil)
-	shows(`/undo"><button>Undo</button>`, `value="true"><button>Undo the rest</button>`, "was not taken back for Ada (telegram:42): files have changed since", "a&amp;lt;b")
+	shows(`/undo"><button class="quiet">Undo</button>`, `value="true"><button class="quiet">Undo the rest</button>`, "was not taken back for Ada (telegram:42): files have changed since", "a&amp;lt;b")
 	put(0, "refused", "web:operator", "Nothing is changed: no space left", nil, nil)
-	shows(`/undo"><button>Undo</button>`, "was not taken back for web:operator<", "no space left")
+	shows(`/undo"><button class="quiet">Undo</button>`, "was not taken back for web:operator<", "no space left")
 	put(0, "open", "web:operator", "", nil, nil)
 	shows("is being taken back for web:operator")
 	shell(t, data, `DELETE FROM undos WHERE state = 'open'`)
 	put(0, "done", "telegram:42", "Taken back: turn 1 <i>.\n- one file", 1, 11)
-	shows(`/redo"><button>Redo</button>`, "was taken back by Ada (telegram:42)", "Redo does the turn again", "turn 1 &lt;i&gt;.\n- one file")
+	shows(`/redo"><button class="quiet">Redo</button>`, "was taken back by Ada (telegram:42)", "Redo does the turn again", "turn 1 &lt;i&gt;.\n- one file")
 	marked(true)
 	contains(t, b.must(200, "GET", "/messages/1", "").body, "turn 1 was taken back by Ada (telegram:42)")
 	put(1, "refused", "web:operator", "Nothing is changed: these files have changed since: a.txt.", nil, 11)
-	shows(`/redo"><button>Redo</button>`, `value="true"><button>Redo the rest</button>`)
+	shows(`/redo"><button class="quiet">Redo</button>`, `value="true"><button class="quiet">Redo the rest</button>`)
 	for _, tt := range []struct{ verb, rest, want string }{{"undo", "", "is being taken back"}, {"redo", "?rest=true", "is being done again"}} {
 		contains(t, b.submit(path+"/"+tt.verb, url.Values{"rest": {strings.TrimPrefix(tt.rest, "?rest=")}}).body, fmt.Sprintf("Turn %d %s.", id, tt.want))
 		if last := g.calls[len(g.calls)-1]; last != "web:operator POST /v1"+path+"/"+tt.verb+tt.rest {

@@ -209,7 +209,7 @@ var Reasons = []Documented{
 	{ReasonPartial, "the agent failed after it had answered in part", inPart},
 	{ReasonInterrupted, "gated stopped after part of the answer was stored", inPart},
 	{ReasonAgentError, "the agent failed", Shown{Words: "a notice that it failed"}},
-	{ReasonAlreadyTold, "the agent failed as it had in this chat within the hour: the chat got a notice then",
+	{ReasonAlreadyTold, "the agent failed as it had in this chat or thread within the hour: there was a notice then",
 		Shown{Mark: MarkUnanswered}},
 	{ReasonCancelled, "cancelled by /stop or an operator", stoppedTurn},
 	{ReasonOverBudget, "a budget of the group is used up: the turn is asked again if an operator raises it",

@@ -42,10 +42,11 @@ type hello struct {
 	Login  string `json:"login"`
 }
 
-// typing is all topics in which agents work, and whether none can, since gated does not run.
+// typing is all topics in which agents work or wait for another attempt, and whether none can, as gated does not run.
 type typing struct {
-	Chats   map[string][]string `json:"chats"` // by folder
-	Stopped bool                `json:"stopped,omitempty"`
+	Chats   map[string][]string                `json:"chats"`           // by folder
+	Waits   map[string]map[string]rows.WebWait `json:"waits,omitempty"` // by folder and topic
+	Stopped bool                               `json:"stopped,omitempty"`
 }
 
 // Events streams changes: hello, changed, typing, progress, ping, and stopping when dashd stops.
@@ -63,6 +64,7 @@ type feed struct {
 	last    int64              // the floor before the last look
 	pending map[string]pending // chats with rows up to last that were not announced: they are being delivered
 	working map[string][]string
+	waits   map[string]map[string]rows.WebWait
 	stopped bool // gated does not run
 	work    map[string]map[int64]int64
 }
@@ -104,11 +106,7 @@ func (f *feed) updateWork(s *live.Stream, work map[string]map[int64]int64) error
 		return nil
 	}
 	f.work = work
-	chats := make(map[string]map[int64]int64, len(work))
-	for jid, turns := range work {
-		chats[folder(jid)] = turns
-	}
-	return s.Event("progress", 0, map[string]any{"chats": chats})
+	return s.Event("progress", 0, map[string]any{"chats": byFolder(work)})
 }
 
 // greet begins a stream. Pages fetch older messages by themselves.
@@ -178,9 +176,13 @@ func (f *feed) ready(newest, undelivered map[string]int64) map[string]int64 {
 	return chats
 }
 
-// updateTyping sends where agents work, and whether gated runs, if that has changed.
+// updateTyping sends where agents work or wait, and whether gated runs, if that has changed.
 func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
 	working, err := rows.WebWorking(ctx, f.news.Store)
+	if err != nil {
+		return err
+	}
+	waits, err := rows.WebWaits(ctx, f.news.Store)
 	if err != nil {
 		return err
 	}
@@ -188,15 +190,20 @@ func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
 	if err != nil {
 		return err
 	}
-	if f.working != nil && f.stopped == !runs && maps.EqualFunc(working, f.working, slices.Equal) {
+	if f.working != nil && f.stopped == !runs && maps.EqualFunc(working, f.working, slices.Equal) &&
+		maps.EqualFunc(waits, f.waits, maps.Equal) {
 		return nil
 	}
-	f.working, f.stopped = working, !runs
-	chats := make(map[string][]string, len(working))
-	for jid, places := range working {
-		chats[folder(jid)] = places
+	f.working, f.waits, f.stopped = working, waits, !runs
+	return s.Event("typing", 0, typing{byFolder(working), byFolder(waits), f.stopped})
+}
+
+func byFolder[V any](byJID map[string]V) map[string]V {
+	folders := make(map[string]V, len(byJID))
+	for jid, v := range byJID {
+		folders[folder(jid)] = v
 	}
-	return s.Event("typing", 0, typing{chats, f.stopped})
+	return folders
 }
 
 func folder(jid string) string { return strings.TrimPrefix(jid, msg.PlatformWeb+":") }

@@ -310,6 +310,28 @@ func TestEvents_Progress_EndsAfterTheAnswer(t *testing.T) {
 	s.want("progress", `{"chats":{}}`)
 }
 
+func TestEvents_TurnWaitsForAnotherAttempt_IsSaid(t *testing.T) {
+	f := newFixture(t)
+	s := f.open(t)
+	for _, w := range []struct {
+		place string
+		what  msg.WaitsFor
+		until int64
+	}{{"#a", msg.WaitsRetry, 700}, {"#a", msg.WaitsProbe, 900}, {"#b", msg.WaitsFiles, 5}} {
+		turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Place: w.place, Topic: w.place, WaitsFor: w.what, NotBefore: w.until,
+			TriggerMessageID: f.put(t, "web:main", "")}
+		f.write(t, func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, turn, 0); return err })
+	}
+	for {
+		if name, data := s.next(); name == "typing" {
+			if want := `{"chats":{},"waits":{"main":{"#a":{"for":"retry","until":700}}}}`; data != want {
+				t.Errorf("%s, want %s", data, want)
+			}
+			return
+		}
+	}
+}
+
 func TestEvents_GatedStopsAndStarts_IsSaid(t *testing.T) {
 	f := newFixture(t)
 	s := f.open(t)

@@ -11,6 +11,7 @@ import (
 	"image"
 	"image/png"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -104,12 +105,13 @@ type backend struct {
 	name    string           // of the group, "" for the usual one
 	clients map[string]int64 // row of each client_id
 	typing  []string
-	stopped bool    // gated does not run
-	work    []work  // what agents say of their work
-	shows   string  // how much of it the chat shows
-	undone  []int64 // turns that were to be taken back
-	undoes  bool    // such a turn is taken back at once
-	refusal string  // what else gated answers in the chat, as HTML
+	waits   map[string]rows.WebWait // of topics
+	stopped bool                    // gated does not run
+	work    []work                  // what agents say of their work
+	shows   string                  // how much of it the chat shows
+	undone  []int64                 // turns that were to be taken back
+	undoes  bool                    // such a turn is taken back at once
+	refusal string                  // what else gated answers in the chat, as HTML
 	edited  map[string]rows.WebTopic
 	others  int64         // the newest row of the chat of acme/ops
 	facts   string        // what the page at / shows
@@ -486,7 +488,8 @@ func (b *backend) events(w http.ResponseWriter, r *http.Request) {
 		if !deaf {
 			send("changed", map[string]any{"chats": map[string]int64{"acme/eng": int64(last), "acme/ops": get(b, func() int64 { return b.others })}})
 		}
-		typed := map[string]any{"chats": map[string][]string{"acme/eng": append([]string{}, typing...)}, "stopped": get(b, func() bool { return b.stopped })}
+		typed := map[string]any{"chats": map[string][]string{"acme/eng": append([]string{}, typing...)}, "stopped": get(b, func() bool { return b.stopped }),
+			"waits": get(b, func() any { return map[string]any{"acme/eng": maps.Clone(b.waits)} })}
 		if state := encode(typed); !deaf && state != shown {
 			send("typing", typed)
 			shown = state

@@ -11,6 +11,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/dashd/internal/rows"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/browser"
 )
 
@@ -333,10 +335,13 @@ func bareTopic(t *testing.T, b *backend, p *browser.Tab) {
 	}), []string{"#deploy|ship it", "#deploy|#1. is plain text"})
 
 	p.Click("#open-topic")
-	p.TypeKeys("no spaces")
+	p.TypeKeys("Any Name: très long")
 	p.PressEnter()
-	expect(t, "a bad name", browser.Eval[bool](p, `document.getElementById("topic-name").checkValidity()`), false)
-	browser.Eval[bool](p, `(document.getElementById("topic-name").select(), true)`)
+	p.Wait(activeTab + ` === "Any Name: très long" && location.hash === "#any-name-tres-long"`)
+	expect(t, "stored as", get(b, func() rows.WebTopic { return b.edited["#any-name-tres-long"] }), rows.WebTopic{Topic: "#any-name-tres-long", Title: "Any Name: très long"})
+	p.Click("#edit-topic")
+	p.Click("#open-topic")
+	expect(t, "the other form", browser.Eval[bool](p, `document.getElementById("topic-form").hidden`), true)
 	p.TypeKeys("night-run")
 	p.PressEnter()
 	p.Wait(activeTab + ` === "#night-run"`)
@@ -382,6 +387,11 @@ func typing(t *testing.T, b *backend, p *browser.Tab) {
 	browser.Eval[bool](p, `window.minutePasses = true`)
 	b.set(func() { b.typing = []string{""} })
 	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === "Ada is working. No sign of it or its model for over a minute…"`)
+	b.set(func() { b.typing, b.waits = nil, map[string]rows.WebWait{"": {For: msg.WaitsRetry, Until: 5_000}} })
+	p.Wait(`/^The agent failed. Next attempt at .*5/.test(document.querySelector(".panel:not([hidden]) .typing").textContent)`)
+	expect(t, "the button", browser.Eval[bool](p, `document.querySelector(".stop").hidden`), false)
+	b.set(func() { b.typing = []string{""} })
+	p.Wait(countOf("[role=tab].working", 1))
 	b.set(func() { b.down = true }) // the page cannot know now
 	p.Wait(countOf("[role=tab].working", 0))
 }

@@ -162,6 +162,24 @@ func chatsBeside(t *testing.T, b *backend, p *browser.Tab) {
 	p.TypeKeys("OPS")
 	expect(t, "filtered", shown(), "Operations, unread")
 	p.CheckFits()
+
+	// On a phone a button shows the list in place of the conversation.
+	p.Resize(375, 800)
+	p.Do(chromedp.Reload())
+	p.WaitConnected()
+	expect(t, "on a phone", shown(), "")
+	p.Wait(`document.getElementById("open-pane").ariaLabel === "Chats, unread"`)
+	p.Click("#open-pane")
+	expect(t, "the focus", browser.Eval[string](p, `document.activeElement.id`), "close-pane")
+	expect(t, "opened", shown(), "Operations, unread|Engineering|#deploy|main|acme/new")
+	p.CheckFits()
+	p.CheckContrast()
+	p.TypeKeys(kb.Escape)
+	expect(t, "closed", shown()+browser.Eval[string](p, `document.activeElement.id`), "open-pane")
+	p.Click("#open-pane")
+	p.Click("#pane-chats ul li:last-child a")
+	p.Wait(activeTab + ` === "main"`)
+	expect(t, "once a topic is chosen", shown()+browser.Eval[string](p, `String(document.getElementById("main").inert)`), "false")
 }
 
 // topicsAreRenamedAndPutAway: an archived topic is found by the filter, and comes back with its next message.

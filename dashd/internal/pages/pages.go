@@ -34,6 +34,7 @@ type Pages struct {
 
 	templates *template.Template
 	assets    *assets
+	drafts    draftRows
 }
 
 // New parses the embedded templates.
@@ -69,6 +70,7 @@ func (p *Pages) functions() template.FuncMap {
 		"accessVerb": accessVerb, "accessOutcome": accessOutcome,
 		// turns, agents and daemons
 		"turn": newTurnAt, "sessionID": sessionID, "undone": why.Undone, "used": why.Used,
+		"draftRow":   p.draftRow,
 		"work":       func(s agentproto.Status) string { return workStates[s] },
 		"step":       func(s agentproto.StepStatus) string { return stepStates[s] },
 		"call":       func(s agentproto.ToolStatus) string { return callStates[s] },

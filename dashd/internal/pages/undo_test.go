@@ -23,7 +23,7 @@ func undoButton(t *testing.T, b *backend, p *browser.Tab) {
 		b.deny = http.StatusConflict
 	})
 	answer(600_000)
-	p.Wait(`!!` + last + `")`)
+	p.Wait(last + `") && getComputedStyle(` + last + `")).pointerEvents === "auto"`) // not at once
 	p.Click(".panel:not([hidden]) .undo button")
 	p.Wait(last + ` span")?.textContent === "refused with 409"`)
 	p.CheckContrast()

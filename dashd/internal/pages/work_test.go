@@ -129,6 +129,10 @@ func workInALine(t *testing.T, b *backend, p *browser.Tab) {
 	p.Wait(preview + ` === "Ada Read app.log"`)
 	b.set(func() { b.work[0].State, b.work[0].UpdatedAt, b.work[0].RunningMS = "requires_action", at(2), 12_000 })
 	p.Wait(preview + ` === "Ada Waits for you"`)
+	b.set(func() { b.typing = []string{""} })
+	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === "Ada is working…"`)
+	b.set(func() { b.work[0].UpdatedAt = at(3) })
+	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === "Ada waits for your answer."`)
 }
 
 func workNotShown(t *testing.T, b *backend, p *browser.Tab) {

@@ -221,6 +221,9 @@ func TestQueryPlans(t *testing.T) {
 		// All of a partial index: as many as agents work on.
 		"queryWebWorking": {queryWebWorking, "SCAN t USING INDEX turns_run\n" +
 			"USE TEMP B-TREE FOR DISTINCT"},
+		// All of a covering index: rows are read of those alone that wait for a time.
+		"queryWebWaits": {queryWebWaits, "SCAN t USING INDEX turns_queued\n" +
+			"USE TEMP B-TREE FOR ORDER BY"},
 		"queryChatWork": {queryChatWork, "SCAN t USING INDEX turns_run\n" +
 			"SEARCH p USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"USE TEMP B-TREE FOR ORDER BY"},

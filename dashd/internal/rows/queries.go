@@ -194,6 +194,10 @@ const (
 			WHERE t.state = 'running' AND ` + atPlace + `) r`
 	queryWebWorking = `SELECT DISTINCT t.chat_jid, t.place FROM turns t INDEXED BY turns_run
 		WHERE t.state = 'running' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;' ORDER BY 1, 2`
+	// Queued turns that wait for another attempt.
+	queryWebWaits = `SELECT t.chat_jid, t.place, t.waits_for, t.not_before FROM turns t INDEXED BY turns_queued
+		WHERE t.state = 'queued' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;' AND t.not_before > 0
+		AND t.waits_for IN ('retry', 'machine', 'probe') ORDER BY t.id DESC`
 	// Of running turns whose agents have said something of their work.
 	queryChatWork = `SELECT t.id, t.place, ifnull(t.started_at, 0), p.updated_at FROM turns t INDEXED BY turns_run JOIN turn_progress p ON p.turn_id = t.id
 		WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY t.id`

@@ -145,6 +145,30 @@ func WebWorking(ctx context.Context, r store.Reader) (places map[string][]string
 	return places, err
 }
 
+// WebWait is why the oldest queued turn of a place waits for another attempt.
+type WebWait struct {
+	For   msg.WaitsFor `json:"for"`
+	Until int64        `json:"until"` // when that attempt begins, unix ms
+}
+
+// WebWaits returns the web chats where turns wait for another attempt, each with its places.
+func WebWaits(ctx context.Context, r store.Reader) (waits map[string]map[string]WebWait, err error) {
+	waits = map[string]map[string]WebWait{}
+	err = r.Each(ctx, func(scan store.Scan) (bool, error) {
+		var jid, place string
+		var w WebWait
+		if err := scan(&jid, &place, &w.For, &w.Until); err != nil {
+			return false, err
+		}
+		if waits[jid] == nil {
+			waits[jid] = map[string]WebWait{}
+		}
+		waits[jid][place] = w
+		return true, nil
+	}, queryWebWaits)
+	return waits, err
+}
+
 // WebTopic is a tab of a web chat.
 type WebTopic struct {
 	Topic    string `json:"topic"`

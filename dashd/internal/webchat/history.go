@@ -60,6 +60,7 @@ type message struct {
 	Edited     bool          `json:"edited,omitempty"`
 	Deleted    bool          `json:"deleted,omitempty"`    // without text then
 	Undone     bool          `json:"undone,omitempty"`     // a user's, whose turn was taken back
+	Failed     string        `json:"failed,omitempty"`     // a user's: why it gets no answer, in words, if no notice says it
 	MovedTo    string        `json:"moved_to,omitempty"`   // a user's: the topic to which "#topic text" sent it
 	MovedFrom  int64         `json:"moved_from,omitempty"` // the row that was moved to this one
 	Reactions  []string      `json:"reactions,omitempty"`  // of agents
@@ -81,11 +82,13 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 		ID: m.ID, Direction: m.Direction, Topic: m.Topic, Sender: m.Sender, SenderName: m.SenderName,
 		Source: m.Source, Timestamp: m.Timestamp, Files: c.filesOf(m),
 	}
+	end := ""
 	if m.Direction == msg.In {
 		ends, err := factrows.TurnEnds(ctx, c.Store.Reader, []*msg.Message{m})
-		if shown.Undone = ends[m.ID] == factrows.TakenBack; err != nil {
+		if end = ends[m.ID]; err != nil {
 			return message{}, err
 		}
+		shown.Undone = end == factrows.TakenBack
 		shown.MovedFrom = m.DerivedFrom
 		if shown.MovedTo, err = rows.WebMoved(ctx, c.Store.Reader, m); err != nil {
 			return message{}, err
@@ -100,6 +103,9 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 		return message{}, err
 	}
 	content := shorten(shown.apply(text, changes))
+	if !shown.Undone && slices.Contains(shown.Reactions, string(msg.MarkUnanswered)) {
+		shown.Failed = end
+	}
 	shown.Content = &content
 	if m.TurnID != 0 {
 		shown.TurnID = &m.TurnID

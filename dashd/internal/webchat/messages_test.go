@@ -267,7 +267,8 @@ func TestEditTopic(t *testing.T) {
 	edit(`{"topic":"#a","title":" The  <b> plan ","archived":true}`, 200, `"The \u003cb\u003e plan"`)
 	topics(rows.WebTopic{Topic: "#a", LastID: 1, LastAt: 6, Title: "The <b> plan", Archived: true})
 	for body, want := range map[string]string{
-		`{"topic":"#b","title":"x"}`:                                "409 no message yet",
+		`{"topic":"#b","archived":true}`:                            "409 no message yet",
+		`{"topic":"no topic","title":"x"}`:                          "400 is none",
 		`{"topic":"#a","title":"` + strings.Repeat("x", 101) + `"}`: "400 at most 100",
 		`{"topic":"#a","title":"a\u202eb"}`:                         "400 printable",
 		`{"archived":true}`:                                         "400 main topic stays",
@@ -284,6 +285,9 @@ func TestEditTopic(t *testing.T) {
 	edit(`{"topic":"#a","title":"👩\u200d💻"}`, 200, "👩\u200d💻")
 	edit(`{"topic":"#a"}`, 200, "")
 	topics(rows.WebTopic{Topic: "#a", LastID: 2, LastAt: 6})
+	edit(`{"topic":"#on-call","title":"On call"}`, 200, "On call") // before its first message
+	r.said(t, "#on-call", "z")
+	topics(rows.WebTopic{Topic: "#on-call", LastID: 3, LastAt: 6, Title: "On call"}, rows.WebTopic{Topic: "#a", LastID: 2, LastAt: 6})
 }
 
 func TestHandlers_DatabaseFails_HideError(t *testing.T) {

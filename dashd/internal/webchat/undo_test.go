@@ -2,6 +2,7 @@ package webchat
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,5 +98,25 @@ func TestHistory_TurnTakenBack_ItsQuestionIsMarked(t *testing.T) {
 	all := get[struct{ Messages []message }](t, r, "/main/messages").Messages
 	if len(all) != 2 || all[0].Undone || !all[1].Undone {
 		t.Errorf("%+v", all)
+	}
+}
+
+// A turn that failed like another one has no notice: its message says it.
+func TestHistory_TurnFailedAgain_ItsQuestionIsMarked(t *testing.T) {
+	r := newFixture(t)
+	id := r.post(t, map[string]string{"text": "mine"})
+	r.sql(t, `UPDATE messages SET platform_id = 'm', turn_id = ? WHERE id = ?`, ended(t, r, "#a", 1), id)
+	failed := func() string {
+		all := get[struct{ Messages []message }](t, r, "/main/messages").Messages
+		return all[slices.IndexFunc(all, func(m message) bool { return m.ID == id })].Failed
+	}
+	r.sql(t, `UPDATE turns SET state = 'failed', reason = 'already_told'`)
+	if got := failed(); got != "" {
+		t.Errorf("%q before it is marked", got)
+	}
+	r.sql(t, `UPDATE messages SET kind = 'reaction', source = 'waiting', content = ?, target_id = 'm' WHERE id = ?`, msg.MarkUnanswered,
+		r.put(t, row{folder: "main", direction: "out", state: msg.OutSent}))
+	if got := failed(); got != msg.ReasonAlreadyTold.Words() {
+		t.Errorf("marked as %q", got)
 	}
 }

@@ -180,8 +180,12 @@ func (c *Chat) EditTopic(w http.ResponseWriter, r *http.Request, g *msg.Group) e
 		return err
 	}
 	at := slices.IndexFunc(stored, func(t rows.WebTopic) bool { return t.Topic == p.Topic })
-	if at < 0 {
+	switch {
+	case at >= 0:
+	case p.Archived:
 		return apierr.New(apierr.Conflict, "The topic has no message yet.")
+	case !msg.ValidTopic(p.Topic):
+		return apierr.New(apierr.BadRequest, "topic: %.80q is none: write %s", p.Topic, msg.TopicRule)
 	}
 	through := int64(0)
 	if p.Archived {

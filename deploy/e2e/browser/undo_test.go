@@ -39,7 +39,7 @@ func turnTakenBack(t *testing.T, b *browser.Browser) {
 	p := i.logIn(b)
 	p.SendMessage("hello")
 	p.shows("> hello", "< hello")
-	p.Wait(`!!document.querySelector(".panel:not([hidden]) .undo")`)
+	p.Wait(`(e => e && getComputedStyle(e).pointerEvents === "auto")(document.querySelector(".panel:not([hidden]) .undo"))`) // not at once
 	p.Click(".panel:not([hidden]) .undo button")
 	p.answeredWith("Taken back: turn 1 (“hello”).")
 	p.Wait(notes + ` === "taken back|deleted|"`)

@@ -9,12 +9,12 @@ import (
 	"arizuko/pkg/store"
 )
 
-// NotifiedOf reports whether a chat got a notice of a turn that failed in the same
+// NotifiedOf reports whether the place of a turn, such as a thread, got a notice of another turn that failed in the same
 // way since a time, in unix ms.
-func NotifiedOf(ctx context.Context, r store.Reader, chatJID string, kind msg.ErrorKind, since int64) (bool, error) {
+func NotifiedOf(ctx context.Context, r store.Reader, t *msg.Turn, kind msg.ErrorKind, since int64) (bool, error) {
 	const query = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_failed WHERE state = 'failed' AND chat_jid = ? AND ended_at > ?
-		AND error_kind = ? AND reason = 'agent_error')`
-	return store.Value[bool](ctx, r, query, chatJID, since, kind)
+		AND place = ? AND error_kind = ? AND reason = 'agent_error')`
+	return store.Value[bool](ctx, r, query, t.ChatJID, since, t.Place, kind)
 }
 
 // HasNotice reports whether arizuko itself has written to the chat about a turn: a text, or "" for any.

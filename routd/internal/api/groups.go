@@ -59,7 +59,7 @@ func (a *API) addGroup(r *http.Request) (*httpx.Answer, error) {
 		}
 		if stored.Name != g.Name || !sameJSON(stored.Config, g.Config) {
 			return apierr.New(apierr.Conflict,
-				"group %s is registered with another name or config: PUT /v1/groups/%[1]s changes it", g.Folder)
+				"group %s exists with another name or config: its page or PUT /v1/groups/%[1]s changes it", g.Folder)
 		}
 		g = *stored
 		return nil

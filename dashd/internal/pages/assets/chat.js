@@ -81,14 +81,14 @@ const connection = new Connection({
     pane.changed(chats);
     news.reach(chats[folder] ?? 0);
   },
-  typing: ({ chats, stopped }) => {
-    showWorking(chats[folder] ?? []);
+  typing: ({ chats, waits = {}, stopped }) => {
+    showWorking(chats[folder] ?? [], waits[folder] ?? {});
     const paused = document.getElementById("paused");
     paused.textContent = stopped ? paused.dataset.words : "";
   },
   progress: ({ chats }) => progress.announced(chats[folder] ?? {}),
   lost: () => {
-    showWorking([]);
+    showWorking([], {});
     progress.lost();
   },
 });
@@ -123,8 +123,7 @@ function topicOf(topic) {
 }
 
 function openTopic(topic) {
-  document.getElementById("topic-form").hidden = true;
-  document.getElementById("edit-topic").ariaExpanded = "false";
+  foldOpen();
   const { log } = topicOf(topic);
   for (const each of topics.values()) each.log.panel.hidden = each.log !== log;
   log.begin();
@@ -163,11 +162,12 @@ function placeOf(topic) {
   return folder + (topic || "#");
 }
 
-function showWorking(working) {
-  working.forEach(topicOf);
+// showWorking says in which topics agents work, and which wait for another attempt, each as {for, until}.
+function showWorking(working, waits) {
+  [...working, ...Object.keys(waits)].forEach(topicOf);
   for (const [topic, state] of topics) {
     state.working = working.includes(topic);
-    state.log.setTyping(state.working ? assistant : "");
+    state.log.setTyping(state.working ? assistant : "", waits[topic]);
     updateTab(topic);
   }
 }
@@ -242,9 +242,14 @@ async function loadTopics() {
   }
 }
 
-// folded makes a form that a button opens. begin is called before it opens; what is returned opens or closes it.
+let foldOpen = () => {}; // closes the form that is open
+
+// folded makes a form that a button opens, in place of another one. begin is called before it opens; what is returned
+// opens or closes it.
 function folded(opener, form, begin = () => {}) {
   const unfold = (open) => {
+    foldOpen();
+    foldOpen = open ? () => { form.hidden = true; opener.ariaExpanded = "false"; } : () => {};
     if (open) begin();
     form.hidden = !open;
     opener.ariaExpanded = String(open);
@@ -286,20 +291,25 @@ function setUpNewTopic() {
   const form = document.getElementById("new-topic");
   const field = form.querySelector("input");
   const unfold = folded(document.getElementById("open-topic"), form);
-  field.addEventListener("input", () => field.setCustomValidity(""));
-  form.addEventListener("submit", (event) => {
+  form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const topic = "#" + field.value.trim().replace(/^#/, "");
-    if (!isTopic(topic)) {
-      field.setCustomValidity("Letters a to z, digits, _ and -, without spaces, as in #deploy. Edit topic gives it any name.");
-      field.reportValidity();
-      return;
-    }
+    const title = field.value.trim(), topic = topicNamed(title);
     field.value = "";
     unfold(false);
     tabs.open(topic);
     composer.focus();
+    if (topic === `#${title.replace(/^#/, "")}` || await api.editTopic(topic, title, false)) return;
+    topicOf(topic).title = title;
+    updateTab(topic);
   });
+}
+
+// topicNamed is the topic that a name like "On call" opens: #on-call.
+function topicNamed(title) {
+  const topic = `#${title.replace(/^#/, "")}`;
+  if (isTopic(topic)) return topic;
+  const word = title.normalize("NFKD").toLowerCase().replace(/\p{M}/gu, "").replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 60);
+  return `#${word || "topic"}${word && !topics.has(`#${word}`) ? "" : `-${topics.size}`}`;
 }
 
 // The address holds the topic, so a link to a place in the page must not change it.

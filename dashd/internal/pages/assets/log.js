@@ -13,6 +13,7 @@ const quietAfter = 60_000; // ms without a sign of the agent until users read th
 const readAfter = 10_000; // ms after which a text that only screen readers get has been read out
 const nearEnd = 60; // px from the end that count as "at the end"
 const nearTop = 80; // px from the top at which earlier messages are fetched
+const attempts = { retry: "The agent failed.", machine: "The agent can’t be started right now.", probe: "The agent fails for all messages." };
 const toEnd = "To the newest";
 const maxSteps = 25, step = 200; // pages, and messages of each, that are loaded to show one that was searched for
 
@@ -28,6 +29,7 @@ export class Log {
   #failures = 0;
   #timer = 0;
   #working = ""; // the agent that works, "" for none
+  #waits = ""; // for another attempt, in words
   #quiet = 0; // the timer of an agent that gives no sign
   #rereading = false;
   #state = "new"; // of the history: new, loading, failed, partial or whole
@@ -69,7 +71,7 @@ export class Log {
   // last is the newest message of one's own, as {id, text, files: [{name, url}]}, null for none that can be sent again.
   last() {
     const element = [...this.#log.children].findLast((each) => each.dataset.own);
-    if (element?.dataset.own !== "again" || this.#working) return null;
+    if (element?.dataset.own !== "again" || this.#working || this.#waits) return null;
     const files = [...element.querySelectorAll(".files a")].map((link) => ({ name: link.querySelector("img")?.alt ?? link.textContent, url: link.href }));
     return { id: Number(element.dataset.id), text: element.querySelector(".body").textContent, files };
   }
@@ -126,7 +128,7 @@ export class Log {
       }
       preview.show(turn);
     });
-    this.#heard(turn.state === "requires_action" || turn.tools.some(({ status }) => status === "running" || status === "pending"));
+    this.#heard({ asks: turn.state === "requires_action", uses: turn.tools.some(({ status }) => status === "running" || status === "pending") });
   }
 
   endWork(turn) {
@@ -172,20 +174,21 @@ export class Log {
     bar.textContent = `${Math.round(part * 100)} %`;
   }
 
-  // setTyping says that an agent works, "" that none does.
-  setTyping(name) {
-    if (name === this.#working) return;
-    this.#working = name;
+  // setTyping says that an agent works, "" that none does, and then why the next attempt waits, and until when.
+  setTyping(name, wait) {
+    const waits = wait ? `${attempts[wait.for]} Next attempt at ${new Date(wait.until).toLocaleTimeString()}.` : "";
+    if (name === this.#working && waits === this.#waits) return;
+    [this.#working, this.#waits] = [name, waits];
     this.#heard();
   }
 
-  // #heard notes a sign of the agent that works. If there is no other for a while, unless it is known what it waits
-  // for, users read that: its model may be overloaded, or gone.
-  #heard(waits = false) {
+  // #heard notes a sign of the agent that works: that it asks users, or uses a tool. If there is no other for a while, unless
+  // it is known what it waits for, users read that: its model may be overloaded, or gone.
+  #heard({ asks = false, uses = false } = {}) {
     clearTimeout(this.#quiet);
     const name = this.#working;
-    this.#showTyping(name ? `${name} is working…` : "");
-    if (name && !waits) this.#quiet = setTimeout(() => this.#showTyping(`${name} is working. No sign of it or its model for over a minute…`), quietAfter);
+    this.#showTyping(name ? asks ? `${name} waits for your answer.` : `${name} is working…` : this.#waits);
+    if (name && !asks && !uses) this.#quiet = setTimeout(() => this.#showTyping(`${name} is working. No sign of it or its model for over a minute…`), quietAfter);
   }
 
   #showTyping(text) {

@@ -24,7 +24,7 @@ export function message(row) {
   } else {
     body.textContent = row.content;
   }
-  element.querySelector(".note").textContent = row.deleted ? "deleted" : row.undone ? "taken back" : row.edited ? "edited" : "";
+  element.querySelector(".note").textContent = row.deleted ? "deleted" : row.undone ? "taken back" : row.failed || (row.edited ? "edited" : "");
   element.classList.toggle("undone", !!row.undone);
   if (row.deleted) body.remove();
   element.querySelector(".files").append(...(row.files ?? []).map(attachment));

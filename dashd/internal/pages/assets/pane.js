@@ -10,6 +10,7 @@ export class Pane {
   #topics = document.createElement("ul");
   #none = document.getElementById("pane-none");
   #archived = document.getElementById("archived-topics");
+  #opener = document.getElementById("open-pane");
   #folder; #seen; #open;
 
   // open: is called with a topic that was chosen.
@@ -24,6 +25,19 @@ export class Pane {
     });
     seen.onChange(() => this.#mark());
     this.#mark();
+    this.#opener.addEventListener("click", () => this.#cover(true));
+    document.getElementById("close-pane").addEventListener("click", () => this.#cover(false));
+    document.getElementById("pane").addEventListener("keydown", (event) => { if (event.key === "Escape") this.#cover(false); });
+    matchMedia("(min-width: 56.25rem)").addEventListener("change", () => this.#cover(false));
+  }
+
+  // #cover shows the list in place of the conversation, where there is no room for both, or takes it away again.
+  #cover(open) {
+    if (open === document.body.classList.contains("pane-open")) return;
+    document.body.classList.toggle("pane-open", open);
+    document.getElementById("main").inert = open;
+    this.#opener.ariaExpanded = String(open);
+    (open ? document.getElementById("close-pane") : this.#opener).focus();
   }
 
   // changed takes in the newest rows of chats.
@@ -49,6 +63,7 @@ export class Pane {
       link.addEventListener("click", (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();
+        this.#cover(false);
         this.#open(topic);
       });
       item.append(link);
@@ -65,6 +80,7 @@ export class Pane {
     item.firstChild.title = title && topic;
     item.firstChild.ariaCurrent = topic === active ? "true" : null;
     this.#narrow();
+    this.#sum();
   }
 
   #mark() {
@@ -73,6 +89,14 @@ export class Pane {
       if (folder === this.#folder) this.#seen.reach(folder, id);
       else dot(item, this.#seen.isUnread(folder, id) ? "unread" : "");
     }
+    this.#sum();
+  }
+
+  // #sum shows on the button that something is unread.
+  #sum() {
+    const unread = !!this.#chats.querySelector(".unread");
+    this.#opener.classList.toggle("unread", unread);
+    this.#opener.ariaLabel = unread ? "Chats, unread" : "Chats";
   }
 
   #narrow() {

@@ -132,6 +132,7 @@ func TestApology_SecondFailureWithinTheHour_IsSilent(t *testing.T) {
 	if second.Reason != msg.ReasonAlreadyTold || len(r.replies(second)) != 0 {
 		t.Errorf("turn %+v, the chat reads %q", second, r.replies(second))
 	}
+	r.onlyNotice(r.await(r.ask("!error in another thread", place("thread")), msg.TurnFailed))
 	delegated := r.await(r.ask("!exit 3", group("main/child"), func(t *msg.Turn) { t.Kind = msg.Delegated }), msg.TurnFailed)
 	if len(r.replies(delegated)) != 0 { // its answers go to the same chat
 		t.Errorf("the chat reads %q", r.replies(delegated))

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// apologyInterval is how long a chat is not notified again, in ms, of turns that
+	// apologyInterval is how long a place is not notified again, in ms, of turns that
 	// fail in the same way.
 	apologyInterval = 3_600_000
 	// maxQuietWait is how long a turn waits for the machine before its chat is notified,
@@ -211,7 +211,7 @@ func (l *leftovers) finalizeTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 		f.delay.Round(time.Minute)), now)
 }
 
-// failTurn ends a turn as failed. Its chat is notified, unless it was of another turn
+// failTurn ends a turn as failed. Its place is notified, unless it was of another turn
 // that failed in the same way within the hour.
 func (l *leftovers) failTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 	f := l.failure
@@ -221,7 +221,7 @@ func (l *leftovers) failTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 	}
 	notified := false
 	if !escalated { // else a group waits for an answer
-		if notified, err = rows.NotifiedOf(l.env.ctx, tx.Reader, t.ChatJID, f.kind, now-apologyInterval); err != nil {
+		if notified, err = rows.NotifiedOf(l.env.ctx, tx.Reader, t, f.kind, now-apologyInterval); err != nil {
 			return err
 		}
 	}

@@ -129,6 +129,8 @@ func chat(jid string) func(*msg.Turn) { return func(t *msg.Turn) { t.ChatJID = j
 
 func topic(name string) func(*msg.Turn) { return func(t *msg.Turn) { t.Topic = name } }
 
+func place(name string) func(*msg.Turn) { return func(t *msg.Turn) { t.Place = name } }
+
 // ask does what the gateway does with a row that fires a turn.
 func (r *harness) ask(text string, opts ...func(*msg.Turn)) *msg.Turn {
 	r.t.Helper()
