@@ -123,7 +123,7 @@ func filesReachAgent(t *testing.T, b *browser.Browser) {
 	}
 	p.Click(".again button") // sends the files, too
 	last := `[...document.querySelectorAll(".log .in:not(.unsent)")].at(-1)`
-	p.Wait(last + `.dataset.id !== "1" && ` + last + `.querySelectorAll(".files a").length === 2 && ` + last + `.matches(":has(.again)")`)
+	p.Wait(last + `.dataset.id !== "1" && ` + last + `.querySelectorAll(".files a").length === 2 && ` + last + `.matches(":has(.again):has(+ .agent)")`) // while the agent works there is no button
 	equal(t, "the file of the second message", browser.Await[string](p.Tab, `fetch(`+last+`.querySelector(".files a").href).then((answer) => answer.text())`), "one, two")
 	p.Click(".again button:nth-of-type(2)")
 	p.Wait(`document.querySelectorAll(".chosen li").length === 2`)
